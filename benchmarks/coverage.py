@@ -25,7 +25,7 @@ from benchmarks.coverage_answers import answers
 from benchmarks.simulated import Array, Condition, Runs, conditions, of_starts, simulate
 from benchmarks.trials import Cell, Trial, holds, run_all, study_of
 from study.analysis.answers.curve import curve_of_model
-from study.analysis.answers.law import Drifted, NoDifference, NoLaw, TooFewPoints
+from study.analysis.answers.law import NoDifference, NoLaw, TooFewPoints
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.gate import undetermined
 from study.analysis.stats.log_model import LogModel, fit_log_model, level_test, together
@@ -34,7 +34,7 @@ from study.analysis.stats.power import smallest_difference
 from study.analysis.table.exclusions import MANY, far_runs, with_exclusions
 
 MARGIN, DRAWS = 0.05, 20_000
-NO_LAW = (TooFewPoints, NoDifference, NoLaw, Drifted)
+NO_LAW = (TooFewPoints, NoDifference, NoLaw)
 STUDY = study_of({"training.batch_size": [1, 2]}, curve={"x": "training.batch_size", "y": "fit_seconds"})
 GRID = [(settings, blocks) for blocks in (3, 5, 2) for settings in (2, 3, 5, 10, 30)]
 

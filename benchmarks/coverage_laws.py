@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from study.analysis.answers.curve import CurveFit, curve_of_model, means_of, noise_of
-from study.analysis.answers.law import Drifted, NoDifference, NoLaw, TooFewPoints, Turn
+from study.analysis.answers.curve import CurveFit, curve_of_model, means_of
+from study.analysis.answers.law import NoDifference, NoLaw, TooFewPoints, Turn
 from study.analysis.stats.fits import fit_laws
 from study.analysis.stats.laws import LogMeans, by_name
 from study.analysis.stats.log_model import fit_log_model, level_test
@@ -72,7 +72,7 @@ def law_named(sizes: Array, times: Array) -> bool:
     """Whether the verdict is that some law other than the constant describes the times."""
     runs = np.tile(sizes, len(times)).tolist()
     verdict = fit_curve(runs, times.ravel().tolist(), [0] * len(runs)).verdict
-    return not isinstance(verdict, TooFewPoints | NoDifference | Drifted | NoLaw)
+    return not isinstance(verdict, TooFewPoints | NoDifference | NoLaw)
 
 
 def turn_of(sizes: Array, times: Array) -> Turn | None:
@@ -80,13 +80,6 @@ def turn_of(sizes: Array, times: Array) -> Turn | None:
     runs = np.tile(sizes, len(times)).tolist()
     verdict = fit_curve(runs, times.ravel().tolist(), [0] * len(runs)).verdict
     return verdict if isinstance(verdict, Turn) else None
-
-
-def noise_called_uneven(sizes: Array, times: Array) -> bool:
-    """Whether the noise model's test finds that the spread changes with the time."""
-    logs = np.log(times)
-    found = noise_of(np.tile(logs.mean(0), len(times)), (logs - logs.mean(0)).ravel())
-    return found is not None and found.way != "even"
 
 
 def line(name: str, hits: int, studies: int) -> str:
@@ -108,14 +101,10 @@ def print_alpha(count: int, rng: np.random.Generator) -> None:
 
 
 def print_flat(count: int, rng: np.random.Generator) -> None:
-    """Print how often a law is named, and the noise called uneven, on flat times with even noise."""
+    """Print how often a law is named on flat times."""
     for name, draw in DRAWS.items():
         named = sum(law_named(FIVE, times) for times in studies(np.full(len(FIVE), 5.0), draw, rng, count))
         print(line(f"flat, {name}: a law is named", named, count), flush=True)
-        for truth in (np.full(len(FIVE), 5.0), 5 + 20 / FIVE, 5 + 240 / FIVE):
-            uneven = sum(noise_called_uneven(FIVE, times) for times in studies(truth, draw, rng, count))
-            told = f"{truth[0]:.3g} to {truth[-1]:.3g} s, {name}: even noise is called uneven"
-            print(line(told, uneven, count), flush=True)
 
 
 def print_turns(count: int, rng: np.random.Generator) -> None:
