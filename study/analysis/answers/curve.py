@@ -148,9 +148,9 @@ def judge(
     beats = _beats_constant(models, best)
     if differs_p is None:
         return Unreplicated(law=best if beats else None)
-    if differs_p >= DIFFERENCE:
+    if differs_p >= SIGNIFICANCE:
         return NoDifference()
-    if not beats:
+    if differs_p >= DIFFERENCE or not beats:
         return NoLaw()
     power, doubt = models["power"], _doubt(models["power"], models[best])
     if doubt is None:

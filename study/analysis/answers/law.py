@@ -56,13 +56,13 @@ class NoDifference(Strict):
 
 
 class NoLaw(Strict):
-    """Levels differ, but no law beats a constant."""
+    """Levels differ, but by no more than chance does in one of a hundred studies, or no law beats a constant."""
 
     kind: Literal["no_law"] = "no_law"
 
     def text(self) -> str:
         """Return the verdict in words."""
-        return "The settings differ, but no law describes their times better than a constant."
+        return "The settings differ, but no law is shown to describe their times better than a constant."
 
 
 class PowerLaw(Strict):

@@ -6,7 +6,7 @@ from study.analysis.analysis import read_analysis
 from study.analysis.caveats.base import OneCaveat, means
 from study.analysis.caveats.learning import MayLearnLess
 from study.analysis.caveats.machine import MachineChanged
-from study.analysis.caveats.runs import ExcludedRuns
+from study.analysis.caveats.runs import FarRuns
 from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalWork
 from tests.examples import results_of
 
@@ -21,10 +21,10 @@ def caveat(kind: type[OneCaveat]) -> OneCaveat:
 
 
 def test_a_far_run_counts_in_its_own_setting_alone() -> None:
-    level = next(level for level in SWITCHED.levels if level.time_with_far)
-    assert level.time_with_far
-    assert caveat(ExcludedRuns).applied(SWITCHED) == BEFORE | {level.label: level.time_with_far.value}
-    assert caveat(ExcludedRuns).applied(TORCH) is None
+    level = next(level for level in SWITCHED.levels if level.time_without_far)
+    assert level.time_without_far
+    assert caveat(FarRuns).applied(SWITCHED) == BEFORE | {level.label: level.time_without_far}
+    assert caveat(FarRuns).applied(TORCH) is None
 
 
 def test_decoding_off_the_clock_is_added_where_the_images_lie_on_the_device() -> None:

@@ -9,7 +9,7 @@ from study.analysis.about.epochs import epochs_of
 from study.analysis.analysis import Analysis, read_analysis
 from study.analysis.answers.law import NoDifference
 from study.analysis.caveats.machine import SeparateStarts, Starts
-from study.analysis.caveats.runs import ExcludedRuns, Unsuccessful
+from study.analysis.caveats.runs import FarRuns, Unsuccessful
 from study.analysis.caveats.steps import WideSpread
 from study.analysis.figures.files import drawn
 from study.analysis.figures.style import Drawn
@@ -18,7 +18,6 @@ from study.analysis.report.step import breakable, content_hash, marked, render, 
 from study.analysis.report.tables import resources
 from study.analysis.result import result_of
 from study.analysis.step import write_analysis
-from study.analysis.table.exclusions import FAR
 from study.analysis.table.files import read_timings, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.checked import read_records
@@ -454,9 +453,9 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
         record = make_record(plan, number, fit_seconds=seconds, session=run.block)
         write_new(folder / run.file, record.model_dump_json())
     warnings = analysis_of(plan.study, table(plan, read_records(plan, folder).included)).warnings
-    (spread,), (aside,) = only(WideSpread, warnings), only(ExcludedRuns, warnings)
-    assert [one.setting.label for one in spread.spreads] == ["CPU, 2"]
-    assert [(one.setting.label, one.reason, one.seconds) for one in aside.runs] == [("4", FAR, 5.0)]
+    (spread,), (far,) = only(WideSpread, warnings), only(FarRuns, warnings)
+    assert [one.setting.label for one in spread.spreads] == ["CPU, 2", "CPU, 4"]
+    assert (far.setting.label, far.slow, far.far) == ("4", True, [5.0])
     assert only(Starts, warnings) == [Starts(starts=3, machines=1)]
 
 
