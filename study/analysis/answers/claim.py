@@ -7,7 +7,7 @@ from datetime import date
 from pydantic import Field
 
 from study.analysis.answers.compared import End, Measured
-from study.analysis.answers.context import inverse
+from study.analysis.answers.context import inverse, within
 from study.analysis.answers.verdict import Word, against, note_of, told_of, word_of
 from study.analysis.stats.learning import accuracy_of
 from study.analysis.stats.log_model import together
@@ -139,7 +139,7 @@ class Judge:
             word = self._fastest(own, others, here, tests)
             longer = inverse(here) if here.value < 1 else here
             # A group tells the best of all at once; the interval of one ratio may be wider.
-            agrees = word != "holds" or (here.high or 0) < 1 or word_of(1, 1, here, self._margin) == "holds"
+            agrees = word != "holds" or (here.high or 0) < 1 or within(here, self._margin)
             first, second = names if here.value >= 1 else names[::-1]
             whole, brief = (
                 told_of(longer, unit, (1.0,)) if agrees else f"{short(longer.value)}{unit}, told from all at once"
@@ -151,7 +151,8 @@ class Judge:
     def _fastest(self, own: End, others: Sequence[End], here: Estimate, tests: int) -> Word:
         """Return the word for a setting that is claimed to be the fastest; ``here`` is its time over the best other's.
 
-        Beside the rest of its group it is told from all others at once, as the group's own answer is.
+        Beside the rest of its group it is told from all others at once, as the group's own answer is. A claim about
+        several settings has them equal by bounds that hold for all of them.
         """
         group, label = own.group, own.level.label
         if group.machine or label in group.unfair:
@@ -161,11 +162,11 @@ class Judge:
         timed = [level.label for level in group.levels if level.time]
         if {(end.place, end.level.label) for end in (own, *others)} == {(own.place, name) for name in timed}:
             alone = group.best == label and {*group.indistinguishable} - {label} <= {*group.equivalent}
-            return "holds" if alone or label in group.equivalent else "not decided"
+            equal = label in group.equivalent and (tests == len(others) or within(here, self._margin))
+            return "holds" if alone or equal else "not decided"
         most = [self.measured.over(own, end, tests).high for end in others]
-        if all(high is not None and high < 1 for high in most):
-            return "holds"
-        return "holds" if word_of(1, 1, here, self._margin, ratio=True) == "holds" else "not decided"
+        faster = all(high is not None and high < 1 for high in most)
+        return "holds" if faster or within(here, self._margin) else "not decided"
 
     def _shares(self, claim: Claim) -> Iterator[_Found]:
         bases = self.measured.ends(claim.at, claim.of)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.context import Context, bounds, capital, excludes_one
+from study.analysis.answers.context import Context, bounds, capital, excludes_one, within
 from study.analysis.stats.dunnett import critical
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import ROUNDING, LogModel, together
@@ -118,7 +118,8 @@ class Switches(Strict):
     def text(self, context: Context) -> str:
         """Return which switch buys most, and what the best setting of all buys."""
         where = f" {context.where(self.group)}".rstrip()
-        gains = [one for one in self.effects if excludes_one(one.times_as_fast) and one.times_as_fast.value > 1]
+        faster = [one for one in self.effects if excludes_one(one.times_as_fast) and one.times_as_fast.value > 1]
+        gains = [one for one in faster if not within(one.times_as_fast, context.study.equivalence_margin)]
         together = ""
         if self.combination and self.combination.decided:
             times = self.combination.times_as_fast
@@ -126,7 +127,8 @@ class Switches(Strict):
             count = sum(best[key] != base[key] for key in best)
             together = f"; the best {count} together **{short(times.value)} times**{bounds(times, first=not gains)}"
         if not gains:
-            return f"**No switch** is shown to gain by itself{where}{together}."
+            gain = f"gain more than {context.margin}" if faster else "gain"
+            return f"**No switch** is shown to {gain} by itself{where}{together}."
         most = max(gains, key=lambda one: one.times_as_fast.value)
         times = most.times_as_fast
         gained = f"**{short(times.value)} times**{bounds(times)}"
@@ -228,13 +230,9 @@ def _combination(group: GroupFit, model: LogModel, base: str | None, best: str |
     """
     if base is None or best is None or base in group.undetermined or best == base:
         return None
+    times = model.interval(model.weights(base, best), lambda degrees: critical(len(model.levels), degrees, True))
     return Combination(
-        group=group.setting,
-        base=group.levels[base],
-        best=group.levels[best],
-        times_as_fast=estimate(
-            model.interval(model.weights(base, best), lambda degrees: critical(len(model.levels), degrees, True))
-        ),
+        group=group.setting, base=group.levels[base], best=group.levels[best], times_as_fast=estimate(times)
     )
 
 

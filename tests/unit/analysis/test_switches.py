@@ -100,6 +100,11 @@ def test_the_best_combination_is_compared_with_the_first_level_of_each_switch() 
     assert found.answer == told.replace("(95%:", "(95% in this start:", 1)
 
 
+def test_a_gain_below_the_margin_is_called_none_above_it() -> None:
+    found = analysed(1, 0.002, lambda run: 10 / (1.02 if "bf16" in run.setting.levels.values() else 1))
+    assert found.answer.startswith("**No switch** is shown to gain more than 5% by itself")
+
+
 def test_where_nothing_differs_an_effect_is_made_up_in_no_more_than_one_study_of_twenty() -> None:
     false, studies = 0, repeats(15, 60)
     for seed in studies:
