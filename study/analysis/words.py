@@ -210,14 +210,12 @@ MOST_DECIMALS = 9
 
 def clear_of(value: float, others: Sequence[float], told: str) -> str:
     """Return ``told``, a number's words, with so many digits more that they stand on its side of the ``others``."""
-    decimals = len(told.partition(".")[2])
+    first = len(told.partition(".")[2])
     apart = [one for one in others if not isclose(value, one, abs_tol=10.0**-MOST_DECIMALS)]
-    while decimals < MOST_DECIMALS and not all(
-        min(value, float(told)) > one or max(value, float(told)) < one for one in apart
-    ):
-        decimals += 1
-        told = f"{value:{'+' * told.startswith('+')}.{decimals}f}"
-    return told
+    longer = (f"{value:{'+' * told.startswith('+')}.{decimals}f}" for decimals in range(first, MOST_DECIMALS))
+    return next(
+        (words for words in (told, *longer) if all((float(words) - one) * (value - one) > 0 for one in apart)), told
+    )
 
 
 def three_digits(value: float) -> str:

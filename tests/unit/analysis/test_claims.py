@@ -189,6 +189,8 @@ def test_no_digits_contradict_the_word_beside_them() -> None:
     word = word_of(claimed, claimed, here, 0.05, ratio=True)
     assert word == "not decided"
     assert told_of(here, " times", against(word, claimed)) == "9.7 times (95%: 9.3 to 9.966)"
+    rate = Estimate(value=198, low=191, high=205.9)
+    assert told_of(rate, " images/s", (210,)) == "200 images/s (95%: 190 to 206)"
     near = Estimate(value=0.904, low=0.901, high=0.907)
     assert told_of(near, "", (0.9,)) == "0.904 (95%: 0.901 to 0.91)"
     assert (
