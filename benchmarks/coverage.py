@@ -28,7 +28,8 @@ from study.analysis.answers.curve import curve_of_model
 from study.analysis.answers.law import NoDifference, NoLaw, TooFewPoints
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.gate import undetermined
-from study.analysis.stats.log_model import LogModel, fit_log_model, level_test, together
+from study.analysis.stats.level_test import level_test
+from study.analysis.stats.log_model import LogModel, fit_log_model, together
 from study.analysis.stats.optimum import may_be_fastest, optimum_of
 from study.analysis.stats.power import smallest_difference
 from study.analysis.table.exclusions import MANY, far_runs, with_exclusions

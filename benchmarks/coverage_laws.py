@@ -17,7 +17,8 @@ from study.analysis.answers.curve import CurveFit, curve_of_model, means_of
 from study.analysis.answers.law import NoDifference, NoLaw, TooFewPoints, Turn
 from study.analysis.stats.fits import fit_laws
 from study.analysis.stats.laws import LogMeans, by_name
-from study.analysis.stats.log_model import fit_log_model, level_test
+from study.analysis.stats.level_test import level_test
+from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import optimum_of
 
 Array = NDArray[np.float64]

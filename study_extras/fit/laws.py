@@ -7,7 +7,8 @@ import pandas as pd
 
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.law import EqualTimes
-from study.analysis.stats.log_model import fit_log_model, level_test
+from study.analysis.stats.level_test import level_test
+from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.words import coefficients, law_formula, listed, number
 from study_extras.fit.table import checked_table

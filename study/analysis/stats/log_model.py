@@ -230,17 +230,6 @@ class LogModel:
         own = self._own_scatter[below[0]] + self._own_scatter[below[1]]
         return float(np.median(self._degrees(self.pair_variances[below], slopes, own)))
 
-    @property
-    def covariate_p(self) -> float | None:
-        """p of the t test that the covariate moves nothing; None without one, or without a degree of freedom."""
-        last = np.zeros(len(self.fit.beta))
-        last[-1] = 1
-        variance, scatter = float(self.fit.covariance[-1, -1]), self.fit.scatter(last)
-        if len(self.fit.beta) == len(self.levels) or self.spare <= 0 or variance <= 0:
-            return None
-        degrees = float(np.clip(2 * variance**2 / scatter, 1.0, self.spare)) if scatter > 0 else self.spare
-        return float(2 * special.stdtr(degrees, -abs(self.fit.beta[-1]) / np.sqrt(variance)))
-
 
 def fit_log_model(
     seconds: Sequence[float],
@@ -356,41 +345,3 @@ def _noises(fit: MixedFit, level_places: NDArray[np.int64]) -> Array:
         return common
     # Residuals are smaller than the noise, because the coefficients follow it: all by one factor.
     return squares * noise * float(counts.sum()) / float((squares * counts).sum())
-
-
-def level_test(model: LogModel, among: Sequence[Hashable] | None = None) -> float | None:
-    """Return p of the F test that no level ``among`` some (None: all) differs from another; None without replicates.
-
-    Where levels have noises of their own it is the larger p of two tests, with these and with one noise for all.
-    """
-    chosen = [level for level in model.levels if among is None or level in among]
-    found = [_level_test(one, chosen) for one in ([model, model.even] if model.uneven else [model])]
-    return max((p for p in found if p is not None), default=None)
-
-
-def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
-    """Return p of one test; its degrees of freedom are Fai and Cornelius' (1996).
-
-    Where starts are the unit, it is the F test of their means with 1 and starts - 1 degrees, which holds whatever the
-    starts shift together (Box 1954).
-    """
-    count = len(levels)
-    if count < 2 or model.spare <= 0 or model.fit.variances["noise"] <= 0:
-        return None
-    whole = np.eye(len(model.levels))[[model.levels.index(level) for level in levels]]
-    if model.starts and model.starts.are_units:
-        pairs = (whole[:, None] - whole[None]).reshape(-1, len(model.levels))
-        spread, few = model.starts.spread_of(pairs[np.abs(pairs).any(1)])
-        if np.isfinite(spread).all() and spread.mean() > 0:
-            ratio = (whole @ model.effects).var(ddof=1) / (spread.mean() / 2)
-            return float(special.fdtrc(1, few.min(), ratio))
-    differences = whole[0] - whole[1:]
-    variances, directions = np.linalg.eigh(differences @ model.covariance @ differences.T)
-    if variances.min() <= 0:
-        return None
-    rows = directions.T @ differences
-    variances, degrees = model.variances_of(rows)
-    squares = (rows @ model.effects) ** 2 / variances
-    expected = float((degrees / (degrees - 2)).sum()) if degrees.min() > 2 else 0.0
-    spare = 2 * expected / (expected - count + 1) if expected > count - 1 else float(degrees.min())
-    return float(special.fdtrc(count - 1, spare, squares.mean()))

@@ -73,13 +73,6 @@ class MixedFit:
     spread: Array
     """Covariance of the estimated variances: twice the inverse of their expected information."""
 
-    def scatter(self, weights: Array) -> float:
-        """Return the variance of the estimated variance of ``weights`` (p,) times beta."""
-        if len(self.slopes) == 0:
-            return 0.0
-        slopes = np.einsum("i,kij,j->k", weights, self.slopes, weights)
-        return float(slopes @ self.spread @ slopes)
-
 
 def places(values: Sequence[Hashable]) -> NDArray[np.int64]:
     """Return the place of each value among the distinct ones, in the order of their first appearance."""

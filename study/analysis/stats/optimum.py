@@ -15,7 +15,8 @@ from pydantic import Field
 
 from study.analysis.stats.dunnett import critical
 from study.analysis.stats.gate import ROUNDING
-from study.analysis.stats.log_model import SIGNIFICANCE, LogModel, level_test
+from study.analysis.stats.level_test import level_test
+from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
 from study.analysis.stats.mixed_model import Array
 from study.base.strict import Strict
 

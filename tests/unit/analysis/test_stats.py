@@ -8,7 +8,8 @@ from study.analysis.answers.law import NoDifference, PowerLaw, TooFewPoints, Unr
 from study.analysis.stats.fits import Bounds, aicc, fit_laws
 from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.laws import by_name
-from study.analysis.stats.log_model import fit_log_model, level_test
+from study.analysis.stats.level_test import level_test
+from study.analysis.stats.log_model import fit_log_model
 from tests.chance import at_least
 from tests.conftest import repeats
 
