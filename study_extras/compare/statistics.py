@@ -15,7 +15,6 @@ from pydantic import Field
 
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.power import POWER
 from study.analysis.stats.usable import Estimate
 from study.base.strict import Strict
 from study_extras.compare.difference import Difference, difference_of

@@ -1,6 +1,5 @@
 """The step ``tune``: the name of a study and a time in; a race of runs, and the study file that repeats it, out."""
 
-import math
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ import yaml
 
 from study.analysis.report.step import report_now
 from study.analysis.result import result_of
-from study.analysis.stats.dunnett import critical
+from study.analysis.stats.dunnett import against_one
 from study.analysis.stats.groups import GroupFit, groups_of
 from study.analysis.stats.log_model import Interval, LogModel, fit_log_model
 from study.artifacts.layout import Results
@@ -148,12 +147,7 @@ def gain_over(model: LogModel, base: Setting, winner: Setting) -> Interval:
     The winner was chosen for its times, so its own interval would be too narrow: these are Dunnett's two-sided bounds
     over all settings of the model (Dunnett 1955). There are none without replicates.
     """
-    weights = model.weights(base, winner)
-    value, error = float(weights @ model.effects), model.error(weights)
-    if model.spare <= 0 or error <= 0:
-        return Interval(math.exp(value), None, None)
-    reach = critical(len(model.levels), max(model.degrees(weights), 1.0), True) * error
-    return Interval(math.exp(value), math.exp(value - reach), math.exp(value + reach))
+    return model.interval(model.weights(base, winner), against_one(len(model.levels)))
 
 
 def seconds_between(runs: pd.DataFrame) -> float:

@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.context import Context, bounds, capital, excludes_one, within
-from study.analysis.stats.dunnett import critical
+from study.analysis.stats.dunnett import against_one
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import ROUNDING, LogModel, together
 from study.analysis.stats.mixed_model import Array
@@ -230,7 +230,7 @@ def _combination(group: GroupFit, model: LogModel, base: str | None, best: str |
     """
     if base is None or best is None or base in group.undetermined or best == base:
         return None
-    times = model.interval(model.weights(base, best), lambda degrees: critical(len(model.levels), degrees, True))
+    times = model.interval(model.weights(base, best), against_one(len(model.levels)))
     return Combination(
         group=group.setting, base=group.levels[base], best=group.levels[best], times_as_fast=estimate(times)
     )

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from study.analysis.answers.context import Context, bounds, excludes_one, within
 from study.analysis.answers.group import Group
-from study.analysis.stats.dunnett import critical
+from study.analysis.stats.dunnett import against_one
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.optimum import has_noise, may_be_fastest
@@ -141,7 +141,7 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], f
 def _mean(model: LogModel, slower: int, faster: int) -> Estimate:
     """Return the time of one way over that of another; the bounds are Dunnett's, for all ways at once."""
     weights = model.weights(slower, faster)
-    return estimate(model.interval(weights, lambda degrees: critical(len(model.levels), degrees, two_sided=True)))
+    return estimate(model.interval(weights, against_one(len(model.levels))))
 
 
 def _model(groups: Sequence[GroupFit], y: str) -> LogModel | None:

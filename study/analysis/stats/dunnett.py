@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 from scipy import optimize, special, stats
 
-from study.analysis.stats.log_model import CONFIDENCE
+from study.analysis.stats.log_model import CONFIDENCE, Critical
 from study.analysis.stats.mixed_model import Array
 
 NODES = 160
@@ -38,6 +38,11 @@ def critical(levels: int, degrees: float, two_sided: bool) -> float:
         return float(weights @ _all_within(value * spreads, others, two_sided)) - CONFIDENCE
 
     return float(optimize.brentq(excess, 0.99 * least, 1.01 * most, xtol=1e-9))
+
+
+def against_one(levels: int) -> Critical:
+    """Return the reach of intervals that hold at once for all differences of ``levels`` from one, whichever it is."""
+    return lambda degrees: critical(levels, max(degrees, 1.0), two_sided=True)
 
 
 def _student(degrees: float, tail: float) -> float:
