@@ -108,8 +108,5 @@ def _fastest(optimum: Optimum | None, name: str, equal: bool) -> list[str]:
         return [f"{why}, the data do not show which is the fastest."]
     return [
         f"May be the fastest (95%): {name} {listed(optimum.indistinguishable)}.",
-        *(
-            f"  {level}: fastest with probability {share:.2f}, {number(optimum.cost[level])} times the smallest mean"
-            for level, share in optimum.best_probability.items()
-        ),
+        *(f"  {level}: {number(cost)} times the smallest mean" for level, cost in optimum.cost.items()),
     ]

@@ -11,8 +11,7 @@ from study.analysis.stats import gate, machine_change
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
 from study.analysis.stats.groups import Fits, GroupFit
 from study.analysis.stats.level_test import level_test
-from study.analysis.stats.optimum import Optimum
-from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of
+from study.analysis.stats.usable import Estimate, mean_of, place_of
 from study.analysis.table.exclusions import BY_RULE, keys_of
 from study.artifacts.setting import Setting
 from study.artifacts.timing import resources
@@ -32,8 +31,6 @@ class Level(Strict):
     undetermined: gate.Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
     time_without_far: float | None
     """Mean seconds without the far runs; null where no run is far."""
-    time_adjusted: Estimate | None
-    """Seconds with the machine's change accounted for by the reference workload; null where it did not change."""
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     images_per_second: float | None
     """Images over the whole training time, or over the time of all timed batches of inference; median over the runs."""
@@ -61,8 +58,7 @@ class Group(Strict):
     """The candidate with the smallest mean; null where nothing can be said of it: one that is not determined may be
     faster, or the machine's change may be the differences."""
     indistinguishable: list[str] = []
-    """Levels that cannot be told from the fastest: those of `optimum` that are candidates."""
-    optimum: Optimum | None = Field(None, description="Hsu's comparisons with the best; null without replicates.")
+    """Candidates that hold the truly fastest one with 95% probability: all without replicates."""
     machine_change: float | None = None
     """The slowest reference workload over the fastest: how far the machine changed; null without a reference
     workload."""
@@ -108,20 +104,12 @@ def group_of(study: Study, group: GroupFit, y: str) -> Group:
         best=best,
         indistinguishable=_tied([level for level in timed if level not in group.unfair], fits),
         unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
-        optimum=_optimum(fits),
         machine_change=machine_change.change(clean),
         machine=fits.machine,
         curve=_curve(levels, fits) if x else None,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
     )
-
-
-def _optimum(fits: Fits) -> Optimum | None:
-    """Return the optimum of all levels, with the chances of those alone that may be called the fastest."""
-    if fits.optimum is None or fits.fair_optimum is None:
-        return fits.optimum
-    return fits.optimum.model_copy(update={"best_probability": fits.fair_optimum.best_probability})
 
 
 def _curve(levels: Sequence[Level], fits: Fits) -> CurveFit | None:
@@ -205,7 +193,6 @@ def _level(
 ) -> Level:
     """Return one level, from all of its ``rows`` and from those that count, of which ``typical`` are the medians."""
     clean = group.clean[group.clean["level"] == name]
-    adjusted = group.fits.adjusted if group.fits and name in group.times else None
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
     recorded = rows[rows["excluded"].isna() | rows["excluded"].isin(BY_RULE)]
     return Level(
@@ -216,7 +203,6 @@ def _level(
         time=group.times.get(name),
         undetermined=group.undetermined.get(name),
         time_without_far=without_far,
-        time_adjusted=estimate(adjusted.mean(name)) if adjusted and name not in group.undetermined else None,
         accuracy=mean_of(clean, "accuracy"),
         images_per_second=typical.get("images_per_second"),
         data_wait_share=typical.get("data_wait_share"),

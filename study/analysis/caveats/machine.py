@@ -5,8 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from study.analysis.answers.group import Group
-from study.analysis.caveats.base import AGAIN, OneCaveat, Seen, means
+from study.analysis.caveats.base import AGAIN, OneCaveat, Seen
 from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.log_model import SIGNIFICANCE
 from study.analysis.stats.machine_change import CHANGE_LIMIT, REFERENCE_COLUMNS
@@ -56,8 +55,6 @@ class MachineChanged(OneCaveat):
     host: bool = Field(description="Whether it is the reference workload of the CPUs beside the device.")
     fastest_seconds: float
     slowest_seconds: float
-    moves: float | None
-    """Largest share by which a mean moves once it is adjusted; null where the runs are too few to tell."""
     EFFECT = "Small differences between settings may be the machine's."
     ADVICE = AGAIN
 
@@ -68,31 +65,17 @@ class MachineChanged(OneCaveat):
             column = max(known, key=lambda one: known[one].max() / known[one].min(), default="")
             if not column or known[column].max() < CHANGE_LIMIT * known[column].min():
                 continue
-            levels = [level for group in seen.groups if _is_on(group, str(device)) for level in group.levels]
-            times = [(level.time_adjusted, level.time) for level in levels]
             yield cls(
                 device=str(device),
                 host=column == "host_reference_seconds",
                 fastest_seconds=float(known[column].min()),
                 slowest_seconds=float(known[column].max()),
-                moves=max((abs(new.value / old.value - 1) for new, old in times if new and old), default=None),
             )
 
     def text(self) -> str:
-        """Return how much the speed changed, and what that moves."""
+        """Return how much the speed changed."""
         whose = f"{'the CPUs beside ' * self.host}{device_words(self.device, article=True)}"
-        most = f"{self.moves:.0%} at most" if (self.moves or 0) >= 0.01 else "less than 1%"
-        moved = f": adjusted for it, times move by {most}" if self.moves is not None else ""
-        return f"The speed of {whose} changed {self.slowest_seconds / self.fastest_seconds:.1f}-fold{moved}"
-
-    def applied(self, group: Group) -> dict[str, float] | None:
-        """Return the means on an unchanged machine."""
-        adjusted = {level.label: level.time_adjusted.value for level in group.levels if level.time_adjusted}
-        return means(group) | adjusted if adjusted and _is_on(group, self.device) else None
-
-
-def _is_on(group: Group, device: str) -> bool:
-    return group.setting.levels.get("device", device) == device
+        return f"The speed of {whose} changed {self.slowest_seconds / self.fastest_seconds:.1f}-fold"
 
 
 class Busy(OneCaveat):

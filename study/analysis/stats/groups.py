@@ -20,18 +20,15 @@ from study.config.study import Study, shown
 
 @dataclass(frozen=True)
 class Fits:
-    """A group's times, fitted as they were measured, and with the machine's change accounted for."""
+    """The model of a group's times, and what it tells of the fastest."""
 
     raw: LogModel
     optimum: Optimum | None
     """Of all levels, whether they learned or not: the curve's."""
     fair_optimum: Optimum | None
     """Of the candidates."""
-    candidates: list[str]
     machine: bool
     """Whether the machine's change within blocks may be what tells two candidates apart."""
-    adjusted: LogModel | None
-    """Means on an unchanged machine; None where it did not change, or too few runs are left to tell its part."""
 
     def optimum_among(self, levels: Sequence[str]) -> Optimum | None:
         """Return the optimum among some levels, as they were measured."""
@@ -153,24 +150,12 @@ def _pairs(clean: pd.DataFrame, y: str, levels: Sequence[str]) -> tuple[pd.DataF
 
 
 def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
-    """Return the models of log seconds ``y`` of a group's clean runs, without and with the machine as a covariate.
-
-    ``candidates`` are the levels that may be called the fastest.
-
-    The second one has the reference workload as a covariate, with a slope of its own: the times may follow the
-    machine's change in part, or not at all.
-    """
-    levels = clean["level"].tolist()
-    raw = model_of(clean, y, levels)
-    reference_workload = machine_change.covariate(clean)
-    adjusted = model_of(clean, y, levels, reference_workload) if reference_workload else None
-    adjusted = adjusted if adjusted and adjusted.spare > 0 else None
+    """Return the model of log seconds ``y`` of a group's clean runs; ``candidates`` may be called the fastest."""
+    raw = model_of(clean, y, clean["level"].tolist())
     optimum = optimum_of(raw)
     return Fits(
         raw=raw,
         optimum=optimum,
         fair_optimum=_optimum_among(raw, optimum, candidates),
-        candidates=candidates,
         machine=len(candidates) == 2 and not machine_change.stands_out(*_pairs(clean, y, candidates)),
-        adjusted=adjusted,
     )

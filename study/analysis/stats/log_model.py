@@ -236,17 +236,12 @@ def fit_log_model(
     levels: Sequence[Hashable],
     blocks: Sequence[Hashable],
     starts: Sequence[Hashable] | None = None,
-    covariate: Sequence[float] | None = None,
     far: Sequence[int] | None = None,
 ) -> LogModel:
     """Return the model of log seconds by level, with random blocks, and random starts where they are given.
 
     ``seconds``, ``levels``, ``blocks`` and ``starts`` hold one entry for each run; a block belongs to one start.
     Where the spread of the levels is shown to differ, each level has a noise of its own (Welch 1938).
-
-    A ``covariate`` (positive; the reference workload's seconds) enters by its logarithm with a slope of its own: how
-    far the machine's change moved these times is estimated, and not assumed (analysis of covariance). The levels'
-    effects are those at its mean.
 
     ``far`` has 1 for a far run that is slow, -1 for one that is fast, and 0 for the others.
     """
@@ -255,13 +250,12 @@ def fit_log_model(
     starts = [0] * len(seconds) if starts is None else starts
     block, kept = places(list(zip(starts, blocks, strict=True))), ends == 0
     dummies = np.eye(int(level.max()) + 1)[level]
-    slope = np.empty((len(logs), 0)) if covariate is None else _slope(covariate)[:, None]
     random = [Groups("block", places(block[kept].tolist())), Groups("start", places(_of(starts, kept)))]
-    fit = fit_mixed(logs[kept], np.hstack([dummies, slope])[kept], random)
+    fit = fit_mixed(logs[kept], dummies[kept], random)
     noises = _noises(fit, level[kept])
     shifts = np.zeros(int(block.max()) + 1)
     shifts[block[kept]] = fit.shifts
-    without = logs - shifts[block] - slope @ fit.beta[dummies.shape[1] :]
+    without = logs - shifts[block]
     readings = readings_of(without - fit.beta[level], level, ends, noises)
     return LogModel(
         list(dict.fromkeys(levels)),
@@ -306,12 +300,6 @@ def _few(levels: NDArray[np.int64], far: NDArray[np.int64]) -> NDArray[np.int64]
 
 def _of(values: Sequence[Hashable], kept: NDArray[np.bool_]) -> list[Hashable]:
     return [value for value, one in zip(values, kept, strict=True) if one]
-
-
-def _slope(covariate: Sequence[float]) -> Array:
-    logs = np.log(np.asarray(covariate, float))
-    centred: Array = logs - logs.mean()
-    return centred
 
 
 def _rounded(readings: Readings, seconds: Sequence[float], level: NDArray[np.int64], fit: MixedFit) -> Readings:

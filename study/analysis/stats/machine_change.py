@@ -5,7 +5,7 @@ import pandas as pd
 
 REFERENCE_COLUMNS = ("reference_seconds", "host_reference_seconds")
 CHANGE_LIMIT = 1.10
-"""Slowest reference workload over the fastest, from which times are adjusted; below it may be its own noise."""
+"""Slowest reference workload over the fastest, from which the machine counts as changed; less may be its own noise."""
 
 
 def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
@@ -49,9 +49,3 @@ def stands_out(times: pd.DataFrame, paces: pd.DataFrame) -> bool:
         return True
     one_way = bool((differences > 0).all() or (differences < 0).all())
     return one_way and bool((differences.abs() > lean)[moved].all())
-
-
-def covariate(frame: pd.DataFrame) -> list[float] | None:
-    """Return the machine's state in each run; None where a run has none, or where it did not change."""
-    ratio = change(frame)
-    return None if ratio is None or ratio < CHANGE_LIMIT else [float(value) for value in frame["pace"]]

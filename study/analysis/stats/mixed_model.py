@@ -16,8 +16,6 @@ from scipy import optimize
 Array = NDArray[np.float64]
 MANY_GROUPS = 400
 """Groups from which the degrees of freedom no longer matter; the matrices of their traces would fill the memory."""
-FEW_COEFFICIENTS = 100
-"""Coefficients up to which a sum over four of their axes takes less than a second."""
 STEP = 10.0
 GRID = (0.0, *(1e-3 * STEP**power for power in range(8)))
 """Ratios of a random factor's variance to the noise's that are tried first, up to 10,000."""
@@ -99,14 +97,7 @@ def _adds(x: Array, rank: int, groups: Groups) -> bool:
 
 
 def _products(parts: Array, plain: Array) -> Array:
-    """Return P_i ``plain`` P_j, shape (k, k, p, p), of the ``parts`` (k, p, p).
-
-    The plain sum takes p^4 steps. It stays for few coefficients, because draws of the means turn with the last bit of
-    their covariance, and analyses that were made with it hold such draws.
-    """
-    if len(plain) <= FEW_COEFFICIENTS:
-        found: Array = np.einsum("ikl,lm,jmn->ijkn", parts, plain, parts)
-        return found
+    """Return P_i ``plain`` P_j, shape (k, k, p, p), of the ``parts`` (k, p, p)."""
     return parts[:, None] @ plain @ parts
 
 

@@ -1,4 +1,4 @@
-"""The levels that may be the fastest, with the probability of each and the cost of choosing it.
+"""The levels that may be the fastest, and the cost of choosing another.
 
 A level leaves the set where two tests at 5% agree. Hsu's comparison with the best (1984): some other level is faster by
 more than Dunnett's one-sided critical value, the fast reading of the one against the slow reading of the other. And the
@@ -20,8 +20,6 @@ from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
 from study.analysis.stats.mixed_model import Array
 from study.base.strict import Strict
 
-DRAWS = 40_000
-SEED = 20_240_101
 DEGREES = np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, 60, 200, 1e4])
 """Degrees of freedom between which critical values are interpolated, in their reciprocals."""
 Level = TypeVar("Level", bound=Hashable)
@@ -31,9 +29,6 @@ class Optimum(Strict):
     """The levels that cannot be told from the fastest."""
 
     indistinguishable: list[str] = Field(description="Levels that hold the truly fastest one with 95% probability.")
-    best_probability: dict[str, float]
-    """Share of draws in which a level is the fastest; the means are drawn with their own noise. A level that did not
-    learn as well, or missed its target, has none."""
     cost: dict[str, float] = Field(description="Time of each level over the smallest mean.")
 
 
@@ -45,11 +40,8 @@ def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Opti
     names = [label(level) for level in levels]
     places = [model.levels.index(level) for level in levels]
     effects = (model.effects + model.readings.middle)[places]
-    drawn = draws(model.covariance[np.ix_(places, places)], model.pair_degrees)
-    shares = np.bincount((effects + drawn).argmin(1), minlength=len(names)) / DRAWS
     return Optimum(
         indistinguishable=[label(level) for level in may_be_fastest(model, levels)],
-        best_probability=dict(zip(names, shares.tolist(), strict=True)),
         cost=dict(zip(names, np.exp(effects - effects.min()).tolist(), strict=True)),
     )
 
@@ -87,13 +79,6 @@ def _grid(levels: int) -> Array:
 def has_noise(model: LogModel) -> bool:
     """Return whether there are replicates, and more than rounding between them."""
     return model.spare > 0 and model.fit.variances["noise"] > ROUNDING**2
-
-
-def draws(covariance: Array, degrees: float) -> Array:
-    """Return draws, shape (DRAWS, k), of a multivariate t: a normal of that covariance whose scale was estimated."""
-    rng = np.random.default_rng(SEED)
-    normal = rng.multivariate_normal(np.zeros(len(covariance)), covariance, DRAWS, method="svd")
-    return normal / np.sqrt(rng.chisquare(degrees, DRAWS) / degrees)[:, None]
 
 
 def label(level: Hashable) -> str:

@@ -66,10 +66,10 @@ def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     return machine_change.with_machine(usable)
 
 
-def model_of(runs: pd.DataFrame, y: str, levels: Sequence[Any], covariate: Sequence[float] | None = None) -> LogModel:
-    """Return the model of log ``y`` of the runs that count; ``levels`` and the covariate have an entry for each."""
+def model_of(runs: pd.DataFrame, y: str, levels: Sequence[Any]) -> LogModel:
+    """Return the model of log ``y`` of the runs that count; ``levels`` has an entry for each."""
     blocks, starts = runs["session_block"].tolist(), runs["session"].tolist()
-    return fit_log_model(runs[y].tolist(), levels, blocks, starts, covariate, runs["far"].tolist())
+    return fit_log_model(runs[y].tolist(), levels, blocks, starts, runs["far"].tolist())
 
 
 def mean_of(frame: pd.DataFrame, column: str) -> float | None:
