@@ -5,7 +5,6 @@ import pytest
 from study.analysis.analysis import read_analysis
 from study.analysis.caveats.base import OneCaveat, means
 from study.analysis.caveats.learning import MayLearnLess
-from study.analysis.caveats.machine import MachineChanged
 from study.analysis.caveats.runs import FarRuns
 from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalWork
 from tests.examples import results_of
@@ -32,11 +31,6 @@ def test_decoding_off_the_clock_is_added_where_the_images_lie_on_the_device() ->
     assert after
     assert all(0.7 < after[label] - BEFORE[label] < 0.8 for label in BEFORE)
     assert caveat(DecodedBefore).applied(FASTAI) is None
-
-
-def test_a_changed_machine_gives_the_adjusted_times() -> None:
-    adjusted = {level.label: level.time_adjusted.value for level in SWITCHED.levels if level.time_adjusted}
-    assert caveat(MachineChanged).applied(SWITCHED) == BEFORE | adjusted
 
 
 def test_a_setting_that_may_learn_less_is_left_out_of_its_group() -> None:

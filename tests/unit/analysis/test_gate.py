@@ -10,8 +10,7 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import CannotSay, Fastest
 from study.analysis.stats import optimum
 from study.analysis.stats.gate import undetermined
-from study.analysis.stats.log_model import Interval
-from study.analysis.stats.mixed_model import Array
+from study.analysis.stats.log_model import Interval, LogModel
 from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import repeats, study_values
@@ -61,15 +60,15 @@ def test_the_fastest_is_named_with_what_cannot_be_told_from_it() -> None:
 
 def test_the_fastest_of_one_set_of_levels_is_sought_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For 300 levels each search takes seconds, and the curve and the candidates ask for the same one."""
-    shapes, real = list[tuple[int, ...]](), optimum.draws
+    asked, real = list[int](), optimum.may_be_fastest
 
-    def draws(covariance: Array, degrees: float) -> Array:
-        shapes.append(covariance.shape)
-        return real(covariance, degrees)
+    def counted(model: LogModel, levels: list[str]) -> list[str]:
+        asked.append(len(levels))
+        return real(model, levels)
 
-    monkeypatch.setattr(optimum, "draws", draws)
+    monkeypatch.setattr(optimum, "may_be_fastest", counted)
     assert told(whole(np.random.default_rng(1))).groups[0].best == "128"
-    assert shapes == [(4, 4)]
+    assert asked == [4]
 
 
 @pytest.mark.parametrize("reached", [0.5, 0.57, 0.75])

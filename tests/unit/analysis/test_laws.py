@@ -300,8 +300,6 @@ def test_the_optimum_of_a_clear_minimum_is_that_one() -> None:
     found = _optimum("u", 3, 0.02)
     assert found is not None
     assert found.indistinguishable == ["64"]
-    assert found.best_probability["64"] > 0.99
-    assert sum(found.best_probability.values()) == pytest.approx(1)
     assert found.cost["64"] == 1
     assert found.cost["16"] == pytest.approx(TRUTHS["u"](SIZES)[0] / TRUTHS["u"](SIZES)[2], rel=0.1)
 

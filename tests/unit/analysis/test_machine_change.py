@@ -11,7 +11,6 @@ from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.fastest import Fastest
 from study.analysis.caveats.machine import MachineChanged
 from study.analysis.report.tables import NONE, level_row
-from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
 from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.config.study import Study
@@ -129,18 +128,8 @@ def test_a_machine_that_changed_between_blocks_alone_costs_no_verdict() -> None:
     assert contrast_of(analysis).decided
 
 
-def test_times_that_do_not_follow_the_reference_workload_are_not_bent_by_it() -> None:
-    """The slope is estimated: a job that the machine's change left alone keeps its times."""
-    (group,) = simulated(0.8, WANDERING, slope=0.0).groups
-    for level in group.levels:
-        assert level.time is not None
-        assert level.time_adjusted is not None
-        assert level.time_adjusted.value == pytest.approx(level.time.value, rel=0.03)
-
-
-def test_on_a_steady_machine_nothing_is_adjusted() -> None:
+def test_on_a_steady_machine_nothing_is_said_of_it() -> None:
     analysis = simulated(0.9, STEADY)
-    assert analysis.groups[0].levels[0].time_adjusted is None
     assert analysis.groups[0].machine_change == pytest.approx(1.0)
     assert not only(MachineChanged, analysis.warnings)
 
@@ -163,14 +152,3 @@ def test_of_a_gpus_two_reference_workloads_the_one_counts_that_changed_more() ->
     assert with_machine(frame)["pace"].tolist() == pytest.approx([0.5**0.5, 2**0.5] * 2)
     steady = with_machine(frame.assign(host_reference_seconds=float("nan")))
     assert steady["pace"].max() < 1.01
-
-
-def test_the_slope_of_the_covariate_is_recovered() -> None:
-    rng = np.random.default_rng(1)
-    state = np.exp(rng.normal(0, 0.4, 200))
-    seconds = 5.0 * state**0.7 * np.exp(rng.normal(0, 0.01, 200))
-    levels = ["a", "b"] * 100
-    blocks = [index // 2 for index in range(200)]
-    model = fit_log_model(seconds.tolist(), levels, blocks, covariate=state.tolist())
-    assert model.mean("a").value == pytest.approx(5.0 * float(np.exp(0.7 * np.log(state).mean())), rel=0.01)
-    assert model.ratio("a", "b").value == pytest.approx(1.0, rel=0.01)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from study.analysis.stats import mixed_model
+from study.analysis.stats.dunnett import critical
 from study.analysis.stats.level_test import level_test
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.optimum import draws, optimum_of
+from study.analysis.stats.optimum import optimum_of
 from study.analysis.table.exclusions import far_runs
 
 LEVELS, BLOCKS = 5, 5
@@ -126,12 +126,6 @@ def test_times_without_noise_are_their_own_intervals() -> None:
     assert mean.high == pytest.approx(2.0)
 
 
-def test_the_slope_of_a_covariate_is_found() -> None:
-    machine = np.exp(np.random.default_rng(9).normal(0, 0.2, 25))
-    followed = fit_log_model((np.array(drawn(90)) * machine).tolist(), *WHOLE, covariate=machine.tolist())
-    assert followed.fit.beta[-1] == pytest.approx(1.0, abs=0.35)
-
-
 def test_a_run_of_twice_its_siblings_time_is_far_and_no_other() -> None:
     seconds = drawn(11)
     seconds[7] *= 2
@@ -190,24 +184,16 @@ def test_a_level_leaves_the_fastest_by_hsus_definition_and_the_f_test_of_it_and_
     spare, means = (LEVELS - 1) * (BLOCKS - 1), table.mean(0)
     left = table - table.mean(1, keepdims=True) - means + table.mean()
     noise = float((left**2).sum()) / spare
-    draw, error = draws(noise / BLOCKS * np.eye(LEVELS), spare), np.sqrt(2 * noise / BLOCKS)
+    reach = critical(LEVELS, float(spare), two_sided=False) * np.sqrt(2 * noise / BLOCKS)
     by_hsu, kept = [], []
     for place in range(LEVELS):
         others = [other for other in range(LEVELS) if other != place]
-        critical = np.quantile(((draw[:, [place]] - draw[:, others]) / error).max(1), 0.95)
         before = means[means <= means[place]]
         f = BLOCKS * before.var(ddof=1) / noise if len(before) > 1 else 0.0
-        by_hsu += [str(place)] * bool((means[place] - means[others] <= critical * error).all())
+        by_hsu += [str(place)] * bool((means[place] - means[others] <= reach).all())
         same = len(before) > 1 and stats.f.sf(f, len(before) - 1, spare) >= 0.05
         kept += [str(place)] * bool(str(place) in by_hsu or same)
     found = optimum_of(model)
     assert found is not None
     assert found.indistinguishable == kept
     assert 0 < len(by_hsu) < len(kept) < LEVELS
-
-
-def test_the_covariance_of_many_coefficients_is_that_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = _uneven_model().fit
-    monkeypatch.setattr(mixed_model, "FEW_COEFFICIENTS", 0)
-    many = _uneven_model().fit
-    np.testing.assert_allclose(many.covariance, few.covariance, rtol=1e-9)
