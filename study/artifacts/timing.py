@@ -38,21 +38,6 @@ Images = Annotated[int | None, Unit("images")]
 ImagesPerSecond = Annotated[float | None, Unit("images/s")]
 
 
-LIFETIME_COLUMNS = [
-    "process_seconds",
-    "start_seconds",
-    "inputs_seconds",
-    "device_start_seconds",
-    "instruments_seconds",
-    "setup_seconds",
-    "model_seconds",
-    "fit_seconds",
-    "valid_seconds",
-    "warm_up_extra_seconds",
-]
-"""Columns that the parts of a run's whole time are made from."""
-
-
 class Timing(Strict):
     """One planned run in the table of timings, or a record of one that was excluded.
 
@@ -234,9 +219,6 @@ class Timing(Strict):
         float | None, Unit("of 255"), Resource("pixels' mean distance from Pillow's, of 255", "number")
     ] = None
     """Mean distance of the pixels of training images from those that Pillow decodes; empty for Pillow."""
-    settled: bool | None = None
-    """Whether each stage became steady; empty if no stage is long enough to tell."""
-    extreme_steps: int | None = Field(None, description="Number of steps that took 1.5 times the median or more.")
 
     latency_p50_seconds: Annotated[Seconds, Resource("latency of a batch, median (ms)", "milli")] = None
     """Median time of a timed batch of inference (nearest rank: a measured value)."""

@@ -39,22 +39,6 @@ class WideSpread(OneCaveat):
         return f"The runs of {who} spread by {spans([one.value for one in self.spreads])}"
 
 
-class NeverSteady(OneCaveat):
-    """Runs whose step time still changed at the end."""
-
-    kind: Literal["never_steady"] = "never_steady"
-    runs: list[str]
-    TEXT = "{runs} never became steady"
-    EFFECT = "In a longer training their steps may be faster or slower."
-    ADVICE = "Train longer."
-
-    @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
-        restless = seen.usable[seen.usable["settled"].astype(str) == "False"]
-        if len(restless):
-            yield cls(runs=restless["run"].tolist())
-
-
 class FewSteps(OneCaveat):
     """Batch sizes with one step in an epoch, or without a step after the warm-up."""
 
@@ -72,20 +56,4 @@ class FewSteps(OneCaveat):
             yield cls(batch_sizes=[int(size) for size in sorted(set(rows.loc[bare, BATCH]))])
 
 
-class SlowSteps(OneCaveat):
-    """Steps that took at least half longer than the median step of their run."""
-
-    kind: Literal["slow_steps"] = "slow_steps"
-    steps: int
-    runs: list[str]
-    TEXT = "{steps} slow steps in {runs}"
-    EFFECT = "Times contain these steps; median step times leave them out."
-
-    @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
-        slow = seen.usable[seen.usable["extreme_steps"] > 0]
-        if len(slow):
-            yield cls(steps=int(slow["extreme_steps"].sum()), runs=slow["run"].tolist())
-
-
-Steps = WideSpread | NeverSteady | FewSteps | SlowSteps
+Steps = WideSpread | FewSteps

@@ -28,18 +28,6 @@ TRAINING: Parts = {
     "other_seconds": ("rest", "p-rest"),
 }
 """Parts of a training time by their columns of the table of timings: see ``stats.rows``."""
-LIFE: Parts = {
-    "start_seconds": ("start and imports", "p-start"),
-    "inputs_seconds": ("data and weights checked", "p-prep"),
-    "device_start_seconds": ("start of the device", "p-warm"),
-    "instruments_seconds": ("reference workloads", "p-move"),
-    "build_seconds": ("loader and model built", "p-comp3"),
-    "cold_seconds": ("cold steps, beyond warm ones", "p-comp2"),
-    "warm_seconds": ("warm training", "p-comp"),
-    "valid_seconds": ("validation", "p-val"),
-    "end_seconds": ("reading, writing, pause to the next run", "p-rest"),
-}
-"""Parts of the whole time of a run."""
 BRIEF: Parts = {
     "start_up_seconds": ("start-up", "p-start"),
     "waiting_seconds": ("waiting for data", "p-wait"),

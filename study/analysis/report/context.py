@@ -19,11 +19,11 @@ from study.analysis.report.drawings import (
     ratios_chart,
     switch_charts,
 )
-from study.analysis.report.life import life_chart, life_sentence, with_gaps
-from study.analysis.rows import Levelled, level_rows
+from study.analysis.rows import level_rows
 from study.analysis.screen.screen import Screen
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
+from study.base.quantities import duration_words
 from study.config.study import TOTALS_OF_INFERENCE
 
 
@@ -45,7 +45,6 @@ class StudyView:
     why: list[Chart]
     against: list[Chart]
     order: Chart | None
-    life: Chart | None
     whole_time: str
     """The wall time of the study, and the share of it that trained."""
     analysis: Analysis
@@ -89,8 +88,7 @@ def view(
         why=[*charts[1:], *_present(phases_chart(groups, analysis))],
         against=_present(ratios_chart(analysis)),
         order=order_chart(plan, groups, analysis),
-        life=_life(groups, frame),
-        whole_time=life_sentence(frame),
+        whole_time=_whole_time(frame),
         analysis=analysis,
         axis=short_key(study.curve.x)
         if study.curve
@@ -105,12 +103,11 @@ def view(
     )
 
 
-def _life(groups: Levelled, frame: pd.DataFrame) -> Chart | None:
-    """Return where the whole time of the runs of each group goes."""
-    gaps = with_gaps(frame)["between_seconds"]
-    return life_chart(
-        [(group.setting, rows.assign(between_seconds=gaps.reindex(rows.index))) for group, rows in groups]
-    )
+def _whole_time(frame: pd.DataFrame) -> str:
+    """Return the time of all runs of a study, excluded ones too, and the share of it that trained; empty if unknown."""
+    wall, trained = float(frame["process_seconds"].sum()), float(frame["fit_seconds"].sum())
+    share = f" {trained / wall:.0%} of that was training with its validation." if wall and trained else ""
+    return f"The runs took {duration_words(wall)} in all.{share}" if wall else ""
 
 
 def _present(*charts: Chart | None) -> list[Chart]:

@@ -12,11 +12,8 @@ import pandas as pd
 
 from study.analysis.table.exclusions import with_exclusions
 from study.analysis.table.steps import (
-    after_the_first,
-    extreme_steps,
     first_batches,
     percentile,
-    settled,
     steady_steps,
     warm_up_extra,
 )
@@ -236,8 +233,6 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "warm_up_extra_seconds": warm_up_extra(measured),
         "compile_seconds": measured.compile_seconds,
         "decoder_difference": measured.decoder_difference.mean if measured.decoder_difference else None,
-        "extreme_steps": extreme_steps([step.seconds for step in after_the_first(steady_steps(measured), measured)]),
-        "settled": settled(measured.steps, [epoch.stage for epoch in measured.epochs]),
         "steady_images_per_second": full / step_seconds if step_seconds else None,
         "images_per_second": sum(epoch.images for epoch in measured.epochs) / train_seconds,
         "data_wait_share": phases["data_wait_seconds"] / train_seconds,

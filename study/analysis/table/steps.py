@@ -7,31 +7,6 @@ import numpy as np
 
 from study.artifacts.samples import Measurement, Step
 
-FEWEST_STEPS, UNSETTLED = 12, 1.25
-
-
-def settled(steps: list[Step], stages: list[str]) -> bool | None:
-    """Return whether each stage became steady, or None if no stage is long enough to tell.
-
-    A stage is steady if its warm-up ended in its first half, and the medians of its third and fourth quarter differ by
-    less than the factor ``UNSETTLED``. A stage of fewer than ``FEWEST_STEPS`` steps cannot tell.
-    """
-    told = False
-    for stage in dict.fromkeys(stages):
-        group = [step for step in steps if stages[step.epoch - 1] == stage]
-        if len(group) < FEWEST_STEPS:
-            continue
-        half, last = len(group) // 2, 3 * len(group) // 4
-        third, fourth = (median(step.seconds for step in part) for part in (group[half:last], group[last:]))
-        told = True
-        if group[half - 1].warm_up or max(third, fourth) > UNSETTLED * min(third, fourth):
-            return False
-    return True if told else None
-
-
-EXTREME_STEP = 1.5
-"""A step is extreme if it takes at least this multiple of the median step."""
-
 
 def percentile(seconds: Sequence[float], percent: float) -> float:
     """Return the nearest-rank percentile in seconds: always a measured value, never interpolated."""
@@ -80,9 +55,3 @@ def warm_up_extra(measured: Measurement) -> float:
         usual = median(steady) if steady else 0.0
         extra += sum(max(0.0, step.seconds - step.data_wait_seconds - usual) for step in group if step.warm_up)
     return extra
-
-
-def extreme_steps(seconds: Sequence[float]) -> int:
-    """Return the number of steps that took at least 1.5 times the median (pyperf's definition of an extreme value)."""
-    limit = EXTREME_STEP * median(seconds) if seconds else 0.0
-    return sum(value >= limit for value in seconds)

@@ -12,7 +12,6 @@ from study.analysis.answers.null_control import NullControl
 from study.analysis.caveats.caveat import find_caveats
 from study.analysis.caveats.machine import Busy
 from study.analysis.caveats.runs import ExcludedRuns, FarRuns
-from study.analysis.caveats.steps import NeverSteady, SlowSteps
 from study.analysis.caveats.work import UnequalCircumstances
 from study.analysis.report.tables import resources
 from study.analysis.table.exclusions import FAR, FIRST, MANY, with_exclusions
@@ -166,15 +165,6 @@ def test_a_gpu_that_others_use_is_flagged(processes: float, percent: float, flag
     frame = rows_of(study, lambda *_: 1.0, other_device_processes=processes, device_percent_before=percent)
     found = only(Busy, find_caveats(study, frame))
     assert [caveat.runs for caveat in found] == [len(frame)] * flagged
-
-
-def test_a_run_that_never_settled_and_extreme_steps_are_warned_of() -> None:
-    study = study_of()
-    frame = rows_of(study, lambda *_: 1.0, settled=False, extreme_steps=3)
-    found = find_caveats(study, frame)
-    (restless,), (slow,) = only(NeverSteady, found), only(SlowSteps, found)
-    assert restless.runs == slow.runs == frame["run"].tolist()
-    assert slow.steps == 6
 
 
 @pytest.mark.parametrize(

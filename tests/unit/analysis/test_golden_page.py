@@ -51,7 +51,7 @@ from study.analysis.caveats.runs import (
     SetAsideRun,
     Unsuccessful,
 )
-from study.analysis.caveats.steps import FewSteps, NeverSteady, SlowSteps, WideSpread
+from study.analysis.caveats.steps import FewSteps, WideSpread
 from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalCircumstances, UnequalWork, WaitsForData
 from study.analysis.report.ending import screen_lines
 from study.analysis.report.step import write_page
@@ -279,9 +279,7 @@ CAVEATS: list[Caveat] = [
     LeftOut(files=1),
     NoChecksum(records=24),
     WideSpread(limit=0.1, spreads=[OfSetting(setting=ON_GPU, value=0.25)]),
-    NeverSteady(runs=FEW),
     FewSteps(batch_sizes=[128, 256]),
-    SlowSteps(steps=6, runs=MANY),
 ]
 SEEN = [
     Sensitivity(smallest_ratio=1.03, spreads={"noise": 0.012}, margin=0.05, blocks=9, blocks_for_margin=5),

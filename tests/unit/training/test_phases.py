@@ -8,15 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from study.analysis.table.steps import extreme_steps, settled, steady_steps
-from study.training.instruments.clock import mark_warm_up
 from study.training.loops.loader_alone import loop as loader_alone
 from study.training.loops.torch import loop as torch_loop
 from study.training.loops.torch.batch import Batch, Eager
 from tests.conftest import PlantedClock
 from tests.unit.training.gloo_ranks import LOOPS
 from tests.unit.training.test_loops import make_job, tiny_run
-from tests.unit.training.test_measure import step
 from tests.unit.training.test_switches import step_losses
 
 SMALL = {"images": 60, "image_size": 32}
@@ -42,7 +39,7 @@ def test_what_warms_up_before_a_capture_is_a_part_of_its_own(
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_a_slow_step_is_an_extreme_and_no_other_is(
+def test_a_slow_step_is_in_its_own_time_and_in_its_phase(
     tmp_path: Path, loop: str, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
 ) -> None:
     """Half a second in each forward pass and nine in one: in its step, in its phase."""
@@ -60,29 +57,6 @@ def test_a_slow_step_is_an_extreme_and_no_other_is(
     monkeypatch.setattr(torch.nn.Conv2d, "forward", sometimes_slow)
     measured = LOOPS[loop](make_job(tmp_path, run))
     assert [step.forward_seconds for step in measured.steps] == [9.0 if n == 10 else 0.5 for n in range(1, 14)]
-    assert extreme_steps([step.seconds for step in steady_steps(measured)]) == 1
-
-
-def test_extremes_are_half_as_long_again_as_the_median() -> None:
-    assert extreme_steps([1.0, 1.0, 1.4, 1.0]) == 0
-    assert extreme_steps([1.0, 1.0, 1.6, 1.0, 9.0]) == 2
-
-
-@pytest.mark.parametrize(
-    ("seconds", "steady"),
-    [
-        ([1.0] * 16, True),
-        ([9.0, 5.0, *[1.0] * 14], True),
-        ([1.0] * 5, None),  # too few to tell
-        ([float(n) for n in range(16, 0, -1)], False),  # faster and faster to the end
-        ([*[1.0] * 12, *[2.0] * 4], False),  # slower at the end
-        ([*[9.0] * 8, *[1.0] * 8], False),  # warm-up up to the half
-    ],
-)
-def test_a_run_that_never_settles_says_so(seconds: list[float], steady: bool | None) -> None:
-
-    marked = mark_warm_up([step(s) for s in seconds], ["unfrozen"])
-    assert settled(marked, ["unfrozen"]) is steady
 
 
 def test_the_loader_alone_fetches_everything_and_trains_nothing(tmp_path: Path) -> None:
