@@ -1,0 +1,160 @@
+"""The smallest cases in which a verdict was false, or none was given, though nobody had tuned to them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from study.analysis.analysis import Analysis
+from study.analysis.answers.fastest import Fastest
+from study.analysis.answers.ways import Ways
+from study.analysis.caveats.learning import Censored
+from study.analysis.caveats.machine import Starts
+from study.analysis.caveats.runs import FarRuns
+from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.optimum import may_be_fastest
+from study.analysis.stats.power import smallest_difference
+from study.artifacts.record import TIMED_OUT
+from study.config.study import Study
+from tests.chance import at_least, at_most
+from tests.conftest import repeats, study_values
+from tests.timings import analysed, as_timings
+from tests.unit.analysis.found import only
+
+Times = Mapping[int, Sequence[float]]
+NEAR_10 = (10.03, 10.14, 9.91, 10.04, 10.05)
+NEAR_12 = (12.01, 12.13, 11.92, 12.24, 12.03)
+
+
+def found(times: Times, starts: int = 1, limit: float | None = None) -> Analysis:
+    """The analysis of these seconds of each batch size in each block, which the ``starts`` share evenly.
+
+    A run beyond the ``limit`` was ended by it.
+    """
+    blocks = len(next(iter(times.values())))
+    values = study_values(factors={"training.batch_size": list(times)}, replicates=blocks, curve=None)
+    rows = []
+    for block in range(blocks):
+        for size, seconds in times.items():
+            late = limit is not None and seconds[block] > limit
+            rows.append(
+                {
+                    "run": f"bs{size}-r{block}", "session": 1 + block * starts // blocks, "block": block + 1,
+                    "training.batch_size": size, "fit_seconds": np.nan if late else seconds[block],
+                    "outcome": "failed" if late else "ok", "message": f"{TIMED_OUT} {limit} s" if late else None,
+                    "accuracy": np.nan if late else 0.9, "chance_accuracy": 0.5, "valid_images": 200,
+                    "started": f"2026-01-01T00:{len(rows):02d}:00+00:00",
+                }
+            )  # fmt: skip
+    return analysed(Study.model_validate(values), as_timings(rows))
+
+
+def fastest(analysis: Analysis) -> Fastest:
+    """Its first answer."""
+    answer = analysis.answers[0]
+    assert isinstance(answer, Fastest)
+    return answer
+
+
+def test_a_setting_that_is_fast_in_three_processes_of_five_is_not_called_the_fastest_and_both_groups_are_named() -> (
+    None
+):
+    analysis = found({32: NEAR_10, 64: (9.01, 9.12, 14.03, 13.94, 8.93), 128: NEAR_12})
+    assert set(analysis.groups[0].indistinguishable) == {"32", "64"}
+    (level,) = [one for one in analysis.groups[0].levels if one.label == "64"]
+    assert level.runs == 5
+    assert level.time and level.time.low and level.time.high
+    assert level.time.low < 9.02 < 10.5 < level.time.high
+    (far,) = only(FarRuns, analysis.warnings)
+    assert far.text() == "The times of 64 fall into two groups: 9.0 s in 3 runs, 14 s in 2"
+
+
+def test_a_far_run_speaks_against_its_own_setting_alone() -> None:
+    slow = NEAR_12[:2] + (21.3,) + NEAR_12[3:]
+    assert fastest(found({32: NEAR_10, 64: (8.03, 8.14, 8.21, 8.05, 8.22), 128: slow})).tied == []
+    hit = fastest(found({32: NEAR_10, 64: (8.03, 8.14, 14.21, 8.05, 8.22), 128: NEAR_12}))
+    assert {hit.level.label, *hit.tied} >= {"32", "64"}
+
+
+def shifted(starts: int, blocks: int, seed: int) -> Times:
+    """Five equal settings with noise of 2%; each start shifts 128 and 256 together by a standard deviation of 6%."""
+    rng = np.random.default_rng(seed)
+    start = np.repeat(rng.normal(0, 0.06, starts), blocks)
+    return {
+        size: np.exp(2.3 + rng.normal(0, 0.02, starts * blocks) + (size > 64) * start).tolist()
+        for size in (16, 32, 64, 128, 256)
+    }
+
+
+def test_settings_that_each_start_shifts_anew_are_called_slower_in_one_of_twenty_studies_at_most() -> None:
+    seeds = repeats(40, 200)
+    every = [found(shifted(3, 5, seed), starts=3) for seed in seeds]
+    assert sum(len(one.groups[0].indistinguishable) < 5 for one in every) <= at_most(0.05, len(seeds))
+
+
+def test_below_three_starts_the_answer_says_of_which_starts_its_interval_tells() -> None:
+    times = {32: NEAR_10 + NEAR_10[::-1], 64: NEAR_12 + NEAR_12[::-1]}
+    for starts, words in ((1, "(95% in this start: "), (2, "(95% in these two starts: "), (5, "(95%: ")):
+        analysis = found(times, starts)
+        assert words in analysis.answer
+        assert [one.starts for one in only(Starts, analysis.warnings)] == [starts]
+
+
+def test_a_setting_whose_slow_runs_the_time_limit_ended_is_neither_the_fastest_nor_has_an_interval() -> None:
+    times = {
+        16: (10.33, 10.34, 10.21, 10.32, 10.23, 10.31, 10.22, 10.34),
+        32: (9.91, 9.95, 9.85, 9.94, 9.92, 9.88, 9.96, 9.93),
+        64: (9.14, 11.82, 9.33, 10.91, 12.42, 9.05, 9.21, 9.15),
+    }
+    analysis = found(times, limit=10.4)
+    answer = fastest(analysis)
+    assert (answer.level.label, answer.tied, answer.unfair) == ("32", [], {"64": "censored"})
+    (level,) = [one for one in analysis.groups[0].levels if one.label == "64"]
+    assert level.time and level.time.low is None
+    (lost,) = only(Censored, analysis.warnings)
+    assert [(one.missed, one.runs) for one in lost.missed] == [(3, 8)]
+
+
+@pytest.mark.parametrize(("levels", "blocks"), [(2, 5), (5, 3), (10, 5)])
+def test_four_of_five_studies_find_the_difference_that_is_said_to_be_found(levels: int, blocks: int) -> None:
+    seeds, told = repeats(150, 1000), 0
+    shift = smallest_difference(levels, blocks) * 0.03
+    names, order = np.tile(range(levels), blocks).tolist(), np.repeat(range(blocks), levels).tolist()
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        logs = rng.normal(0, 0.03, len(names)) + rng.normal(0, 0.03, blocks)[order] + shift * (np.array(names) == 0)
+        model = fit_log_model(np.exp(logs).tolist(), names, order)
+        told += 0 not in may_be_fastest(model, model.levels)
+    assert at_least(0.78, len(seeds)) <= told <= at_most(0.85, len(seeds))
+
+
+def test_settings_that_differ_by_less_than_the_margin_are_called_equal_and_not_slower() -> None:
+    rng = np.random.default_rng(3)
+    times = {16 * 2**place: (10 * 1.001**place * np.exp(rng.normal(0, 1e-4, 5))).tolist() for place in range(3)}
+    analysis = found(times)
+    assert analysis.answer.startswith("Batch sizes **16, 32 and 64** are **equal within 5%**")
+    assert fastest(analysis).slower == []
+
+
+def test_times_in_whole_seconds_tell_no_more_than_their_step_and_no_less() -> None:
+    near = found({16: [10.0] * 5, 32: [10.0] * 5, 64: [11.0] * 5})
+    assert set(near.groups[0].indistinguishable) == {"16", "32", "64"}
+    assert fastest(found({16: [10.0] * 5, 32: [15.0] * 5, 64: [20.0] * 5})).slower == ["32", "64"]
+
+
+def test_which_way_is_the_fastest_is_told_from_two_blocks_though_its_batch_size_is_open() -> None:
+    rng = np.random.default_rng(5)
+    values = study_values(
+        factors={"training.loop": ["fastai", "torch"], "training.batch_size": [16, 32, 64, 128]}, replicates=2,
+    )  # fmt: skip
+    rows = [
+        {
+            "run": f"{loop}-{size}-r{block}", "block": block, "training.loop": loop, "training.batch_size": size,
+            "fit_seconds": seconds * float(np.exp(rng.normal(0, 0.05))),
+        }
+        for block in (1, 2) for loop, seconds in (("fastai", 15.0), ("torch", 3.0)) for size in (16, 32, 64, 128)
+    ]  # fmt: skip
+    ways = analysed(Study.model_validate(values), as_timings(rows)).answers[0]
+    assert isinstance(ways, Ways)
+    assert ways.decided
+    assert ways.ways[0].group.levels["training.loop"] == "torch"
