@@ -51,7 +51,7 @@ from study.analysis.caveats.runs import (
     SetAsideRun,
     Unsuccessful,
 )
-from study.analysis.caveats.steps import FewSteps, WideSpread
+from study.analysis.caveats.steps import FewSteps
 from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalCircumstances, UnequalWork, WaitsForData
 from study.analysis.report.ending import screen_lines
 from study.analysis.report.step import write_page
@@ -278,7 +278,6 @@ CAVEATS: list[Caveat] = [
     RandomWeights(reason="ImageNet weights are not available"),
     LeftOut(files=1),
     NoChecksum(records=24),
-    WideSpread(limit=0.1, spreads=[OfSetting(setting=ON_GPU, value=0.25)]),
     FewSteps(batch_sizes=[128, 256]),
 ]
 SEEN = [

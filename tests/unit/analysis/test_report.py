@@ -10,7 +10,6 @@ from study.analysis.analysis import Analysis, read_analysis
 from study.analysis.answers.law import NoDifference
 from study.analysis.caveats.machine import SeparateStarts, Starts
 from study.analysis.caveats.runs import FarRuns, Unsuccessful
-from study.analysis.caveats.steps import WideSpread
 from study.analysis.figures.files import drawn
 from study.analysis.figures.style import Drawn
 from study.analysis.report.drawings import ratios_chart
@@ -453,8 +452,7 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
         record = make_record(plan, number, fit_seconds=seconds, session=run.block)
         write_new(folder / run.file, record.model_dump_json())
     warnings = analysis_of(plan.study, table(plan, read_records(plan, folder).included)).warnings
-    (spread,), (far,) = only(WideSpread, warnings), only(FarRuns, warnings)
-    assert [one.setting.label for one in spread.spreads] == ["CPU, 2", "CPU, 4"]
+    (far,) = only(FarRuns, warnings)
     assert (far.setting.label, far.slow, far.far) == ("4", True, [5.0])
     assert only(Starts, warnings) == [Starts(starts=3, machines=1)]
 
