@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from study.analysis.analysis import Analysis
-from study.analysis.answers.fastest import CannotSay, Fastest
+from study.analysis.answers.fastest import CannotSay, Fastest, level_verdict
 from study.analysis.stats import optimum
 from study.analysis.stats.gate import undetermined
 from study.analysis.stats.log_model import Interval, LogModel
@@ -136,9 +136,13 @@ def test_no_law_rests_on_a_level_whose_time_cannot_be_told() -> None:
 def test_a_slow_level_with_one_run_is_left_out_and_the_fastest_is_named() -> None:
     runs = whole(np.random.default_rng(1))
     kept = [run for run in runs if run[2] != 16 or run[1] <= 1]
-    (answer,) = told(kept).answers
+    analysis = told(kept)
+    (answer,), (group,) = analysis.answers, analysis.groups
     assert isinstance(answer, Fastest)
     assert answer.left_out == ["16"]
+    assert [level_verdict(level, group, 0.05) for level in group.levels] == [
+        "slower, no interval", "slower", "slower", "fastest"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("factor", [3.0, 20.0])

@@ -87,7 +87,7 @@ def shifted(starts: int, blocks: int, seed: int) -> Times:
 
 
 def test_settings_that_each_start_shifts_anew_are_called_slower_in_one_of_twenty_studies_at_most() -> None:
-    seeds = repeats(40, 200)
+    seeds = repeats(25, 200)
     every = [found(shifted(3, 5, seed), starts=3) for seed in seeds]
     assert sum(len(one.groups[0].indistinguishable) < 5 for one in every) <= at_most(0.05, len(seeds))
 
@@ -102,11 +102,11 @@ def test_below_three_starts_the_answer_says_of_which_starts_its_interval_tells()
 
 def test_a_setting_whose_slow_runs_the_time_limit_ended_is_neither_the_fastest_nor_has_an_interval() -> None:
     times = {
-        16: (10.33, 10.34, 10.21, 10.32, 10.23, 10.31, 10.22, 10.34),
+        16: (12.03, 12.14, 11.91, 12.02, 12.23, 12.11, 11.92, 12.04),
         32: (9.91, 9.95, 9.85, 9.94, 9.92, 9.88, 9.96, 9.93),
-        64: (9.14, 11.82, 9.33, 10.91, 12.42, 9.05, 9.21, 9.15),
+        64: (9.14, 13.82, 9.33, 14.91, 14.42, 9.05, 9.21, 9.15),
     }
-    analysis = found(times, limit=10.4)
+    analysis = found(times, limit=13.0)
     answer = fastest(analysis)
     assert (answer.level.label, answer.tied, answer.unfair) == ("32", [], {"64": "censored"})
     (level,) = [one for one in analysis.groups[0].levels if one.label == "64"]
