@@ -145,8 +145,9 @@ def polished(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Seque
     whole = [rows for rows in by_block if len(rows) >= max(3, len(by_level) / 2)]
     left = _polished(logs, by_level, whole)
     lost = len(by_level) + max(len(whole) - 1, 0)
-    spare = max(len(logs) - lost, 1)
-    return left, TO_DEVIATION * float(np.median(np.abs(left))) * float(np.sqrt(len(logs) / spare))
+    # As many residuals are zero as medians were taken: they tell nothing of the noise.
+    told = np.sort(np.abs(left))[min(lost, len(left) - 1) :]
+    return left, TO_DEVIATION * float(np.median(told))
 
 
 def _groups(values: Sequence[Hashable]) -> list[NDArray[np.int64]]:
