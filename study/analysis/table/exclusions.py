@@ -19,8 +19,8 @@ from study.artifacts.record_store import Aside
 from study.config.study import Study
 
 FIRST, FAR = "first of its start", "far"
-COLD_FACTOR = 1.15
-"""Factor by which a first run without a warm-up must be slower to be set aside."""
+COLD_DEVIATIONS, COLD_FACTOR = 3.0, 1.15
+"""By how much a first run without a warm-up must be slower to be set aside: its cause is known, unlike a far run's."""
 MANY = 10
 """Runs of a setting of which the only far one is set aside."""
 BY_RULE = FIRST, FAR
@@ -45,7 +45,7 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
 
     To the reasons of single records come two that were declared before any run, within each group of settings that
     differ in the curve's factor alone. Where no warm-up run ran, the first run of each start on each device is excluded
-    if it is slower than the others show by five robust deviations and 15%, unless no other run of its setting is left;
+    if it is slower than the others show by three robust deviations and 15%, unless no other run of its setting is left;
     then the only far run of a setting with ten runs or more. The column ``far`` has 1 for another far run that is slow,
     -1 for one that is fast. In ``session`` a start that had several machines counts as one on each of them.
     """
@@ -65,7 +65,7 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
             for place, at in enumerate(rows.index)
             if at in cold
             and counts[levels[place]] > 1
-            and left[place] > max(DEVIATIONS * deviation, np.log(COLD_FACTOR))
+            and left[place] > max(COLD_DEVIATIONS * deviation, np.log(COLD_FACTOR))
         ]
         frame.loc[rows.index[slow], "excluded"] = FIRST
         kept = [place for place in range(len(rows)) if place not in slow]
