@@ -11,6 +11,7 @@ from study.analysis.answers.contrast import Contrast, NoRatio
 from study.analysis.answers.law import NoDifference
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.log_model import LogModel, fit_log_model
+from study.analysis.table.exclusions import far_runs
 from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
 from tests.chance import at_most
@@ -154,3 +155,11 @@ def test_sides_that_differ_run_by_run_are_not_shown_as_two_equal_means() -> None
 
 def test_accuracies_within_their_noise_are_not_called_different() -> None:
     assert contrasted(4, accuracy=(0.90, 0.899)).ratios[0].differs == []
+
+
+@pytest.mark.parametrize("levels", [3, 4, 10])
+def test_noise_of_a_fifth_without_an_accident_has_hardly_a_far_run(levels: int) -> None:
+    """The median polish of a small table leaves nothing of half of its runs: they tell of no noise."""
+    seeds, places, blocks = repeats(60, 300), np.tile(range(levels), 3).tolist(), np.repeat(range(3), levels).tolist()
+    times = [np.exp(np.random.default_rng(seed).normal(0, 0.2, 3 * levels)).tolist() for seed in seeds]
+    assert sum(far_runs(one, places, blocks).any() for one in times) <= at_most(0.05, len(seeds))
