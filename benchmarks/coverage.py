@@ -183,7 +183,7 @@ def best_power(settings: int, blocks: int, times: float) -> float:
 def cells() -> list[Cell]:
     """Return every cell."""
     noisy = [Cell(one.name, partial(in_condition, one), share=0.5 if one.runs > 5 else 1.0) for one in conditions()]
-    started = [Cell(one.name, partial(in_condition, one), share=0.4) for one in of_starts()]
+    started = [Cell(one.name, partial(in_condition, one), share=0.3) for one in of_starts()]
     found = []
     for settings, blocks in GRID:
         least = 0.95 * best_power(settings, blocks, 3) if blocks > 2 else 0.0
@@ -196,7 +196,7 @@ def cells() -> list[Cell]:
                 0.4 if settings > 10 else 1.0,
             )
         )
-    return [*found, *noisy, *answers(), *started]
+    return [*found, *answers(), *started, *noisy]
 
 
 def main() -> None:

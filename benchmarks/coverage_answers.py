@@ -179,10 +179,10 @@ def answers() -> list[Cell]:
     """Return the cells."""
     found = []
     for kind, blocks in product(("clean", "10% slowed", "way x block 10%", "drift to twofold within blocks"), (2, 3)):
-        found.append(Cell(f"ways, {kind}, {blocks} blocks", partial(ways, kind, blocks), share=0.5))
+        found.append(Cell(f"ways, {kind}, {blocks} blocks", partial(ways, kind, blocks), share=0.3))
     kinds = "clean", "machine twofold between blocks", "machine swings twofold", "10% slowed", "device x block 10%"
     for kind, sizes in product(kinds, (1, 2)):
-        found.append(Cell(f"contrast, {kind}, {sizes} sizes, 3 blocks", partial(contrast, kind, 3, sizes), share=0.5))
+        found.append(Cell(f"contrast, {kind}, {sizes} sizes, 3 blocks", partial(contrast, kind, 3, sizes), share=0.3))
     for switches, kind in product((2, 4, 6), ("equal", "one of 1.2", "opposed")):
         share = {2: 1.0, 4: 0.5, 6: 0.2}[switches]
         found.append(Cell(f"best of {2**switches} settings, {kind}", partial(combination, switches, kind), share=share))
