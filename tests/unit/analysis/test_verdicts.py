@@ -7,7 +7,6 @@ import pytest
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import Fastest
-from study.analysis.answers.ways import Ways
 from study.analysis.caveats.learning import Censored
 from study.analysis.caveats.machine import Starts
 from study.analysis.caveats.runs import FarRuns
@@ -33,7 +32,7 @@ def found(times: Times, starts: int = 1, limit: float | None = None) -> Analysis
     """
     blocks = len(next(iter(times.values())))
     values = study_values(factors={"training.batch_size": list(times)}, replicates=blocks, curve=None)
-    rows = []
+    rows: list[dict[str, object]] = []
     for block in range(blocks):
         for size, seconds in times.items():
             late = limit is not None and seconds[block] > limit
@@ -63,8 +62,8 @@ def test_a_setting_that_is_fast_in_three_processes_of_five_is_not_called_the_fas
     assert set(analysis.groups[0].indistinguishable) == {"32", "64"}
     (level,) = [one for one in analysis.groups[0].levels if one.label == "64"]
     assert level.runs == 5
-    assert level.time and level.time.low and level.time.high
-    assert level.time.low < 9.02 < 10.5 < level.time.high
+    assert level.time and level.time.high
+    assert (level.time.low or 99) < 9.02 < 10.5 < level.time.high
     (far,) = only(FarRuns, analysis.warnings)
     assert far.text() == "The times of 64 fall into two groups: 9.0 s in 3 runs, 14 s in 2"
 
@@ -140,21 +139,3 @@ def test_times_in_whole_seconds_tell_no_more_than_their_step_and_no_less() -> No
     near = found({16: [10.0] * 5, 32: [10.0] * 5, 64: [11.0] * 5})
     assert set(near.groups[0].indistinguishable) == {"16", "32", "64"}
     assert fastest(found({16: [10.0] * 5, 32: [15.0] * 5, 64: [20.0] * 5})).slower == ["32", "64"]
-
-
-def test_which_way_is_the_fastest_is_told_from_two_blocks_though_its_batch_size_is_open() -> None:
-    rng = np.random.default_rng(5)
-    values = study_values(
-        factors={"training.loop": ["fastai", "torch"], "training.batch_size": [16, 32, 64, 128]}, replicates=2,
-    )  # fmt: skip
-    rows = [
-        {
-            "run": f"{loop}-{size}-r{block}", "block": block, "training.loop": loop, "training.batch_size": size,
-            "fit_seconds": seconds * float(np.exp(rng.normal(0, 0.05))),
-        }
-        for block in (1, 2) for loop, seconds in (("fastai", 15.0), ("torch", 3.0)) for size in (16, 32, 64, 128)
-    ]  # fmt: skip
-    ways = analysed(Study.model_validate(values), as_timings(rows)).answers[0]
-    assert isinstance(ways, Ways)
-    assert ways.decided
-    assert ways.ways[0].group.levels["training.loop"] == "torch"

@@ -100,3 +100,12 @@ def test_groups_that_a_contrast_compares_are_compared_by_it_alone() -> None:
 def test_a_single_block_gives_a_ratio_without_an_interval_and_no_word_of_certainty() -> None:
     found = [one for one in analysis_of(*measured(1, blocks=1)).answers if isinstance(one, Ways)]
     assert not any(one.decided for one in found)
+
+
+def test_which_way_is_the_fastest_is_told_from_two_blocks_though_its_batch_size_is_open() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(TIMES, ("torch", "channels_last"), dict.fromkeys((16, 32, 64), 3.0))
+        patch.setitem(TIMES, ("fastai", "channels_last"), dict.fromkeys((16, 32, 64), 15.0))
+        (found,) = [one for one in analysis_of(*measured(1, blocks=2)).answers if isinstance(one, Ways)]
+    assert found.decided
+    assert found.ways[0].group.levels["training.loop"] == "torch"
