@@ -88,7 +88,7 @@ def in_condition(condition: Condition, rng: np.random.Generator) -> Iterator[Tri
         of_any = condition.shift == 0 or condition.starts >= 3  # else they do differ in these starts
         if name == "equal" and of_any:
             yield "equal: one is called slower", len(kept) < last + 1
-            yield from _flat(condition, model)
+            yield from _flat(condition, model, rng)
         elif of_any:
             best = int(runs.truth.argmin())
             yield "apart: the fastest alone is named", kept == [best]
@@ -109,9 +109,9 @@ def _extremes(model: LogModel, told: list[int], truth: Array) -> Iterator[Trial]
         yield "apart: largest ratio held", holds(found, truth[place] - truth[0])
 
 
-def _flat(condition: Condition, model: LogModel) -> Iterator[Trial]:
+def _flat(condition: Condition, model: LogModel, rng: np.random.Generator) -> Iterator[Trial]:
     """Whether a law is named for equal times; in a third of the old conditions' studies, for its draws take long."""
-    if condition.name.startswith("old") and np.random.default_rng().random() < 1 / 3:
+    if condition.name.startswith("old") and rng.random() < 1 / 3:
         sizes = [16.0 * 2**level for level in model.levels]
         verdict = curve_of_model(model, sizes, optimum_of(model), level_test(model)).verdict
         yield "equal: a law is named", not isinstance(verdict, NO_LAW)
@@ -196,7 +196,7 @@ def cells() -> list[Cell]:
                 0.4 if settings > 10 else 1.0,
             )
         )
-    return [*found, *answers(), *started, *noisy]
+    return [*found, *noisy, *answers(), *started]
 
 
 def main() -> None:
