@@ -12,7 +12,7 @@ from study.analysis.answers.bottleneck import bottlenecks_of
 from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.compared import Measured
 from study.analysis.answers.context import Context
-from study.analysis.answers.contrast import contrasts_of
+from study.analysis.answers.contrast import Contrast, contrasts_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.null_control import control_of
@@ -60,6 +60,7 @@ def analyse(
     groups = [group_of(study, group, y) for group in fitted]
     ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []
     contrasts = contrasts_of(study, fitted, ratios, study.contrast) if study.contrast else []
+    doubtful = [(one.slower, one.faster) for one in contrasts if isinstance(one, Contrast) and one.machine]
     control = ratios_of(study, fitted, "control") if "control" in study.factors else []
     pairs = zip(fitted, groups, strict=True) if study.effects else []
     switches = [found for fit, group in pairs if (found := switches_of(study, fit, group.best))]
@@ -83,7 +84,7 @@ def analyse(
         switches=switches,
         answers=answers,
         warnings=caveats,
-        claims=Judge(Measured(study, fitted, groups, ratios)).rows(),
+        claims=Judge(Measured(study, fitted, groups, ratios, doubtful)).rows(),
         about=about(plan, frame, kept, warm_up_runs),
     )
 

@@ -28,6 +28,7 @@ class Screen(Strict):
 
     job: list[str]
     chart: str = Field(description="What the runs of the main chart show at 95%.")
+    scope: str = Field("95%", description="Of which starts intervals and verdicts tell: `95% in this start`.")
     limit: Limit | None
     changes: list[Change] = Field(description="What could change the answer, at most two.")
     other_notes: int = Field(description="Notes that change no verdict, and are counted.")
@@ -50,6 +51,7 @@ def screen_of(
     return Screen(
         job=job_of(plan, records),
         chart=_shown(context, first),
+        scope=context.scope,
         limit=limit,
         changes=changes,
         other_notes=len(caveats) - len(changes),
