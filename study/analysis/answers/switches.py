@@ -15,8 +15,9 @@ from pydantic import Field
 
 from study.analysis.answers.context import Context, bounds, capital, excludes_one, within
 from study.analysis.stats.dunnett import against_one
+from study.analysis.stats.gate import ROUNDING
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.log_model import ROUNDING, LogModel, together
+from study.analysis.stats.log_model import LogModel, together
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import has_noise
 from study.analysis.stats.usable import Estimate, estimate, level_of, model_of, place_of

@@ -21,15 +21,13 @@ from scipy import special, stats
 
 from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed, places
 from study.analysis.stats.readings import Reading, Readings, half_step, readings_of
-from study.analysis.stats.starts import FEWEST, Starts, starts_of
+from study.analysis.stats.starts import FEWEST, ROUNDING, Starts, starts_of
 
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
 DIFFERENCE = 0.01
 """p below which levels are said to differ by a law: runs that were slowed and not found make both tests
 liberal, and with 1% they are wrong in at most about 5% of the studies of ``benchmarks.coverage``."""
-ROUNDING = 1e-9
-"""Sum of weights that is none."""
 ALIKE = 1e-3
 """Share of the mean variance below which equal times, and no small noise, are what a level shows."""
 UNEVEN = 0.10

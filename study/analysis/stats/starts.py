@@ -15,6 +15,8 @@ from study.analysis.stats.mixed_model import Array, places
 
 FEWEST = 3
 """Starts from which a term of start and setting can be told."""
+ROUNDING = 1e-9
+"""Sum of weights that is none: they compare levels."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Starts:
     def spread_of(self, rows: Array) -> tuple[Array, Array]:
         """Return the variance (r,) of weighted sums (r, m) of the levels over starts, and the starts (r,) less one.
 
-        The variance is NaN where fewer than three starts have all levels of a sum.
+        Where fewer than three starts have all levels of a sum that compares levels, it has the mean spread of all
+        levels; the variance of another sum is NaN there.
         """
         known = np.isfinite(self.effects)
         whole = (known.astype(float) @ (rows != 0).T) >= (rows != 0).sum(1)  # (s, r)
@@ -53,7 +56,20 @@ class Starts:
         with np.errstate(invalid="ignore", divide="ignore"):
             means = np.nansum(sums, 0) / counts
             found = np.nansum((sums - means) ** 2, 0) / (counts - 1) / counts
-        return np.where(counts >= FEWEST, found, np.nan), counts - 1.0
+        few, compares = counts < FEWEST, np.abs(rows.sum(1)) < ROUNDING
+        found = np.where(
+            few, np.where(compares, self._shared * (rows**2).sum(1) / np.maximum(counts, 1), np.nan), found
+        )
+        return found, np.where(few, self.count, counts) - 1.0
+
+    @property
+    def _shared(self) -> float:
+        """Variance of what a start shifts in one level, the mean over all that met three starts or more."""
+        known = self.effects[:, np.isfinite(self.effects).sum(0) >= FEWEST]
+        if known.shape[1] < 2:
+            return float("nan")
+        apart = known - np.nanmean(known, 1, keepdims=True)
+        return float(np.nanvar(apart, 0, ddof=1).mean() * known.shape[1] / (known.shape[1] - 1))
 
 
 def starts_of(
