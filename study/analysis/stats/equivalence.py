@@ -4,10 +4,11 @@ import math
 from bisect import bisect_left
 from collections.abc import Hashable
 
+import numpy as np
 from pydantic import Field
-from scipy import special
 
-from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
+from study.analysis.stats.log_model import LogModel
+from study.analysis.stats.optimum import criticals
 from study.analysis.stats.power import smallest_difference
 from study.base.strict import Strict
 
@@ -33,7 +34,8 @@ class Sensitivity(Strict):
 def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
     """Return the levels whose ratio to ``best`` is shown to lie within 1 + ``margin`` and its reciprocal.
 
-    These are two one-sided t tests at 5% (Schuirmann 1987). Each level is compared with the fastest by itself.
+    These are two one-sided tests at 5% (Schuirmann 1987), with Dunnett's value for all levels at once: one of many is
+    within the margin by chance.
     """
     if model.spare <= 0:
         return []
@@ -44,7 +46,7 @@ def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
         weights = model.weights(level, best)
         # With noises of their own or with one for all: whichever reaches further.
         reaches = [
-            one.interval(weights, lambda degrees: float(special.stdtrit(degrees, 1 - SIGNIFICANCE)))
+            one.interval(weights, lambda degrees: float(criticals(len(model.levels), np.array([degrees]))[0]))
             for one in (model, model.even)
         ]
         inside = [one.low and one.high and 1 / (1 + margin) <= one.low < one.high <= 1 + margin for one in reaches]
