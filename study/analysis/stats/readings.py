@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 DITHERED = 0.5
 """Standard deviation of the noise, in steps of the clock, from which rounding no longer biases a mean."""
 MOST_DIGITS = 9
+MINUTE = 60.0
+"""Seconds of the step where all times are whole minutes."""
 
 
 @dataclass(frozen=True)
@@ -71,5 +73,5 @@ def half_step(seconds: Sequence[float], noise: float) -> Array:
     digits = next((n for n in range(MOST_DIGITS) if np.allclose(times, times.round(n), rtol=0, atol=1e-9)), None)
     if digits is None:
         return np.zeros(len(times))
-    step = 10.0**-digits
+    step = MINUTE if not (times % MINUTE).any() else 10.0**-digits
     return np.where(noise * times < DITHERED * step, step / 2 / times, 0.0)
