@@ -6,7 +6,17 @@ from functools import cached_property
 
 from study.analysis.answers.group import Group, Level
 from study.analysis.stats.usable import Estimate
-from study.analysis.words import device_of, group_names, is_number, listed, place_words, short, short_key, with_key
+from study.analysis.words import (
+    clear_of,
+    device_of,
+    group_names,
+    is_number,
+    listed,
+    place_words,
+    short,
+    short_key,
+    with_key,
+)
 from study.artifacts.setting import Setting
 from study.config.names import LEVELS
 from study.config.study import Study
@@ -110,11 +120,13 @@ def place(group: Setting) -> str:
     return f"{'on' if device_of(group) else 'with'} {place_words(group, article=True)}"
 
 
-def bounds(estimate: Estimate, first: bool = True) -> str:
-    """Return an interval in brackets, to follow its value: `` (95%: 1.5 to 1.8)``; nothing where there is none."""
+def bounds(estimate: Estimate, first: bool = True, apart: Sequence[float] = (1.0,)) -> str:
+    """Return an interval in brackets, `` (95%: 1.5 to 1.8)``, with digits that stand on their side of what it is told
+    ``apart`` from; nothing where there is none."""
     if estimate.low is None or estimate.high is None:
         return ""
-    low, high = (short(value, like=estimate.value) for value in (estimate.low, estimate.high))
+    ends = (estimate.low, estimate.high)
+    low, high = (clear_of(value, apart, short(value, like=estimate.value)) for value in ends)
     return f" ({'95%: ' * first}{low} to {high})"
 
 

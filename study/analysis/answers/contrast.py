@@ -70,9 +70,9 @@ class Contrast(Strict):
         else:
             ratios = [one.together for one in shown]
         slower, faster = names
+        mean = inverse(self.overall) if self.overall.value < 1 else self.overall
         if self.equal:
-            mean = inverse(self.overall) if self.overall.value < 1 else self.overall
-            told = f"{short(mean.value)} times as long{' in the mean' * (len(shown) > 1)}{bounds(mean)}"
+            told = f"{short(mean.value)} times as long{' in the mean' * (len(shown) > 1)}{bounds(mean, apart=())}"
             return f"{capital(faster)} and {slower} are **equal within {context.margin}**: {told}."
         if self.one_way and self.machine and excludes_one(self.overall):
             times = f"{short(ratios[0].value)} times as fast"
@@ -83,12 +83,18 @@ class Contrast(Strict):
                 f"{slower}, but the runs are too few for an interval."
             )
         if self.one_way and self.decided and not all(map(excludes_one, ratios)):
-            mean = inverse(self.overall) if self.overall.value < 1 else self.overall
             return (
                 f"{capital(faster)} trains **{short(mean.value)} times as fast** as {slower} in the mean{bounds(mean)}."
             )
-        if not (self.decided or (any(map(excludes_one, ratios)) and not self.one_way)):
-            return f"{capital(faster)} and {slower} are **tied**: {self._told(ratios, shown, 'times as long')}."
+        both = f"{capital(faster)} and {slower} are"
+        if self.one_way and not self.decided and any(map(excludes_one, ratios)):
+            if self.overall.low is None:
+                unit = f"times as fast as {slower}"
+                return f"**Not decided** over all: {faster} was {self._told(ratios, shown, unit)}."
+            where = " in the mean" * (len(shown) > 1)
+            return f"{both} **tied**{where}: {short(mean.value)} times as long{bounds(mean)}."
+        if not (self.decided or any(map(excludes_one, ratios))):
+            return f"{both} **tied**: {self._told(ratios, shown, 'times as long')}."
         return f"{capital(faster)} trains {self._told(ratios, shown, f'times as fast** as {slower}', '**')}."
 
     @staticmethod

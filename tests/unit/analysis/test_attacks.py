@@ -1,0 +1,85 @@
+"""The smallest cases of conditions in which a sentence was false that nobody had planted before."""
+
+import numpy as np
+
+from study.analysis.answers.context import Context, bounds
+from study.analysis.answers.contrast import Contrast, RatioAt
+from study.analysis.stats.equivalence import equivalent_to
+from study.analysis.stats.log_model import LogModel, fit_log_model
+from study.analysis.stats.optimum import may_be_fastest
+from study.analysis.stats.usable import Estimate
+from study.artifacts.setting import setting_of
+from study.config.study import Study
+from tests.conftest import study_values
+
+
+def model_of_blocks(logs: np.ndarray, starts: int = 1, missing: np.ndarray | None = None) -> LogModel:
+    """The model of log seconds (blocks, levels), in starts of equally many blocks."""
+    blocks, levels = np.nonzero(np.ones(logs.shape, bool) if missing is None else ~missing)
+    start = blocks * starts // len(logs)
+    return fit_log_model(np.exp(logs[blocks, levels]).tolist(), levels.tolist(), blocks.tolist(), start.tolist())
+
+
+def test_whole_minutes_are_known_to_half_a_minute() -> None:
+    model = fit_log_model([600.0] * 3 + [660.0] * 3, ["a"] * 3 + ["b"] * 3, [1, 2, 3] * 2)
+    found = model.ratio("b", "a")
+    assert found.low is not None
+    assert found.low <= 1 + 1e-9
+    assert may_be_fastest(model, model.levels) == ["a", "b"]
+
+
+def test_a_setting_of_two_starts_among_five_has_the_spread_of_the_others() -> None:
+    rng, false = np.random.default_rng(1), 0
+    missing = np.zeros((15, 4), bool)
+    missing[:9, 3] = True
+    for _ in range(30):
+        logs = rng.normal(0, 0.02, (15, 4)) + np.repeat(rng.normal(0, 0.06, (5, 4)), 3, axis=0)
+        model = model_of_blocks(logs, 5, missing)
+        false += 3 not in may_be_fastest(model, model.levels) or len(may_be_fastest(model, model.levels)) < 4
+    assert false <= 5  # 50% before; 5% of 30 exceed this in 1 of 70
+
+
+def test_one_of_many_settings_beyond_the_margin_is_not_equal_by_chance() -> None:
+    rng, false = np.random.default_rng(2), 0
+    for _ in range(40):
+        truth = np.r_[0, np.full(9, np.log(1.0501))]
+        false += bool(equivalent_to(model_of_blocks(truth + rng.normal(0, 0.01, (5, 10))), 0, 0.05))
+    assert false <= 6  # 21% before; 5% of 40 exceed this in 1 of 300
+
+
+def contrast(overall: Estimate, *ratios: Estimate) -> Contrast:
+    """A contrast with these ratios at as many batch sizes."""
+    ends = [
+        RatioAt(
+            at=setting_of(STUDY, {"training.batch_size": 8 * 2**place}), ratio=one, together=one,
+            slower_seconds=one.value, faster_seconds=1.0,
+        )
+        for place, one in enumerate(ratios)
+    ]  # fmt: skip
+    return Contrast(
+        contrast="device", slower="cpu", faster="cuda", least=ends[0], most=ends[-1], differs=[], overall=overall,
+        machine=False,
+    )  # fmt: skip
+
+
+STUDY = Study.model_validate(
+    study_values(factors={"device": ["cpu", "cuda"], "training.batch_size": [8, 16]}, contrast="device")
+)
+
+
+def test_no_contrast_is_called_tied_beside_an_interval_without_one() -> None:
+    far = contrast(Estimate(value=1.9, low=0.73, high=5.0), Estimate(value=1.9, low=1.1, high=5.0))
+    assert far.text(Context(study=STUDY)) == ("The GPU and the CPU are **tied**: 1.9 times as long (95%: 0.73 to 5.0).")
+    timed_out = contrast(
+        Estimate(value=1.2, low=None, high=None),
+        Estimate(value=1.1, low=None, high=None),
+        Estimate(value=1.2, low=1.1, high=1.3),
+    )
+    assert timed_out.text(Context(study=STUDY)) == (
+        "**Not decided** over all: the GPU was 1.10 times as fast as the CPU at batch size 8, and 1.2 times at batch "
+        "size 16 (1.1 to 1.3)."
+    )
+
+
+def test_a_bound_above_one_is_not_printed_as_one() -> None:
+    assert bounds(Estimate(value=1.2, low=1.02, high=1.4)) == " (95%: 1.02 to 1.4)"
