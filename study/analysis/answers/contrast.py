@@ -58,7 +58,7 @@ class Contrast(Strict):
         """
         if self.equal or self.one_way:
             return self.equal or (not self.machine and excludes_one(self.overall))
-        return all(excludes_one(one.together) for one in (self.least, self.most))
+        return not self.machine and all(excludes_one(one.together) for one in (self.least, self.most))
 
     def text(self, context: Context) -> str:
         """Return the answer in words: the faster side first, one ratio or the smallest and the largest."""
@@ -74,7 +74,7 @@ class Contrast(Strict):
         if self.equal:
             told = f"{short(mean.value)} times as long{' in the mean' * (len(shown) > 1)}{bounds(mean, apart=())}"
             return f"{capital(faster)} and {slower} are **equal within {context.margin}**: {told}."
-        if self.one_way and self.machine and excludes_one(self.overall):
+        if self.machine and (excludes_one(self.overall) if self.one_way else any(map(excludes_one, ratios))):
             times = f"{short(ratios[0].value)} times as fast"
             return f"**Not decided**: {faster} was {times}, but the machine's change within blocks may explain it."
         if all(one.low is None for one in ratios):

@@ -81,5 +81,12 @@ def test_no_contrast_is_called_tied_beside_an_interval_without_one() -> None:
     )
 
 
+def test_opposite_ratios_that_the_machine_may_explain_are_not_told() -> None:
+    less, more = Estimate(value=0.7, low=0.6, high=0.8), Estimate(value=1.4, low=1.2, high=1.6)
+    found = contrast(Estimate(value=1.0, low=0.8, high=1.2), less, more).model_copy(update={"machine": True})
+    assert not found.decided
+    assert found.text(Context(study=STUDY)).endswith("but the machine's change within blocks may explain it.")
+
+
 def test_a_bound_above_one_is_not_printed_as_one() -> None:
     assert bounds(Estimate(value=1.2, low=1.02, high=1.4)) == " (95%: 1.02 to 1.4)"
