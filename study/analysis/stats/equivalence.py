@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from study.analysis.stats.log_model import LogModel
+from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import criticals
 from study.analysis.stats.power import smallest_difference
 from study.base.strict import Strict
@@ -34,25 +35,26 @@ class Sensitivity(Strict):
 def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
     """Return the levels whose ratio to ``best`` is shown to lie within 1 + ``margin`` and its reciprocal.
 
-    These are two one-sided tests at 5% (Schuirmann 1987), with Dunnett's value for all levels at once: one of many is
-    within the margin by chance.
+    These are two one-sided tests at 5% (Schuirmann 1987). That all are equal needs no more (Berger 1982); to find some
+    of many takes Dunnett's value for all at once, for one of many is within the margin by chance.
     """
+    others = [level for level in model.levels if level != best]
     if model.spare <= 0:
         return []
-    found = []
-    for level in model.levels:
-        if level == best:
-            continue
-        weights = model.weights(level, best)
-        # With noises of their own or with one for all: whichever reaches further.
-        reaches = [
-            one.interval(weights, lambda degrees: float(criticals(len(model.levels), np.array([degrees]))[0]))
-            for one in (model, model.even)
-        ]
-        inside = [one.low and one.high and 1 / (1 + margin) <= one.low < one.high <= 1 + margin for one in reaches]
-        if all(inside):
-            found.append(str(level))
+    for count in (2, len(model.levels)):
+        found = [str(level) for level in others if _inside(model, model.weights(level, best), margin, count)]
+        if len(found) == len(others):
+            break
     return found
+
+
+def _inside(model: LogModel, weights: Array, margin: float, count: int) -> bool:
+    """Return whether a ratio lies within the margin, with noises of their own and with one for all."""
+    reaches = [
+        one.interval(weights, lambda degrees: float(criticals(count, np.array([degrees]))[0]))
+        for one in (model, model.even)
+    ]
+    return all(one.low and one.high and 1 / (1 + margin) <= one.low < one.high <= 1 + margin for one in reaches)
 
 
 def sensitivity_of(model: LogModel, margin: float) -> Sensitivity | None:
