@@ -97,12 +97,6 @@ def _whole(group: Setting, keys: set[str]) -> set[str]:
     return keys.union(*(own for own in group.named.values() if keys & set(own)))
 
 
-def on_device(*groups: Setting) -> str:
-    """Return the place of one or more groups, to begin a sentence: ``On the GPU with fp32``, or ``With fp32``."""
-    words = [place_words(group, article=True) for group in groups]
-    return f"{'On' if device_of(groups[0]) else 'With'} {listed(words)}"
-
-
 WITH = {
     "data loader": "a data loader",
     "decoded beforehand": "images decoded beforehand",

@@ -190,11 +190,6 @@ class LogModel:
         squares = [((rows @ matrix) * rows).sum(1) for matrix in (self.covariance, *self._slopes)]
         return self._degrees(squares[0], np.array(squares[1:]), rows**4 @ self._own_scatter)
 
-    @cached_property
-    def pair_variances(self) -> Array:
-        """Variance (m, m) of the difference of each two levels."""
-        return np.maximum(_of_pairs(self.covariance), 0)
-
     @property
     def _slopes(self) -> Array:
         """Derivative (variances, m, m) of the covariance on each variance that all levels share."""
@@ -226,7 +221,7 @@ class LogModel:
         below = np.tril_indices(len(self.levels), -1)
         slopes = np.array([_of_pairs(matrix)[below] for matrix in self._slopes])
         own = self._own_scatter[below[0]] + self._own_scatter[below[1]]
-        return float(np.median(self._degrees(self.pair_variances[below], slopes, own)))
+        return float(np.median(self._degrees(np.maximum(_of_pairs(self.covariance)[below], 0), slopes, own)))
 
 
 def fit_log_model(

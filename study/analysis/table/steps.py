@@ -24,16 +24,6 @@ def steady_steps(measured: Measurement) -> list[Step]:
     ]
 
 
-def after_the_first(steps: list[Step], measured: Measurement) -> list[Step]:
-    """Return ``steps`` without the first step of each epoch, in which the loader's workers start."""
-    firsts = {id(next(step for step in measured.steps if step.epoch == number)) for number in _epochs(measured)}
-    return [step for step in steps if id(step) not in firsts]
-
-
-def _epochs(measured: Measurement) -> list[int]:
-    return sorted({step.epoch for step in measured.steps})
-
-
 def first_batches(measured: Measurement) -> list[float]:
     """Return the wait for the first batch of each epoch, in seconds."""
     first: dict[int, float] = {}

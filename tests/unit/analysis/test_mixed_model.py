@@ -173,8 +173,6 @@ def test_the_degrees_of_all_pairs_are_those_of_each_pair(noise: str) -> None:
         ]
         found = [degrees(model, pair) for pair in pairs]
         assert found == pytest.approx(np.clip(expected, 1, model.spare).tolist(), rel=1e-9)
-    found = [model.pair_variances[one, other] ** 0.5 for one, other in combinations(range(len(model.levels)), 2)]
-    assert found == pytest.approx([errors(model, pair) for pair in pairs], rel=1e-9)
 
 
 def test_a_level_leaves_the_fastest_by_hsus_definition_and_the_f_test_of_it_and_those_before_it() -> None:
