@@ -7,7 +7,6 @@ from pydantic import Field
 from study.analysis.answers.context import FEW, Context, bounds, capital
 from study.analysis.answers.group import Group, Level, smallest
 from study.analysis.answers.law import Verdict
-from study.analysis.stats import gate
 from study.analysis.stats.gate import Undetermined, Unfair
 from study.analysis.stats.usable import Estimate
 from study.analysis.words import listed, short
@@ -186,12 +185,11 @@ def group_answer(group: Group, factor: str | None) -> Fastest | CannotSay | Only
         level.label: level.undetermined for level in timed if level.undetermined and level.label not in group.unfair
     }
     if best is None or best.time is None:
-        counts = {level.label: level.runs for level in timed}
         return CannotSay(
             group=group.setting,
             factor=factor,
             reasons=open_levels | group.unfair,
-            more_runs=gate.more_runs(counts, open_levels) if open_levels else None,
+            more_runs=1 if open_levels else None,
         )
     return Fastest(
         group=group.setting,
@@ -223,7 +221,7 @@ def _only(group: Group, level: Level, time: Estimate) -> CannotSay | OnlyLevel:
         group=group.setting,
         factor=None,
         reasons={level.label: level.undetermined},
-        more_runs=gate.more_runs({level.label: level.runs}, {level.label: level.undetermined}),
+        more_runs=1,
         only=True,
     )
 

@@ -3,7 +3,7 @@
 Only levels that blocks of runs connect can be compared within blocks.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Literal, TypeVar
 
 import pandas as pd
@@ -43,11 +43,6 @@ def undetermined(
     if mean.low is not None and mean.high is not None and mean.high > WIDEST * mean.low:
         return "wide_interval"
     return None
-
-
-def more_runs(counts: Mapping[str, int], reasons: Mapping[str, Undetermined]) -> int:
-    """Return the smallest number of more runs a level that could determine every level; ``counts`` are clean runs."""
-    return max((max(LEAST_RUNS - counts[level], 1) for level in reasons), default=1)
 
 
 Level = TypeVar("Level", bound=Hashable)
