@@ -66,6 +66,7 @@ class Starts:
     def _shared(self) -> float:
         """Variance of what a start shifts in one level, the mean over all that met three starts or more."""
         known = self.effects[:, np.isfinite(self.effects).sum(0) >= FEWEST]
+        known = known[np.isfinite(known).any(1)]  # a start may have met none of them
         if known.shape[1] < 2:
             return float("nan")
         apart = known - np.nanmean(known, 1, keepdims=True)
