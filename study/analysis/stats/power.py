@@ -16,7 +16,6 @@ POWER = 0.8
 DRAWS, SEED = 4_000, 20_261_126
 MOST_LEVELS = 64
 """Levels from which more change the difference little; the draws would take long."""
-STEPS = 20
 
 
 @cache
@@ -35,7 +34,7 @@ def smallest_difference(levels: int, blocks: int) -> float:
     reach = critical(levels, float(degrees), two_sided=False) * noise * math.sqrt(2 / blocks)
     sums, squares = others.cumsum(1), (others**2).cumsum(1)
     low, high = 0.0, 100.0 / math.sqrt(blocks)
-    for _ in range(STEPS):
+    for _ in range(20):
         middle = (low + high) / 2
         told = _told(own + middle, others, sums, squares, reach, noise**2 / blocks, degrees)
         low, high = (low, middle) if told.mean() >= POWER else (middle, high)

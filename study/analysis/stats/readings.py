@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 DITHERED = 0.5
 """Standard deviation of the noise, in steps of the clock, from which rounding no longer biases a mean."""
-MOST_DIGITS = 9
 MINUTE = 60.0
 """Seconds of the step where all times are whole minutes."""
 
@@ -70,7 +69,7 @@ def half_step(seconds: Sequence[float], noise: float) -> Array:
     0 where the ``noise`` (the standard deviation of log seconds) is so large that a mean of rounded times is right.
     """
     times = np.asarray(seconds, float)
-    digits = next((n for n in range(MOST_DIGITS) if np.allclose(times, times.round(n), rtol=0, atol=1e-9)), None)
+    digits = next((n for n in range(9) if np.allclose(times, times.round(n), rtol=0, atol=1e-9)), None)
     if digits is None:
         return np.zeros(len(times))
     step = MINUTE if not (times % MINUTE).any() else 10.0**-digits
