@@ -64,13 +64,14 @@ def analyse(
     control = ratios_of(study, fitted, "control") if "control" in study.factors else []
     pairs = zip(fitted, groups, strict=True) if study.effects else []
     switches = [found for fit, group in pairs if (found := switches_of(study, fit, group.best))]
-    context = Context(study, groups, starts=frame["session"].nunique())
+    usable = usable_runs(frame, y)
+    context = Context(study, groups, starts=usable["session"].nunique())
     answers: list[Answer] = [
         *(found.combination for found in switches if found.combination),
         *(ways_of(study, fitted, groups, context.factor) if not contrasts else []),
         *(group_answer(group, context.factor) for group in groups),
         *contrasts,
-        *bottlenecks_of(study, usable_runs(frame, y)),
+        *bottlenecks_of(study, usable),
         *([control_of(control)] if control else []),
     ] or [NothingSucceeded(group=None, made=bool(frame["session"].notna().any()))]
     caveats = find_caveats(study, frame, fitted, groups, kept)
