@@ -144,8 +144,8 @@ class StudyResults:
 
         >>> for row in open("docs/example-h200/results.zip")["speedup"].claims():
         ...     print(f"{row.word}: {row.claim}")
-        not decided: The GPU is 9.97 times as fast as the CPU
-        not decided: The GPU is 9.97 times as fast as the CPU
+        contradicted: The GPU is 9.97 times as fast as the CPU
+        contradicted: The GPU is 9.97 times as fast as the CPU
         """
         return list(self.analysis().claims)
 

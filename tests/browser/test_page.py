@@ -94,7 +94,7 @@ def test_two_parts_of_a_bar_have_no_colours_that_look_alike(page: Page, show: Sh
         "[...document.querySelectorAll('.key:has(svg[viewBox=\"0 0 12 12\"])')].map(key =>"
         "[...key.querySelectorAll('path')].map(box => getComputedStyle(box).fill))"
     )
-    assert max(map(len, legends)) == 9
+    assert max(map(len, legends)) == 8
     for legend in legends:
         colours = [np.array([int(one) for one in re.findall(r"\d+", fill)][:3]) for fill in legend]
         far = [float(np.linalg.norm(one - other)) for one, other in combinations(colours, 2)]

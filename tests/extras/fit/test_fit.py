@@ -186,7 +186,7 @@ def test_sizes_that_differ_in_the_seventh_digit_stay_apart(table: Path, capsys: 
     found = fit(table, text_of(batch_size=sizes, seconds=sizes / 1e6 + np.tile([0, 0.01, 0.02], 3)))
     assert found["batch_sizes"] == 3
     assert list(found["optimum"]["cost"]) == ["1000001", "1000002", "2000000"]
-    assert "1000001: fastest with probability" in capsys.readouterr().out
+    assert "1000001: 1.00 times the smallest mean" in capsys.readouterr().out
 
 
 def test_blocks_of_different_sessions_are_different_blocks(table: Path) -> None:
