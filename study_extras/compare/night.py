@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 from scipy import special
 
-from study.analysis.stats.log_model import CONFIDENCE
+from study.analysis.stats.log_model import together
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.power import POWER
 from study.base.strict import Strict
@@ -120,7 +120,7 @@ def limit_of(setting: str | None, before: Array, after: Array, tests: int) -> Li
     degrees = max(count / _inflation(count, r**2) - 1, 1.0)
     variance = float(before.var(ddof=1)) * (count - 1) / (count - inflation)
     error = math.sqrt(variance * (inflation / count + _inflation(len(after), r) / len(after)))
-    quantile = float(special.stdtrit(degrees, 1 - (1 - CONFIDENCE) / 2 / tests))
+    quantile = together(tests)(degrees)
     return Limit(
         setting=setting,
         ratio=math.exp(float(after.mean() - before.mean())),

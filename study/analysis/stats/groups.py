@@ -135,7 +135,7 @@ def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], f
 
 
 def _optimum_among(model: LogModel, of_all: Optimum | None, levels: Sequence[str]) -> Optimum | None:
-    """Return the optimum among some levels. Its draws take long for many: that of all is not sought twice."""
+    """Return the optimum among some levels. It takes long for many: that of all is not sought twice."""
     return of_all if set(levels) >= set(model.levels) else optimum_of(model, levels)
 
 

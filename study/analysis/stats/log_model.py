@@ -172,7 +172,7 @@ class LogModel:
         bounds = []
         for side in (-1, 1):
             estimate, error, degrees = (float(part[0]) for part in self.end(weights[None], side))
-            bounds.append(estimate + side * (critical or two_sided)(degrees) * error)
+            bounds.append(estimate + side * (critical or together(1))(degrees) * error)
         with np.errstate(over="ignore"):
             low, high = np.exp(min(bounds[0], middle)), np.exp(max(bounds[1], middle))
             return Interval(float(np.exp(middle)), float(low), float(high))
@@ -272,11 +272,6 @@ def _without_negative(covariance: Array) -> Array:
     values, vectors = np.linalg.eigh(covariance)
     found: Array = (vectors * np.maximum(values, 0)) @ vectors.T if values.min() < 0 else covariance
     return found
-
-
-def two_sided(degrees: float) -> float:
-    """Return the quantile of t that 95% lie within."""
-    return float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2))
 
 
 def together(tests: int) -> Critical:

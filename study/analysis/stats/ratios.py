@@ -102,15 +102,15 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
         return None
     y = study.total
     settings = [setting.label for setting in row_settings(study, pairs, telling_keys(study, groups, contrast))]
-    paces = {side: np.log(pairs[f"pace_{side}"].astype(float)) for side in "ab"}
-    logs = pd.DataFrame({side: np.log(pairs[f"{y}_{side}"].astype(float)) for side in "ab"}).assign(setting=settings)
-    over = (logs["a"] - logs["b"]).groupby(logs["setting"])
-    means = over.mean()
-    left = (logs["a"] - logs["b"] - over.transform("mean") + float(means.mean())).groupby(pairs["session_block"]).mean()
-    starts = pairs.groupby("session_block")["session"].first()[left.index]
+    logs = pairs[[f"{y}_a", f"{y}_b", "pace_a", "pace_b"]].astype(float).apply(np.log)
+    block = pairs["session_block"]
+    quotients = logs[f"{y}_a"] - logs[f"{y}_b"]
+    over = quotients.groupby(settings)
+    left = (quotients - over.transform("mean") + float(over.mean().mean())).groupby(block).mean()
+    starts = pairs.groupby(block)["session"].first()[left.index]
     model = fit_log_model(np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist())
     blocks = pd.DataFrame({"a": left, "b": 0.0})
-    moved = pd.DataFrame(paces).groupby(pairs["session_block"]).mean().dropna()
+    moved = logs[["pace_a", "pace_b"]].groupby(block).mean().dropna()
     undetermined = any(
         str(level) in groups[place].undetermined
         for side in "ab"

@@ -102,12 +102,6 @@ def _starts(frame: pd.DataFrame) -> pd.Series:
     return both.map(numbers)
 
 
-def _settings(study: Study, frame: pd.DataFrame) -> dict[Hashable, tuple[str, ...]]:
-    """Return the setting of each run, its levels as text, by the run's place in the index."""
-    columns = [frame[key].astype(str) for key in study.compared]
-    return dict(zip(frame.index, zip(*columns, strict=True) if columns else [()] * len(frame), strict=True))
-
-
 def keys_of(study: Study) -> tuple[list[str], list[str]]:
     """Return the factors that tell the levels of a group apart, and those that tell the groups apart."""
     if study.curve:
