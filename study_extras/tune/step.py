@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from study.analysis.report.step import report_now
 from study.analysis.result import result_of
 from study.analysis.stats.dunnett import against_one
 from study.analysis.stats.groups import GroupFit, groups_of
-from study.analysis.stats.log_model import Interval, LogModel, fit_log_model
+from study.analysis.stats.log_model import Interval, LogModel
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.base import devices, strict_yaml
@@ -126,22 +126,19 @@ class _Course:
     def gain(self, tried: Sequence[Levels], winner: Setting) -> words.Gain | None:
         """Return how many times as fast as the baseline the winner is; None where one of them has no run."""
         result = result_of(Results(RESULTS), self.name)
-        plan, frame = result.plan, result.frame
-        places = _places(plan, tried)
-        rows = frame[frame["excluded"].isna() & (frame["outcome"] == "ok")]
-        rows = rows.assign(place=[places[name] for name in rows["run"]])
-        if winner == 0 or not {0, winner} <= set(rows["place"]):
+        places = _places(result.plan, tried)
+        (group,) = groups_of(result.plan.study, result.frame)
+        levels = {places[str(row.run)]: str(row.level) for row in group.clean.itertuples()}
+        if winner == 0 or group.fits is None or not {0, winner} <= set(levels):
             return None
-        blocks = (rows["session"].astype(str) + "." + rows["block"].astype(str)).tolist()
-        model = fit_log_model(rows[plan.study.total].tolist(), rows["place"].tolist(), blocks)
-        accuracy = rows.groupby("place")["accuracy"].mean()
-        runs = rows["place"].value_counts()
-        return words.Gain(
-            gain_over(model, 0, winner), int(min(runs[0], runs[winner])), float(accuracy[0]), float(accuracy[winner])
-        )
+        base, best = levels[0], levels[winner]
+        accuracy = group.clean.groupby("level")["accuracy"].mean()
+        runs = group.clean["level"].value_counts()
+        times_as_fast = gain_over(group.fits.raw, base, best)
+        return words.Gain(times_as_fast, int(min(runs[base], runs[best])), float(accuracy[base]), float(accuracy[best]))
 
 
-def gain_over(model: LogModel, base: Setting, winner: Setting) -> Interval:
+def gain_over(model: LogModel, base: Hashable, winner: Hashable) -> Interval:
     """Return how many times as fast as ``base`` the winner is, with bounds that hold for the gain of every setting.
 
     The winner was chosen for its times, so its own interval would be too narrow: these are Dunnett's two-sided bounds
