@@ -7,11 +7,11 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.about.about import About, about
-from study.analysis.answers.answer import Answer, answer_text
+from study.analysis.answers.answer import Answer, first_answer
 from study.analysis.answers.bottleneck import bottlenecks_of
 from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.compared import Measured
-from study.analysis.answers.context import Context
+from study.analysis.answers.context import Context, scope_of
 from study.analysis.answers.contrast import Contrast, contrasts_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
@@ -65,7 +65,7 @@ def analyse(
     pairs = zip(fitted, groups, strict=True) if study.effects else []
     switches = [found for fit, group in pairs if (found := switches_of(study, fit, group.best))]
     usable = usable_runs(frame, y)
-    context = Context(study, groups, starts=usable["session"].nunique())
+    context = Context(study, groups, scope=scope_of(usable["session"].nunique()))
     answers: list[Answer] = [
         *(found.combination for found in switches if found.combination),
         *(ways_of(study, fitted, groups, context.factor) if not contrasts else []),
@@ -76,7 +76,7 @@ def analyse(
     ] or [NothingSucceeded(group=None, made=bool(frame["session"].notna().any()))]
     caveats = find_caveats(study, frame, fitted, groups, kept)
     return Analysis(
-        answer=answer_text(context, answers, switches),
+        answer=first_answer(study, answers, switches).text(context),
         screen=screen_of(plan, frame, kept.included, context, answers, switches, caveats),
         y=y,
         groups=groups,

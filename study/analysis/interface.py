@@ -131,7 +131,7 @@ class StudyResults:
     def answer(self) -> list[str]:
         """Return the statements of the report's answer, as sentences, that which the question asks for first."""
         analysis = self.analysis()
-        context = Context(self._plan.study, analysis.groups)
+        context = Context(self._plan.study, analysis.groups, scope=analysis.screen.scope)
         told = [analysis.answer, *(answer.text(context) for answer in analysis.answers)]
         return [text.replace("**", "") for text in dict.fromkeys(told)]
 

@@ -6,7 +6,6 @@ from typing import Annotated
 from pydantic import Field
 
 from study.analysis.answers.bottleneck import Bottleneck
-from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, NoRatio
 from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
 from study.analysis.answers.null_control import NullControl
@@ -47,9 +46,3 @@ def first_answer(study: Study, answers: Sequence[Answer], switches: Sequence[Swi
         kinds = [NullControl]
     found = (answer for kind in kinds for answer in answers if isinstance(answer, kind))
     return next(found, answers[0])
-
-
-def answer_text(context: Context, answers: Sequence[Answer], switches: Sequence[Switches]) -> str:
-    """Return the first line of the page, of the terminal and of `fit.json`: ``**`` stand around what matters most."""
-    text = first_answer(context.study, answers, switches).text(context)
-    return text.replace("(95%:", f"({context.scope}:", 1)

@@ -32,6 +32,7 @@ TAKES = {
     "thousand_images_seconds": "1000 images take",
 }
 """What takes the time that a study compares."""
+SCOPE = "95%"
 FEW = 4
 """Settings up to this number are named, more are counted."""
 
@@ -44,18 +45,13 @@ class Context:
     groups: Sequence[Group] = ()
     others: Sequence[Setting] = field(default=())
     """Groups that are named and have no entry above."""
-    starts: int = 0
-    """Starts of the pipeline from which the runs come."""
+    scope: str = SCOPE
+    """Of which starts an interval tells."""
 
     @property
     def takes(self) -> str:
         """What takes the time, with its verb."""
         return TAKES[self.study.total]
-
-    @property
-    def scope(self) -> str:
-        """Of which starts an interval tells: what another start shifts by itself is not in it, below three."""
-        return {1: "95% in this start", 2: "95% in these two starts"}.get(self.starts, "95%")
 
     @property
     def margin(self) -> str:
@@ -115,19 +111,26 @@ class Context:
         return sorted(labels, key=lambda label: order.index(label) if label in order else len(order))
 
 
+def scope_of(starts: int) -> str:
+    """Return of which starts an interval tells: what another start shifts by itself is not in it, below three."""
+    return {1: "95% in this start", 2: "95% in these two starts"}.get(starts, SCOPE)
+
+
 def place(group: Setting) -> str:
     """Return the place of a group: ``on the GPU``, ``on the GPU with fp32``, ``with stock fastai``."""
     return f"{'on' if device_of(group) else 'with'} {place_words(group, article=True)}"
 
 
-def bounds(estimate: Estimate, first: bool = True, apart: Sequence[float] = (1.0,)) -> str:
-    """Return an interval in brackets, `` (95%: 1.5 to 1.8)``, with digits that stand on their side of what it is told
-    ``apart`` from; nothing where there is none."""
+def bounds(estimate: Estimate, scope: str = SCOPE, apart: Sequence[float] = (1.0,)) -> str:
+    """Return an interval in brackets, `` (95% in this start: 1.5 to 1.8)``; nothing where there is none.
+
+    The first of a text names its ``scope``. The digits stand on their side of what it is told ``apart`` from.
+    """
     if estimate.low is None or estimate.high is None:
         return ""
     ends = (estimate.low, estimate.high)
     low, high = (clear_of(value, apart, short(value, like=estimate.value)) for value in ends)
-    return f" ({'95%: ' * first}{low} to {high})"
+    return f" ({scope}{': ' * bool(scope)}{low} to {high})"
 
 
 def inverse(estimate: Estimate) -> Estimate:

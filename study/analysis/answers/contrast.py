@@ -71,8 +71,9 @@ class Contrast(Strict):
             ratios = [one.together for one in shown]
         slower, faster = names
         mean = inverse(self.overall) if self.overall.value < 1 else self.overall
+        where = " in the mean" * (len(shown) > 1)
         if self.equal:
-            told = f"{short(mean.value)} times as long{' in the mean' * (len(shown) > 1)}{bounds(mean, apart=())}"
+            told = f"{short(mean.value)} times as long{where}{bounds(mean, context.scope, apart=())}"
             return f"{capital(faster)} and {slower} are **equal within {context.margin}**: {told}."
         if self.machine and (excludes_one(self.overall) if self.one_way else any(map(excludes_one, ratios))):
             times = f"{short(ratios[0].value)} times as fast"
@@ -83,26 +84,24 @@ class Contrast(Strict):
                 f"{slower}, but the runs are too few for an interval."
             )
         if self.one_way and self.decided and not all(map(excludes_one, ratios)):
-            return (
-                f"{capital(faster)} trains **{short(mean.value)} times as fast** as {slower} in the mean{bounds(mean)}."
-            )
+            told = f"**{short(mean.value)} times as fast** as {slower} in the mean{bounds(mean, context.scope)}"
+            return f"{capital(faster)} trains {told}."
         both = f"{capital(faster)} and {slower} are"
         if self.one_way and not self.decided and any(map(excludes_one, ratios)):
             if self.overall.low is None:
                 unit = f"times as fast as {slower}"
-                return f"**Not decided** over all: {faster} was {self._told(ratios, shown, unit)}."
-            where = " in the mean" * (len(shown) > 1)
-            return f"{both} **tied**{where}: {short(mean.value)} times as long{bounds(mean)}."
+                return f"**Not decided** over all: {faster} was {self._told(context, ratios, shown, unit)}."
+            return f"{both} **tied**{where}: {short(mean.value)} times as long{bounds(mean, context.scope)}."
         if not (self.decided or any(map(excludes_one, ratios))):
-            return f"{both} **tied**: {self._told(ratios, shown, 'times as long')}."
-        return f"{capital(faster)} trains {self._told(ratios, shown, f'times as fast** as {slower}', '**')}."
+            return f"{both} **tied**: {self._told(context, ratios, shown, 'times as long')}."
+        return f"{capital(faster)} trains {self._told(context, ratios, shown, f'times as fast** as {slower}', '**')}."
 
     @staticmethod
-    def _told(ratios: Sequence[Estimate], shown: Sequence[RatioAt], unit: str, bold: str = "") -> str:
+    def _told(context: Context, ratios: Sequence[Estimate], shown: Sequence[RatioAt], unit: str, bold: str = "") -> str:
         """Return the ratios with their settings; the first has the words of the unit, and names the interval."""
         told = [
             f"{bold}{short(one.value)} {unit if not place else f'times{bold}'}"
-            f"{' ' * bool(at_setting(at.at))}{at_setting(at.at)}{bounds(one, first=not place)}"
+            f"{' ' * bool(at_setting(at.at))}{at_setting(at.at)}{bounds(one, '' if place else context.scope)}"
             for place, (one, at) in enumerate(zip(ratios, shown, strict=True))
         ]
         return ", and ".join(told)

@@ -51,7 +51,7 @@ class OnlyLevel(Strict):
         where = context.where(self.group)
         reached = "" if self.accuracy is None else f", at {self.accuracy:.0%} accuracy"
         lead = f"{capital(where)} {context.takes}" if where else capital(context.takes)
-        return f"{lead} **{short(self.time.value)} s**{bounds(self.time)}{reached}."
+        return f"{lead} **{short(self.time.value)} s**{bounds(self.time, context.scope)}{reached}."
 
 
 WHY = {
@@ -146,7 +146,7 @@ class Fastest(Strict):
             return f"**Not decided**{where}: {change}, and within blocks by as much as the settings differ."
         if not self.tied:
             lead = f"{capital(context.setting(f'**{self.level.label}**'))} is the fastest{where}, at "
-            return f"{lead}{short(self.time.value)} s{bounds(self.time)}{self._behind(context)}."
+            return f"{lead}{short(self.time.value)} s{bounds(self.time, context.scope)}{self._behind(context)}."
         leaders = context.in_order(self.group, self.leaders)
         equal = set(self.tied) <= set(self.equivalent)
         verdict = f"equal within {context.margin}" if equal else "tied for the fastest"

@@ -96,7 +96,8 @@ class Combination(Strict):
         """Return the answer in words."""
         times = self.times_as_fast
         where = f" {context.where(self.group)}".rstrip()
-        return f"**{self.best.label}** together: **{short(times.value)} times as fast**{where}{bounds(times)}."
+        told = f"**{short(times.value)} times as fast**{where}{bounds(times, context.scope)}"
+        return f"**{self.best.label}** together: {told}."
 
 
 class Switches(Strict):
@@ -126,13 +127,14 @@ class Switches(Strict):
             times = self.combination.times_as_fast
             best, base = self.combination.best.levels, self.combination.base.levels
             count = sum(best[key] != base[key] for key in best)
-            together = f"; the best {count} together **{short(times.value)} times**{bounds(times, first=not gains)}"
+            interval = bounds(times, "" if gains else context.scope)
+            together = f"; the best {count} together **{short(times.value)} times**{interval}"
         if not gains:
             gain = f"gain more than {context.margin}" if faster else "gain"
             return f"**No switch** is shown to {gain} by itself{where}{together}."
         most = max(gains, key=lambda one: one.times_as_fast.value)
         times = most.times_as_fast
-        gained = f"**{short(times.value)} times**{bounds(times)}"
+        gained = f"**{short(times.value)} times**{bounds(times, context.scope)}"
         return f"**{capital(self.label(most))}** buys most{where}, {gained}{together}."
 
 

@@ -87,7 +87,7 @@ class Ways(Strict):
         if not other.slower:
             return f"{lead}**tied** with {context.who(other.group)}{end}"
         told = f"**{short(times.value)} times as fast** as {context.where(other.group).removeprefix('with ')}"
-        return f"{lead}{told}{mean}{bounds(times)}{self._others(context)}."
+        return f"{lead}{told}{mean}{bounds(times, context.scope)}{self._others(context)}."
 
     def _others(self, context: Context) -> str:
         """Return the other ways that are equal to the first or tied with it, or else the settings of the first."""

@@ -96,8 +96,7 @@ def test_the_best_combination_is_compared_with_the_first_level_of_each_switch() 
     assert combination.best.label in ("bf16 + channels last", "bf16 + channels last + fused optimizer")
     assert combination.times_as_fast.value == pytest.approx(2 * 1.2 * TOGETHER, rel=0.04)
     assert combination.decided
-    told = only(found).text(Context(PLAN.study, found.groups))
-    assert found.answer == told.replace("(95%:", "(95% in this start:", 1)
+    assert found.answer == only(found).text(Context(PLAN.study, found.groups, scope="95% in this start"))
 
 
 def test_a_gain_below_the_margin_is_called_none_above_it() -> None:

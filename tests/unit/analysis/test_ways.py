@@ -62,7 +62,7 @@ def test_the_fastest_of_all_comes_first_and_is_the_answer_beside_the_first_way()
         ("fastai", "32"),
     ]
     assert found.beside == found.ways[1]
-    assert analysis.answer == found.text(Context(measured(1)[0], analysis.groups)).replace("95%", "95% in this start")
+    assert analysis.answer == found.text(Context(measured(1)[0], analysis.groups, scope="95% in this start"))
 
 
 def test_ways_have_the_names_that_the_study_gives_them() -> None:
