@@ -12,7 +12,7 @@ from study.analysis.answers.bottleneck import bottlenecks_of
 from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.compared import Measured
 from study.analysis.answers.context import Context, scope_of
-from study.analysis.answers.contrast import Contrast, contrasts_of
+from study.analysis.answers.contrast import contrasts_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.null_control import control_of
@@ -21,7 +21,7 @@ from study.analysis.answers.ways import ways_of
 from study.analysis.caveats.caveat import Caveat, find_caveats
 from study.analysis.screen.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
-from study.analysis.stats.ratios import Ratio, ratios_of
+from study.analysis.stats.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.stats.usable import usable_runs
 from study.artifacts.checked import Records
 from study.artifacts.plan import Plan
@@ -58,10 +58,11 @@ def analyse(
     study, y = plan.study, plan.study.total
     fitted = groups_of(study, frame)
     groups = [group_of(study, group, y) for group in fitted]
-    ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []
-    contrasts = contrasts_of(study, fitted, ratios, study.contrast) if study.contrast else []
-    doubtful = [(one.slower, one.faster) for one in contrasts if isinstance(one, Contrast) and one.machine]
-    control = ratios_of(study, fitted, "control") if "control" in study.factors else []
+    overalls = overalls_of(study, fitted, study.contrast) if study.contrast else []
+    ratios = ratios_of(study, fitted, overalls)
+    contrasts = contrasts_of(study, fitted, overalls, ratios, study.contrast) if study.contrast else []
+    twins = overalls_of(study, fitted, "control") if "control" in study.factors else []
+    control = ratios_of(study, fitted, twins)
     pairs = zip(fitted, groups, strict=True) if study.effects else []
     switches = [found for fit, group in pairs if (found := switches_of(study, fit, group.best))]
     usable = usable_runs(frame, y)
@@ -85,7 +86,7 @@ def analyse(
         switches=switches,
         answers=answers,
         warnings=caveats,
-        claims=Judge(Measured(study, fitted, groups, ratios, doubtful)).rows(),
+        claims=Judge(Measured(study, fitted, groups, ratios)).rows(),
         about=about(plan, frame, kept, warm_up_runs),
     )
 

@@ -1,6 +1,6 @@
 """The settings that a claim is about, and how many times as long one takes as another."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from study.analysis.answers.group import Group, Level
@@ -39,8 +39,6 @@ class Measured:
     groups: Sequence[Group]
     ratios: Sequence[Ratio]
     """Of the study's contrast."""
-    doubtful: Collection[tuple[str, str]] = ()
-    """Sides of the contrast that the machine's change within blocks may tell apart."""
 
     def has(self, key: str, level: object) -> bool:
         """Return whether the study varies a key over this level, or has it fixed at it."""
@@ -93,10 +91,9 @@ class Measured:
             sides = [str(shown(self.study, one.contrast, end.levels[one.contrast])) for end in (slower, faster)]
             same = self.rest(slower, {one.contrast: ""}) == self.rest(faster, {one.contrast: ""})
             if same and sides == [one.slower, one.faster] and one.at.levels.items() <= slower.levels.items():
-                open_ends = {"low": None, "high": None} if (one.slower, one.faster) in self.doubtful else {}
-                return one.together.model_copy(update=open_ends)
+                return one.together
         if any(end.level.undetermined or end.group.machine for end in (slower, faster)):
-            return Estimate(value=slower.time.value / faster.time.value, low=None, high=None)
+            return Estimate.point(slower.time.value / faster.time.value)
         fits = self.fitted[slower.place].fits
         if slower.place == faster.place and fits:
             model = fits.raw

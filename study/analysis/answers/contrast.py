@@ -8,7 +8,7 @@ from pydantic import Field
 
 from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse, within
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.ratios import Difference, Overall, Ratio, overall_of, sides_of, telling_keys
+from study.analysis.stats.ratios import Difference, Overall, Ratio, sides_of, telling_keys
 from study.analysis.stats.usable import Estimate, row_settings
 from study.analysis.words import at_setting, device_words, listed, short, with_key
 from study.artifacts.setting import EVERYWHERE, Setting, setting_of
@@ -39,7 +39,7 @@ class Contrast(Strict):
     overall: Estimate
     """The mean of the ratios over all settings, with the block as the unit."""
     machine: bool
-    """Whether the machine's change within blocks may be the difference."""
+    """Whether the machine's change within blocks may be the difference: no ratio has bounds then."""
     equal: bool = False
     """Whether `overall` lies within the study's margin, and no setting is told to differ by more."""
     alone: list[Setting] = []
@@ -56,9 +56,10 @@ class Contrast(Strict):
 
         What the machine may explain is not told.
         """
-        if self.equal or self.one_way:
-            return self.equal or (not self.machine and excludes_one(self.overall))
-        return not self.machine and all(excludes_one(one.together) for one in (self.least, self.most))
+        if self.equal or self.machine:
+            return self.equal
+        ratios = [self.overall] if self.one_way else [self.least.together, self.most.together]
+        return all(map(excludes_one, ratios))
 
     def text(self, context: Context) -> str:
         """Return the answer in words: the faster side first, one ratio or the smallest and the largest."""
@@ -75,13 +76,12 @@ class Contrast(Strict):
         if self.equal:
             told = f"{short(mean.value)} times as long{where}{bounds(mean, context.scope, apart=())}"
             return f"{capital(faster)} and {slower} are **equal within {context.margin}**: {told}."
-        if self.machine and (excludes_one(self.overall) if self.one_way else any(map(excludes_one, ratios))):
-            times = f"{short(ratios[0].value)} times as fast"
-            return f"**Not decided**: {faster} was {times}, but the machine's change within blocks may explain it."
-        if all(one.low is None for one in ratios):
+        if self.machine or all(one.low is None for one in ratios):
+            times = f"{' and '.join(short(one.value) for one in ratios)} times as fast as {slower}"
+            why = "machine's change within blocks may explain it"
             return (
-                f"**Not decided**: {faster} was {' and '.join(short(one.value) for one in ratios)} times as fast as "
-                f"{slower}, but the runs are too few for an interval."
+                f"**Not decided**: {faster} was {times}, but the "
+                f"{why if self.machine else 'runs are too few for an interval'}."
             )
         if self.one_way and self.decided and not all(map(excludes_one, ratios)):
             told = f"**{short(mean.value)} times as fast** as {slower} in the mean{bounds(mean, context.scope)}"
@@ -135,22 +135,21 @@ def side(study: Study, contrast: str, level: str) -> str:
 
 
 def contrasts_of(
-    study: Study, groups: Sequence[GroupFit], ratios: Sequence[Ratio], contrast: str
+    study: Study, groups: Sequence[GroupFit], overalls: Sequence[Overall], ratios: Sequence[Ratio], contrast: str
 ) -> list[Contrast | NoRatio]:
     """Return what the ratios say of the contrast: a finding for each of its levels that the first one is set beside."""
     sides, keys = sides_of(groups, study, contrast), telling_keys(study, groups, contrast)
+    met = {overall.faster: overall for overall in overalls}
     found: list[Contrast | NoRatio] = []
     for level in list(sides)[1:]:
         slower = next(iter(sides))
-        mine = [ratio for ratio in ratios if ratio.faster == level]
-        if not mine:
+        if level not in met:
             found.append(NoRatio(contrast=contrast, slower=slower, faster=level))
             continue
         ends = pd.concat([sides[slower], sides[level]])
         settings = row_settings(study, ends.drop_duplicates(keys), keys) if keys else []
-        paired, overall = [ratio.at for ratio in mine], overall_of(study, groups, contrast, slower, level)
-        if overall:
-            found.append(contrast_of(study, mine, overall, [one for one in settings if one not in paired]))
+        mine, paired = [ratio for ratio in ratios if ratio.faster == level], met[level].settings
+        found.append(contrast_of(study, mine, met[level], [one for one in settings if one not in paired]))
     return found
 
 
@@ -172,7 +171,7 @@ def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall, alone: 
         differs=_largest(ratios),
         overall=overall.ratio,
         machine=overall.machine,
-        equal=within(overall.ratio, margin) and not overall.machine and not differ,
+        equal=within(overall.ratio, margin) and not differ,
         alone=list(alone),
     )
 

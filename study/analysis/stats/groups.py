@@ -108,7 +108,7 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
         reason = "ended_early" if name in censored else undetermined(mean, rows[y], rows["session_block"], noise)
         if reason:
             reasons[name] = reason
-            times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())), low=None, high=None)
+            times[name] = Estimate.point(float(np.exp(np.log(rows[y]).mean())))
         else:
             times[name] = estimate(mean)
     return GroupFit(setting, levels, part, clean, fits, times, reasons, learning, censored, chance)

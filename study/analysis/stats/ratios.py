@@ -54,7 +54,9 @@ class Ratio(Strict):
     x: float | None = Field(description="Level of the curve's factor; null in a study without a curve.")
     slower: str
     faster: str
-    ratio: Estimate = Field(description="The quotient of the two means; no bounds where one is not determined.")
+    ratio: Estimate
+    """The quotient of the two means; no bounds where one is not determined, or where the machine's change within blocks
+    may be the difference."""
     together: Estimate
     """The same with bounds that hold for all settings of this contrast at once, with 95% probability: an extreme of
     several ratios is read with these."""
@@ -70,25 +72,28 @@ class Ratio(Strict):
     noise (a t test of the pairs at 5%)."""
 
 
-def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[Ratio]:
-    """Return the time at the contrast's first level over that at each other, for every setting of the others."""
-    sides, keys = sides_of(groups, study, contrast), telling_keys(study, groups, contrast)
-    found: list[Ratio] = []
-    for other in list(sides)[1:]:
-        slower = next(iter(sides))
-        pairs = _pairs(study, sides[slower], sides[other], contrast)
-        if len(pairs):
-            settings = row_settings(study, pairs, keys)
-            found += _ratios(pairs, settings, groups, study, contrast, (slower, other))
-    return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
-
-
 class Overall(NamedTuple):
     """The ratio over all settings of a contrast, with the block as the unit, for a side may shift in a block as one."""
 
+    contrast: str
+    slower: str
+    faster: str
     ratio: Estimate
+    """Without bounds where a mean is not determined, or where the machine may be the difference: what it does within
+    blocks is no noise that the blocks tell of."""
     machine: bool
-    """Whether the machine's change within blocks may be what tells the sides apart."""
+    """Whether the machine's change within blocks may be what tells the sides apart; never of a null control."""
+    pairs: pd.DataFrame
+    """The pairs of runs that differ in the contrast alone and met in one block."""
+    settings: list[Setting]
+    """The setting of each pair, of the factors that tell the ratios apart."""
+
+
+def overalls_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[Overall]:
+    """Return the contrast's first level over each other that it met in a block."""
+    slower, *others = [*sides_of(groups, study, contrast)] or [""]
+    found = (overall_of(study, groups, contrast, slower, other) for other in others)
+    return [overall for overall in found if overall]
 
 
 def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: str, faster: str) -> Overall | None:
@@ -100,12 +105,11 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
     pairs = _pairs(study, sides[slower], sides[faster], contrast)
     if pairs.empty:
         return None
-    y = study.total
-    settings = [setting.label for setting in row_settings(study, pairs, telling_keys(study, groups, contrast))]
+    y, settings = study.total, row_settings(study, pairs, telling_keys(study, groups, contrast))
     logs = pairs[[f"{y}_a", f"{y}_b", "pace_a", "pace_b"]].astype(float).apply(np.log)
     block = pairs["session_block"]
     quotients = logs[f"{y}_a"] - logs[f"{y}_b"]
-    over = quotients.groupby(settings)
+    over = quotients.groupby([setting.label for setting in settings])
     left = (quotients - over.transform("mean") + float(over.mean().mean())).groupby(block).mean()
     starts = pairs.groupby(block)["session"].first()[left.index]
     model = fit_log_model(np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist())
@@ -116,11 +120,15 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
         for side in "ab"
         for place, level in zip(pairs[f"group_{side}"], pairs[f"level_{side}"], strict=True)
     )
-    ratio = estimate(model.mean("all"))
-    return Overall(
-        ratio.model_copy(update={"low": None, "high": None}) if undetermined else ratio,
-        not machine_change.stands_out(blocks, moved),
-    )
+    ratio, machine = estimate(model.mean("all")), contrast != "control" and not machine_change.stands_out(blocks, moved)
+    told = ratio.bare if undetermined or machine else ratio
+    return Overall(contrast, slower, faster, told, machine, pairs, settings)
+
+
+def ratios_of(study: Study, groups: Sequence[GroupFit], overalls: Sequence[Overall]) -> list[Ratio]:
+    """Return the ratio of every setting, from the pairs that its ``overalls`` have."""
+    found = [ratio for overall in overalls for ratio in _ratios(study, groups, overall)]
+    return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
 End = tuple[int, str]
@@ -143,7 +151,7 @@ def quotient_of(groups: Sequence[GroupFit], slower: End, faster: End, y: str, te
     pairs = sides[0].merge(sides[1], on=["pair", "session", "session_block"], suffixes=("_a", "_b"))
     times = groups[first].times[level].value, groups[second].times[other].value
     if level not in set(pairs["pair"]):
-        return Estimate(value=times[0] / times[1], low=None, high=None)
+        return Estimate.point(times[0] / times[1])
     levels, blocks, starts = (pairs[name].tolist() for name in ("pair", "session_block", "session"))
     paired = fit_log_model((pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts, far=_far(pairs))
     noise = _noise(pairs[pairs["pair"] == level], groups, paired, level)
@@ -191,16 +199,9 @@ def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.
     return pairs.iloc[sorted(range(len(pairs)), key=places.__getitem__)]
 
 
-def _ratios(
-    pairs: pd.DataFrame,
-    settings: list[Setting],
-    groups: Sequence[GroupFit],
-    study: Study,
-    contrast: str,
-    sides: tuple[str, str],
-) -> list[Ratio]:
-    """Return one ratio for each distinct setting; ``settings`` has one entry for each of the ``pairs``."""
-    y, x = study.total, study.curve.x if study.curve else None
+def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[Ratio]:
+    """Return one ratio for each distinct setting of the pairs."""
+    y, x, pairs, settings = study.total, study.curve.x if study.curve else None, overall.pairs, overall.settings
     # Within a block its own factor cancels; what is left is the noise.
     quotients, blocks = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), pairs["session_block"].tolist()
     starts = pairs["session"].tolist()
@@ -211,18 +212,19 @@ def _ratios(
     found = []
     for setting, at in parts.items():
         times = _times(at, groups, y)
+        own, joint = _estimate(times, noises[setting], None), _estimate(times, noises[setting], critical)
         found.append(
             Ratio(
-                contrast=contrast,
+                contrast=overall.contrast,
                 at=setting,
                 x=float(at[x].iloc[0]) if x and x in at else None,
-                slower=sides[0],
-                faster=sides[1],
-                ratio=_estimate(times, noises[setting], None),
-                together=_estimate(times, noises[setting], critical),
+                slower=overall.slower,
+                faster=overall.faster,
+                ratio=own.bare if overall.machine else own,
+                together=joint.bare if overall.machine else joint,
                 slower_seconds=times[0],
                 faster_seconds=times[1],
-                differs=_differences(at, setting, contrast, groups),
+                differs=_differences(at, setting, overall.contrast, groups),
                 **_work(at, groups),
             )
         )
@@ -274,11 +276,11 @@ def _estimate(times: tuple[float, float], noise: Noise | None, critical: Critica
     """Return the quotient of two means with the bounds of its noise."""
     value = times[0] / times[1]
     if noise is None:
-        return Estimate(value=value, low=None, high=None)
+        return Estimate.point(value)
     model, weights = noise
     found = model.interval(weights, critical)
     if found.low is None or found.high is None:
-        return Estimate(value=value, low=None, high=None)
+        return Estimate.point(value)
     return Estimate(value=value, low=value * found.low / found.value, high=value * found.high / found.value)
 
 

@@ -19,10 +19,15 @@ class Estimate(Strict):
     low: float | None
     high: float | None
 
+    @classmethod
+    def point(cls, value: float) -> "Estimate":
+        """Return a value without an interval, where the data give none."""
+        return cls(value=value, low=None, high=None)
+
     @property
     def bare(self) -> "Estimate":
         """The value without its interval, where that says nothing."""
-        return Estimate(value=self.value, low=None, high=None)
+        return Estimate.point(self.value)
 
 
 def estimate(interval: Interval) -> Estimate:
