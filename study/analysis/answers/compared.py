@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from study.analysis.answers.group import Group, Level
+from study.analysis.answers.group import End, Group, ends_with
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import together
 from study.analysis.stats.ratios import Ratio, quotient_of
@@ -13,21 +13,6 @@ from study.artifacts.setting import Levels
 from study.config.names import level_words
 from study.config.settings import get
 from study.config.study import Study, shown
-
-
-@dataclass(frozen=True)
-class End:
-    """One setting that has a time."""
-
-    place: int
-    group: Group
-    level: Level
-    time: Estimate
-
-    @property
-    def levels(self) -> Levels:
-        """Its levels, and those that its group shares."""
-        return self.group.setting.levels | self.level.setting.levels
 
 
 @dataclass(frozen=True)
@@ -51,18 +36,7 @@ class Measured:
 
     def ends(self, *chosen: Levels) -> list[End]:
         """Return the settings that have these levels. A level that the study does not vary is its own."""
-        wanted = {key: self.words(key, level) for levels in chosen for key, level in levels.items()}
-        ends = [
-            End(place, group, level, level.time)
-            for place, group in enumerate(self.groups)
-            for level in group.levels
-            if level.time
-        ]
-        return [
-            end
-            for end in ends
-            if all(self.words(key, end.levels.get(key, get(self.study, key))) == one for key, one in wanted.items())
-        ]
+        return ends_with(self.study, self.groups, *chosen)
 
     @staticmethod
     def rest(end: End, *named: Levels) -> Levels:

@@ -1,6 +1,7 @@
 """A group of settings that are compared with each other: the time of each level, and which may be the fastest."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,11 @@ from study.analysis.stats.groups import Fits, GroupFit
 from study.analysis.stats.level_test import level_test
 from study.analysis.stats.usable import Estimate, mean_of, place_of
 from study.analysis.table.exclusions import BY_RULE, keys_of
-from study.artifacts.setting import Setting
+from study.artifacts.setting import Levels, Setting
 from study.artifacts.timing import resources
 from study.base.strict import Strict
+from study.config.names import level_words
+from study.config.settings import get
 from study.config.study import Study, shown
 
 
@@ -77,15 +80,37 @@ class Group(Strict):
         return self.setting.label
 
 
-def level_with(groups: Sequence[Group], levels: Mapping[str, object]) -> tuple[Group, Level] | None:
-    """Return the first level with a time whose factors have these levels, with its group."""
-    wanted = {key: str(level) for key, level in levels.items()}.items()
-    for group in groups:
-        for level in group.levels:
-            own = {key: str(value) for key, value in level.setting.within(group.setting).levels.items()}
-            if level.time and wanted <= own.items():
-                return group, level
-    return None
+@dataclass(frozen=True)
+class End:
+    """One setting that has a time."""
+
+    place: int
+    group: Group
+    level: Level
+    time: Estimate
+
+    @property
+    def levels(self) -> Levels:
+        """Its levels, and those that its group shares."""
+        return self.group.setting.levels | self.level.setting.levels
+
+
+def ends_with(study: Study, groups: Sequence[Group], *chosen: Mapping[str, object]) -> list[End]:
+    """Return the settings that have these levels, as they are or as tables show them.
+
+    A key that no factor varies has the study's own level.
+    """
+
+    def words(key: str, level: object) -> str:
+        return level_words(key, shown(study, key, level))
+
+    def has(end: End, key: str, wanted: str) -> bool:
+        return words(key, end.levels.get(key, get(study, key))) == wanted
+
+    wanted = {key: words(key, level) for levels in chosen for key, level in levels.items()}
+    levels = [(place, group, level) for place, group in enumerate(groups) for level in group.levels]
+    ends = (End(place, group, level, level.time) for place, group, level in levels if level.time)
+    return [end for end in ends if all(has(end, *one) for one in wanted.items())]
 
 
 def group_of(study: Study, group: GroupFit, y: str) -> Group:

@@ -10,7 +10,7 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse, within
 from study.analysis.answers.contrast import side
 from study.analysis.answers.fastest import level_verdict
-from study.analysis.answers.group import Group, Level, level_with
+from study.analysis.answers.group import Group, Level, ends_with
 from study.analysis.answers.law import law_words
 from study.analysis.answers.switches import Effect, Switches
 from study.analysis.figures import order, rows
@@ -23,7 +23,7 @@ from study.analysis.rows import Levelled, over_means
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import device_words, place_words, setting_words, short, short_key
 from study.artifacts.plan import Plan
-from study.config.study import Study, shown
+from study.config.study import Study
 
 MOST_WITH_ACCURACY = 8
 """Rows of a chart that has the accuracy under each verdict."""
@@ -74,9 +74,9 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
     for ratio in analysis.ratios:
         pair = []
         for name in (ratio.slower, ratio.faster):
-            if end := level_with(analysis.groups, ratio.at.levels | {ratio.contrast: name}):
-                row = _row(plan, end[1], end[0], frames[end[0].setting], brief=False)
-                claim = claimed.get((end[0].label, end[1].label))
+            for end in ends_with(plan.study, analysis.groups, ratio.at.levels | {ratio.contrast: name})[:1]:
+                row = _row(plan, end.level, end.group, frames[end.group.setting], brief=False)
+                claim = claimed.get((end.group.label, end.level.label))
                 words = capital(side(plan.study, ratio.contrast, name))
                 pair.append(replace(row, label=words, bold=False, look="other", claimed=claim))
         times = ratio.together
@@ -221,13 +221,11 @@ def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
 def _pair_dots(study: Study, analysis: Analysis, switches: Switches, effect: Effect) -> tuple[Dot, ...]:
     """Return a dot for each two settings that differ in the switch alone: times as fast with it as without."""
     group = next(group for group in analysis.groups if group.setting == switches.group)
-    key, dots = effect.factor, []
-    by_name = {str(shown(study, key, level)): level for level in study.factors[key]}
-    for level in group.levels:
-        if level.time and level.setting.levels.get(key) == by_name[effect.base]:
-            other = level_with([group], level.setting.levels | {key: by_name[effect.level]})
-            dots += [Dot(level.time.value / other[1].time.value)] if other and other[1].time else []
-    return tuple(dots)
+    return tuple(
+        Dot(base.time.value / other.time.value)
+        for base in ends_with(study, [group], {effect.factor: effect.base})
+        for other in ends_with(study, [group], base.levels, {effect.factor: effect.level})
+    )
 
 
 def order_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:

@@ -7,7 +7,7 @@ from study.analysis.answers.answer import Answer
 from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, RatioAt
 from study.analysis.answers.fastest import Fastest
-from study.analysis.answers.group import level_with
+from study.analysis.answers.group import ends_with
 from study.analysis.answers.switches import Combination, Switches
 from study.analysis.answers.ways import Ways
 from study.analysis.caveats.caveat import Caveat
@@ -127,8 +127,8 @@ def _side(
     context: Context, contrast: str, side: str, ratio: RatioAt, means: Mapping[Setting, Means]
 ) -> tuple[float, float] | None:
     """Return the mean at one side of a ratio as it becomes, and as it is."""
-    found = level_with(context.groups, ratio.at.levels | {contrast: side})
-    if found is None or found[1].time is None:
+    found = ends_with(context.study, context.groups, ratio.at.levels | {contrast: side})
+    if not found:
         return None
-    (group, level), now = found, found[1].time.value
-    return means.get(group.setting, {}).get(level.label, now), now
+    end, now = found[0], found[0].time.value
+    return means.get(end.group.setting, {}).get(end.level.label, now), now

@@ -9,7 +9,7 @@ from study.analysis.answers.answer import Answer
 from study.analysis.answers.context import Context, capital
 from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.fastest import Fastest, OnlyLevel
-from study.analysis.answers.group import level_with
+from study.analysis.answers.group import ends_with
 from study.analysis.answers.switches import Combination, Switches
 from study.analysis.answers.ways import Ways
 from study.analysis.rows import CONSTRUCTION, OTHER, VALIDATION, Levelled, parts_of
@@ -148,6 +148,7 @@ def ends_of(context: Context, first: Answer | Switches) -> list[End]:
         return [(first.group, level.label) for level in group.levels] if group else []
     if isinstance(first, Contrast):
         sides = (first.faster, first.slower)
-        found = [level_with(context.groups, first.most.at.levels | {first.contrast: side}) for side in sides]
-        return [(end[0].setting, end[1].label) for end in found if end]
+        levels = [first.most.at.levels | {first.contrast: side} for side in sides]
+        found = [end for one in levels for end in ends_with(context.study, context.groups, one)[:1]]
+        return [(end.group.setting, end.level.label) for end in found]
     return []

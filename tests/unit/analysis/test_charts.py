@@ -10,11 +10,13 @@ from study.analysis.figures.order import Executed, order_chart
 from study.analysis.figures.rows import Group, RowsChart, rows_chart
 from study.analysis.figures.style import canvas, letters, plot, ticks
 from study.analysis.figures.svg import Chart, inline
-from study.analysis.report.drawings import main_chart
+from study.analysis.report.drawings import main_chart, pairs_chart
 from study.analysis.rows import level_rows
 from study.analysis.table.rows import table
+from tests.conftest import tiny_plan
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.analysis.test_golden_page import planned, recorded
+from tests.unit.artifacts.test_records import make_record
 
 NAMES = (
     "16",
@@ -160,3 +162,18 @@ def test_the_main_chart_has_a_diamond_where_a_claim_puts_a_setting() -> None:
         chart = main_chart(plan, level_rows(study, frame, analysis.groups), analysis)
         assert chart is not None
         assert len(places(chart.wide, "claim")) + len(places(chart.wide, "beyond contra")) == diamonds
+
+
+def test_the_two_sides_of_a_switch_are_drawn_as_a_pair() -> None:
+    """Tables show a switch that is on by its name, and its setting holds True."""
+    switch = "training.drop_last"
+    plan = tiny_plan(factors={switch: [False, True]}, contrast=switch, curve=None, replicates=3)
+    times = {True: 1.0, False: 2.0}
+    records = {
+        run.name: make_record(plan, at, fit_seconds=times[run.settings.training.drop_last] + 0.01 * (at % 3))
+        for at, run in enumerate(plan.runs)
+    }
+    frame = table(plan, records)
+    analysis = analysis_of(plan.study, frame)
+    chart = present(pairs_chart(plan, level_rows(plan.study, frame, analysis.groups), analysis))
+    assert {"Last batch kept", "Last batch dropped"} <= {told for told, _, _ in texts(chart.wide)}
