@@ -13,7 +13,7 @@ import yaml
 
 from study.analysis.report.step import report_now
 from study.analysis.result import result_of
-from study.analysis.stats.dunnett import against_one
+from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.groups import GroupFit, groups_of
 from study.analysis.stats.log_model import Interval, LogModel
 from study.artifacts.layout import Results

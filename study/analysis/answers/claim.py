@@ -142,8 +142,10 @@ class Judge:
             # A group tells the best of all at once; the interval of one ratio may be wider.
             agrees = word != "holds" or (here.high or 0) < 1 or within(here, self._margin)
             first, second = names if here.value >= 1 else names[::-1]
+            tied = len(own.group.indistinguishable) > 1
+            at_once = f"equal within {self._margin:.0%}" if tied else "told from all at once"
             whole, brief = (
-                told_of(longer, unit, (1.0,)) if agrees else f"{short(longer.value)}{unit}, told from all at once"
+                told_of(longer, unit, (1.0,)) if agrees else f"{short(longer.value)}{unit}, {at_once}"
                 for unit in (" times as long", f" times as long as {second}")
             )
             pair = f"{names[0]} takes {short(own.time.value)} s and {names[1]} takes {short(rival.time.value)} s"

@@ -71,9 +71,7 @@ def curve_of_model(
     return CurveFit(
         observations=int(sum(runs for runs, size in zip(model.counts, sizes, strict=True) if size is not None)),
         batch_sizes=len(means.sizes),
-        spreads={name: float(np.sqrt(variance)) for name, variance in model.fit.variances.items()}
-        if replicated
-        else {},
+        spreads=model.spreads if replicated else {},
         differs_p=differs_p,
         models=models,
         best=best,

@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.context import Context, bounds, capital, excludes_one, within
-from study.analysis.stats.dunnett import against_one
+from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.gate import ROUNDING
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import LogModel, together

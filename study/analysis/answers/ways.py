@@ -13,7 +13,7 @@ from pydantic import Field
 
 from study.analysis.answers.context import Context, bounds, excludes_one, within
 from study.analysis.answers.group import Group
-from study.analysis.stats.dunnett import against_one
+from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.optimum import has_noise, may_be_fastest

@@ -119,6 +119,36 @@ class FarRuns(OneCaveat):
         return means(group) | far if far else None
 
 
+class Noisier(OneCaveat):
+    """A setting whose runs differ more than those of the others do, shown or not."""
+
+    kind: Literal["noisier"] = "noisier"
+    setting: Setting
+    spread: float = Field(description="Standard deviation of log seconds between its runs in different blocks.")
+    others: float = Field(description="That of the other settings.")
+    shown: bool = Field(description="Whether it has a noise of its own: an F test at 3% (at 20% it may have one).")
+    EFFECT = "Its bounds have that noise."
+    ADVICE = MORE
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        for group in seen.fitted:
+            if group.fits and (one := group.fits.raw.noise.noisiest):
+                level, spread, others = one
+                setting = seen.setting(group, group.levels[str(group.fits.raw.levels[level])])
+                yield cls(setting=setting, spread=spread, others=others, shown=group.fits.raw.uneven)
+
+    def text(self) -> str:
+        """Return both spreads."""
+        unsure = "" if self.shown else ", perhaps by chance"
+        both = f"differ by {100 * self.spread:.2g}%, those of the others by {100 * self.others:.2g}%"
+        return f"The runs of {self.setting.label} {both}{unsure}"
+
+    def effect(self) -> str:
+        """Return what it does to the numbers."""
+        return self.EFFECT if self.shown else "If it is not chance, its bounds are too narrow."
+
+
 class Unsuccessful(OneCaveat):
     """Runs that ended in the same way for the same reason."""
 
@@ -227,4 +257,4 @@ class BrokenBlocks(OneCaveat):
             yield cls(blocks=sorted({int(block) for block in broken["block"]}), records=len(broken))
 
 
-Runs = ExcludedRuns | FarRuns | Unsuccessful | Refused | DisturbedRuns | BrokenBlocks
+Runs = ExcludedRuns | FarRuns | Noisier | Unsuccessful | Refused | DisturbedRuns | BrokenBlocks

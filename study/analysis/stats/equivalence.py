@@ -7,9 +7,9 @@ from collections.abc import Hashable
 import numpy as np
 from pydantic import Field
 
+from study.analysis.stats.critical_values import with_best
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.optimum import criticals
 from study.analysis.stats.power import smallest_difference
 from study.base.strict import Strict
 
@@ -51,7 +51,7 @@ def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
 def _inside(model: LogModel, weights: Array, margin: float, count: int) -> bool:
     """Return whether a ratio lies within the margin, with noises of their own and with one for all."""
     reaches = [
-        one.interval(weights, lambda degrees: float(criticals(count, np.array([degrees]))[0]))
+        one.interval(weights, lambda degrees: float(with_best(count, np.array([degrees]))[0]))
         for one in (model, model.even)
     ]
     return all(one.low and one.high and 1 / (1 + margin) <= one.low < one.high <= 1 + margin for one in reaches)
@@ -59,13 +59,13 @@ def _inside(model: LogModel, weights: Array, margin: float, count: int) -> bool:
 
 def sensitivity_of(model: LogModel, margin: float) -> Sensitivity | None:
     """Return what a difference between two levels must be to be seen; None without replicates or a second level."""
-    noise = math.sqrt(float(model.noises.mean()))
+    noise = model.spreads["noise"]
     if model.spare <= 0 or noise <= 0 or len(model.levels) < 2:
         return None
     levels, blocks = len(model.levels), max(round(float(model.counts.mean())), 2)
     return Sensitivity(
         smallest_ratio=math.exp(min(noise * smallest_difference(levels, blocks), LARGEST)),
-        spreads={name: math.sqrt(variance) for name, variance in model.fit.variances.items()},
+        spreads=model.spreads,
         margin=margin,
         blocks=blocks,
         blocks_for_margin=_blocks(noise, levels, 1 + margin),

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed, places
+from study.analysis.stats.noise import Noises, Within, noises_of, within_blocks
 from study.analysis.stats.readings import Reading, Readings, half_step, readings_of
 from study.analysis.stats.starts import FEWEST, ROUNDING, Starts, starts_of
 
@@ -28,13 +29,8 @@ SIGNIFICANCE = 0.05
 DIFFERENCE = 0.01
 """p below which levels are said to differ by a law: runs that were slowed and not found make both tests
 liberal, and with 1% they are wrong in at most about 5% of the studies of ``benchmarks.coverage``."""
-ALIKE = 1e-3
-"""Share of the mean variance below which equal times, and no small noise, are what a level shows."""
-UNEVEN = 0.10
-"""p below which levels have a noise of their own: a missed difference costs more than a few degrees of freedom."""
-LEVENE_RUNS = 5
-"""Runs a level from which this is tested: the residuals of fewer tell little of a level's noise."""
-
+ENOUGH = 0.5
+"""Share of the spare runs that must be left within blocks, for their noise to be that of comparisons."""
 
 Critical = Callable[[float], float]
 """The errors that an interval reaches, of the degrees of freedom of its variance."""
@@ -58,8 +54,9 @@ class LogModel:
     """The place (n,) of the level of each run that is not far among ``levels``."""
     fit: MixedFit
     """Of the runs that are not far. The levels are the first coefficients."""
-    noises: Array
-    """Variance (m,) of the noise of each level; all are equal unless their spreads are shown to differ."""
+    noise: Noises
+    within: Within
+    """What runs differ by within their blocks."""
     readings: Readings
     starts: Starts | None
     """None where all runs are of one start, or a start cannot be told from its block."""
@@ -67,7 +64,8 @@ class LogModel:
     @property
     def even(self) -> "LogModel":
         """The same model with one noise for all levels: a law cannot weigh its points by spreads of a few runs."""
-        return replace(self, noises=np.full(len(self.levels), self.fit.variances["noise"]))
+        common = np.full(len(self.levels), self.fit.variances["noise"])
+        return replace(self, noise=Noises(common, np.zeros(len(common), bool)))
 
     @property
     def rounded(self) -> bool:
@@ -92,8 +90,8 @@ class LogModel:
 
     @property
     def uneven(self) -> bool:
-        """Whether each level has a noise of its own."""
-        return bool(np.ptp(self.noises) > 0)
+        """Whether a level has a noise of its own."""
+        return bool(self.noise.own.any())
 
     @cached_property
     def covariance(self) -> Array:
@@ -103,7 +101,7 @@ class LogModel:
         if not self.uneven:
             return _without_negative(shared)
         common = np.diag(self.fit.variances["noise"] / self.counts)
-        return _without_negative(shared - common) + np.diag(self.noises / self.counts)
+        return _without_negative(shared - common) + np.diag(self.noise.variances / self.counts)
 
     def weights(self, level: Hashable, other: Hashable | None = None) -> Array:
         """Return the weights (m,) of a level's mean, or of its difference from another's."""
@@ -124,22 +122,31 @@ class LogModel:
     def variances_of(self, rows: Array) -> tuple[Array, Array]:
         """Return the variance (r,) of each row of weights (r, m) times the effects, and its degrees of freedom (r,).
 
-        Where three starts or more shift levels by themselves, they are the unit. With two, a row that compares levels
-        (its weights add up to nothing) has the variance of the runs within them.
+        Where three starts or more shift levels by themselves, they are the unit. Else a row that compares levels (its
+        weights add up to nothing) has the variance of the runs within blocks; with two starts, within them, too.
         """
         variances, degrees = ((rows @ self.covariance) * rows).sum(1), self.degrees_of(rows)
-        starts = self.starts
-        if starts is None:
-            return variances, degrees
-        if starts.are_units:
-            own, few = starts.spread_of(rows)
+        if self.starts and self.starts.are_units:
+            own, few = self.starts.spread_of(rows)
             known = np.isfinite(own)
             return np.where(known, own, variances), np.where(known, few, degrees)
-        if starts.count < FEWEST and starts.degrees > 0 and self.fit.variances["noise"] > 0:
-            compares = np.abs(rows.sum(1)) < ROUNDING
-            within = variances * starts.noise / self.fit.variances["noise"]
-            return np.where(compares, within, variances), np.where(compares, starts.degrees, degrees)
-        return variances, degrees
+        if self.uneven or not self._tells_within:
+            return variances, degrees
+        compares = np.abs(rows.sum(1)) < ROUNDING
+        inside = variances * self.within.variance / self.fit.variances["noise"]
+        return np.where(compares, inside, variances), np.where(compares, self.within.degrees, degrees)
+
+    @property
+    def _tells_within(self) -> bool:
+        """Whether enough runs met others in their blocks to tell the noise that comparisons have."""
+        return self.within.degrees >= ENOUGH * self.spare and self.fit.variances["noise"] > 0
+
+    @property
+    def spreads(self) -> dict[str, float]:
+        """Standard deviations of log seconds: ``noise`` between runs of one block, the mean over the levels, and those
+        between blocks and starts that can be told from it."""
+        inside = self.within.variance if self._tells_within and not self.uneven else self.noise.variances.mean()
+        return {name: math.sqrt(one) for name, one in (self.fit.variances | {"noise": float(inside)}).items()}
 
     def end(self, rows: Array, side: int) -> tuple[Array, Array, Array]:
         """Return the lowest (``side`` -1) or the highest estimate (r,) of weighted sums (r, m), its error and degrees.
@@ -154,7 +161,7 @@ class LogModel:
         if not own.any():
             return estimates, np.sqrt(np.maximum(variances, 0)), degrees
         # The model's part is that of the other levels, and of what all share (Satterthwaite 1946).
-        common = np.maximum(variances - np.where(own > 0, rows**2 * self.noises / self.counts, 0).sum(1), 0)
+        common = np.maximum(variances - np.where(own > 0, rows**2 * self.noise.variances / self.counts, 0).sum(1), 0)
         scatter = (own**2 / np.maximum(np.where(upper, slow.degrees, fast.degrees), 1)).sum(1) + common**2 / degrees
         whole = common + own.sum(1)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -188,7 +195,7 @@ class LogModel:
     def degrees_of(self, rows: Array) -> Array:
         """Return Satterthwaite's degrees of freedom (r,) for each row of weights (r, m)."""
         squares = [((rows @ matrix) * rows).sum(1) for matrix in (self.covariance, *self._slopes)]
-        return self._degrees(squares[0], np.array(squares[1:]), rows**4 @ self._own_scatter)
+        return self._degrees(squares[0], np.array(squares[1:]), self._own_scatter(rows**2))
 
     @property
     def _slopes(self) -> Array:
@@ -196,12 +203,18 @@ class LogModel:
         count = len(self.levels)
         return self.fit.slopes[int(self.uneven) :, :count, :count]
 
-    @property
-    def _own_scatter(self) -> Array:
-        """Variance (m,) of what a level's own noise adds to the variance of its mean; 0 without one."""
-        runs = self.spare / self.counts.sum() * self.counts  # the degrees that are left to each level
-        found: Array = 2 * (self.noises / self.counts) ** 2 / np.maximum(runs, 1)
-        return found if self.uneven else 0 * found
+    def _own_scatter(self, squares: Array) -> Array:
+        """Return the variance (r,) of what the noises of levels add to a variance, of squared weights (r, m).
+
+        0 where all levels have one noise: the model's spread holds it.
+        """
+        if not self.uneven:
+            return np.zeros(len(squares))
+        parts, own = squares * self.noise.variances / self.counts, self.noise.own
+        degrees = np.maximum(self.spare / self.counts.sum() * self.counts, 1)  # those that are left to each level
+        shared = parts[:, ~own].sum(1) ** 2 / degrees[~own].sum()
+        found: Array = 2 * ((parts[:, own] ** 2 / degrees[own]).sum(1) + shared)
+        return found
 
     def _degrees(self, variances: Array, slopes: Array, own: Array) -> Array:
         """Return the degrees (r,) of ``variances`` (r,) with these ``slopes`` (variances, r) and own scatter (r,)."""
@@ -218,10 +231,11 @@ class LogModel:
         """The median, over all pairs of levels, of the degrees of freedom of their difference."""
         if len(self.levels) < 2:
             return float(max(self.spare, 0))
-        below = np.tril_indices(len(self.levels), -1)
-        slopes = np.array([_of_pairs(matrix)[below] for matrix in self._slopes])
-        own = self._own_scatter[below[0]] + self._own_scatter[below[1]]
-        return float(np.median(self._degrees(np.maximum(_of_pairs(self.covariance)[below], 0), slopes, own)))
+        one, other = np.tril_indices(len(self.levels), -1)
+        slopes = np.array([_of_pairs(matrix)[one, other] for matrix in self._slopes])
+        own = self._own_scatter(np.eye(len(self.levels))[one] + np.eye(len(self.levels))[other])
+        variances = np.maximum(_of_pairs(self.covariance)[one, other], 0)
+        return float(np.median(self._degrees(variances, slopes, own)))
 
 
 def fit_log_model(
@@ -245,18 +259,15 @@ def fit_log_model(
     dummies = np.eye(int(level.max()) + 1)[level]
     random = [Groups("block", places(block[kept].tolist())), Groups("start", places(_of(starts, kept)))]
     fit = fit_mixed(logs[kept], dummies[kept], random)
-    noises = _noises(fit, level[kept])
     shifts = np.zeros(int(block.max()) + 1)
     shifts[block[kept]] = fit.shifts
     without = logs - shifts[block]
-    readings = readings_of(without - fit.beta[level], level, ends, noises)
+    noise = noises_of(logs[kept], level[kept], block[kept], fit.variances["noise"])
+    readings = readings_of(without - fit.beta[level], level, ends, noise.variances)
+    met = starts_of(without[kept], logs[kept], level[kept], block[kept], _of(starts, kept))
+    within = met.within if met and met.count < FEWEST else within_blocks(logs[kept], level[kept], block[kept])
     return LogModel(
-        list(dict.fromkeys(levels)),
-        level[kept],
-        fit,
-        noises,
-        _rounded(readings, seconds, level, fit),
-        starts_of(without[kept], logs[kept], level[kept], block[kept].tolist(), _of(starts, kept)),
+        list(dict.fromkeys(levels)), level[kept], fit, noise, within, _rounded(readings, seconds, level, fit), met
     )
 
 
@@ -301,23 +312,3 @@ def _rounded(readings: Readings, seconds: Sequence[float], level: NDArray[np.int
         for one, side in ((readings.fast, -1), (readings.slow, 1))
     )
     return Readings(fast, slow, readings.middle)
-
-
-def _noises(fit: MixedFit, level_places: NDArray[np.int64]) -> Array:
-    """Return the variance (m,) of each level's noise: the common one unless the sizes of the residuals differ.
-
-    The test is an analysis of variance of the residuals' sizes (Levene 1960).
-    """
-    counts = np.bincount(level_places)
-    noise = fit.variances["noise"]
-    common: Array = np.full(len(counts), noise)
-    if len(counts) < 2 or counts.min() < LEVENE_RUNS or noise <= 0 or fit.spare < len(counts):
-        return common
-    sizes = [np.abs(fit.residuals[level_places == level]) for level in range(len(counts))]
-    if np.ptp(np.concatenate(sizes)) == 0 or not stats.f_oneway(*sizes).pvalue < UNEVEN:
-        return common
-    squares = np.array([float((size**2).mean()) for size in sizes])
-    if squares.min() < ALIKE * squares.mean():  # a level whose runs took equal times has not shown that it has no noise
-        return common
-    # Residuals are smaller than the noise, because the coefficients follow it: all by one factor.
-    return squares * noise * float(counts.sum()) / float((squares * counts).sum())

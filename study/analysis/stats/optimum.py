@@ -1,27 +1,24 @@
 """The levels that may be the fastest, and the cost of choosing another.
 
-A level leaves the set where two tests at 5% agree. Hsu's comparison with the best (1984): some other level is faster by
-more than Dunnett's one-sided critical value, the fast reading of the one against the slow reading of the other. And the
-F test finds a difference among the level and all with smaller means: a level that is far slower than all would
-otherwise have differences called that equal levels show by chance (a step-down F, as Einot and Gabriel's of 1975).
+A level leaves the set where another is faster by more than the largest of all differences among as many equal levels,
+with 95% probability: the studentized range. That which stands out most is tested among all; where it leaves, the next
+among the others, and so on (Newman 1939, Keuls 1952). So a level that is far slower than all does not make those slower
+that are equal, and one that is faster than many is not lost among them.
 """
 
 from collections.abc import Hashable, Sequence
-from functools import cache
 from typing import TypeVar
 
 import numpy as np
 from pydantic import Field
 
-from study.analysis.stats.dunnett import critical
+from study.analysis.stats.critical_values import ranges, with_best
 from study.analysis.stats.gate import ROUNDING
 from study.analysis.stats.level_test import level_test
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
 from study.analysis.stats.mixed_model import Array
 from study.base.strict import Strict
 
-DEGREES = np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, 60, 200, 1e4])
-"""Degrees of freedom between which critical values are interpolated, in their reciprocals."""
 Level = TypeVar("Level", bound=Hashable)
 
 
@@ -48,32 +45,55 @@ def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Opti
 
 def may_be_fastest(model: LogModel, levels: Sequence[Level]) -> list[Level]:
     """Return those of some ``levels`` that hold the truly fastest of them with 95% probability, in their order."""
-    ranked = sorted(levels, key=lambda level: float(model.effects[model.levels.index(level)]))
-    places = [model.levels.index(level) for level in ranked]
-    left: list[Level] = []
-    for rank in range(1, len(ranked)):
-        differences, errors, degrees = model.slower(places[rank], places)
-        told = np.arange(len(places)) != rank
-        needed = criticals(len(places), degrees[told])
-        if (differences[told] <= needed * errors[told]).all():
-            continue
-        tests = [level_test(model, ranked[: rank + 1])]
-        if model.starts and model.starts.are_units:  # with few degrees a part of the levels must not tell by itself
-            tests.append(level_test(model, ranked))
-        if model.rounded or all(p is not None and p < SIGNIFICANCE for p in tests):
-            left.append(ranked[rank])
+    if model.starts and model.starts.are_units:
+        left = _left_over_starts(model, levels)
+    else:  # where levels have noises of their own, one noise for all must tell the same
+        left = _left(model, levels)
+        left = left & _left(model.even, levels) if model.uneven else left
     return [level for level in levels if level not in left]
 
 
-def criticals(levels: int, degrees: Array) -> Array:
-    """Return Dunnett's one-sided critical value for each number of degrees (k), between those of a grid."""
-    found: Array = np.interp(1 / degrees, 1 / DEGREES[::-1], _grid(levels)[::-1])
-    return found
+def _left(model: LogModel, levels: Sequence[Level]) -> set[Level]:
+    """Return the levels that leave the set by the range test, step by step."""
+    if len(levels) < 2:
+        return set()
+    places = [model.levels.index(level) for level in levels]
+    apart = [model.slower(place, places) for place in places]
+
+    def excess(rank: int, count: int) -> float:
+        """Return the largest difference of a level from a faster one, over what ``count`` equal levels reach."""
+        differences, errors, degrees = apart[rank]
+        reach = ranges(count, degrees) * errors
+        with np.errstate(divide="ignore", invalid="ignore"):  # errors are 0 for a clock that shows no noise
+            found: Array = np.where(reach > 0, differences / reach, np.where(differences > 0, np.inf, 0.0))
+        return float(found.max())
+
+    ranked = sorted(range(len(levels)), key=lambda rank: excess(rank, len(levels)))
+    left = set[Level]()
+    for count in range(len(ranked), 1, -1):
+        if excess(ranked[count - 1], count) <= 1:
+            break
+        left.add(levels[ranked[count - 1]])
+    return left
 
 
-@cache
-def _grid(levels: int) -> Array:
-    return np.array([critical(levels, float(one), two_sided=False) for one in DEGREES])
+def _left_over_starts(model: LogModel, levels: Sequence[Level]) -> set[Level]:
+    """Return the levels that leave the set where starts are the unit: each pair has a noise of its own.
+
+    Hsu's comparison with the best (1984) and the F test must agree, among all levels and among the level and all that
+    look faster: with few degrees a part of the levels must not tell by itself.
+    """
+    ranked = sorted(levels, key=lambda level: float(model.effects[model.levels.index(level)]))
+    places = [model.levels.index(level) for level in ranked]
+    left = set[Level]()
+    for rank in range(1, len(ranked)):
+        differences, errors, degrees = model.slower(places[rank], places)
+        told = np.arange(len(places)) != rank
+        if (differences[told] > with_best(len(places), degrees[told]) * errors[told]).any():
+            tests = [level_test(model, ranked[: rank + 1]), level_test(model, ranked)]
+            if all(p is not None and p < SIGNIFICANCE for p in tests):
+                left.add(ranked[rank])
+    return left
 
 
 def has_noise(model: LogModel) -> bool:

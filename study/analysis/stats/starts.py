@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from study.analysis.stats.mixed_model import Array, places
+from study.analysis.stats.noise import Within, within_blocks
 
 FEWEST = 3
 """Starts from which a term of start and setting can be told."""
@@ -25,9 +26,8 @@ class Starts:
 
     effects: Array
     """Mean log seconds (s, m) of each level in each start, its blocks evened out; NaN where it has no run."""
-    noise: float
-    """Variance of a run within starts and blocks, each start having levels of its own; NaN where nothing tells it."""
-    degrees: float
+    within: Within
+    """What runs differ by within starts and blocks, each start having levels of its own."""
     shift: bool
     """Whether the variance of start and setting together is above zero."""
     p: float | None
@@ -74,13 +74,13 @@ class Starts:
 
 
 def starts_of(
-    left: Array, logs: Array, levels: NDArray[np.int64], blocks: Sequence[Hashable], starts: Sequence[Hashable]
+    left: Array, logs: Array, levels: NDArray[np.int64], block: NDArray[np.int64], starts: Sequence[Hashable]
 ) -> Starts | None:
     """Return the starts of runs; None where there is one, or where a start has one block and cannot be told from it.
 
     ``left`` (n,) are log seconds without blocks, ``logs`` (n,) as they were measured.
     """
-    start, block = places(starts), places(list(zip(starts, blocks, strict=True)))
+    start, block = places(starts), places(block.tolist())
     count, most = int(start.max()) + 1, int(levels.max()) + 1
     if count < 2 or block.max() == start.max():
         return None
@@ -90,16 +90,9 @@ def starts_of(
         effects = (sums / runs).reshape(count, most)
     # A level's mean in a start has what the start itself shifts.
     effects += (np.bincount(start, logs - left) / np.bincount(start))[:, None]
-    own, degrees = _residual(logs, levels, block)
-    within, spare = _residual(logs, places(cells.tolist()), block)
-    if spare <= 0 or degrees <= spare:
-        return Starts(effects, float("nan"), 0.0, False, None)
-    ratio = (own - within) / (degrees - spare) / max(within / spare, 1e-300)
-    return Starts(effects, within / spare, float(spare), ratio > 1, float(special.fdtrc(degrees - spare, spare, ratio)))
-
-
-def _residual(logs: Array, levels: NDArray[np.int64], block: NDArray[np.int64]) -> tuple[float, int]:
-    """Return the residual sum of squares, and its degrees of freedom, of level and block, both fixed."""
-    x = np.hstack([np.eye(int(levels.max()) + 1)[levels], np.eye(int(block.max()) + 1)[block]])
-    beta, _, rank, _ = np.linalg.lstsq(x, logs, rcond=None)
-    return float(((logs - x @ beta) ** 2).sum()), len(logs) - int(rank)
+    own, inside = within_blocks(logs, levels, block), within_blocks(logs, places(cells.tolist()), block)
+    spare, more = inside.degrees, own.degrees - inside.degrees
+    if spare <= 0 or more <= 0:
+        return Starts(effects, own, False, None)
+    ratio = (own.variance * own.degrees - inside.variance * spare) / more / max(inside.variance, 1e-300)
+    return Starts(effects, inside, ratio > 1, float(special.fdtrc(more, spare, ratio)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from study.analysis.stats.dunnett import critical
+from study.analysis.stats.critical_values import dunnett
 from study.analysis.stats.level_test import level_test
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.mixed_model import Array
@@ -182,7 +182,7 @@ def test_a_level_leaves_the_fastest_by_hsus_definition_and_the_f_test_of_it_and_
     spare, means = (LEVELS - 1) * (BLOCKS - 1), table.mean(0)
     left = table - table.mean(1, keepdims=True) - means + table.mean()
     noise = float((left**2).sum()) / spare
-    reach = critical(LEVELS, float(spare), two_sided=False) * np.sqrt(2 * noise / BLOCKS)
+    reach = dunnett(LEVELS, float(spare), two_sided=False) * np.sqrt(2 * noise / BLOCKS)
     by_hsu, kept = [], []
     for place in range(LEVELS):
         others = [other for other in range(LEVELS) if other != place]

@@ -9,7 +9,7 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import Fastest
 from study.analysis.caveats.learning import Censored
 from study.analysis.caveats.machine import Starts
-from study.analysis.caveats.runs import FarRuns
+from study.analysis.caveats.runs import FarRuns, Noisier
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import may_be_fastest
 from study.analysis.stats.power import smallest_difference
@@ -117,10 +117,11 @@ def test_a_setting_whose_slow_runs_the_time_limit_ended_is_neither_the_fastest_n
 @pytest.mark.parametrize(("levels", "blocks"), [(2, 5), (5, 3), (10, 5)])
 def test_four_of_five_studies_find_the_difference_that_is_said_to_be_found(levels: int, blocks: int) -> None:
     seeds, told = repeats(150, 1000), 0
-    shift = smallest_difference(levels, blocks) * 0.03
+    stated, degrees = smallest_difference(levels, blocks) * 0.03, (levels - 1) * (blocks - 1)
     names, order = np.tile(range(levels), blocks).tolist(), np.repeat(range(blocks), levels).tolist()
     for seed in seeds:
         rng = np.random.default_rng(seed)
+        shift = stated * np.sqrt(rng.chisquare(degrees) / degrees)  # another study of that size has measured the noise
         logs = rng.normal(0, 0.03, len(names)) + rng.normal(0, 0.03, blocks)[order] + shift * (np.array(names) == 0)
         model = fit_log_model(np.exp(logs).tolist(), names, order)
         told += 0 not in may_be_fastest(model, model.levels)
@@ -139,3 +140,38 @@ def test_times_in_whole_seconds_tell_no_more_than_their_step_and_no_less() -> No
     near = found({16: [10.0] * 5, 32: [10.0] * 5, 64: [11.0] * 5})
     assert set(near.groups[0].indistinguishable) == {"16", "32", "64"}
     assert fastest(found({16: [10.0] * 5, 32: [15.0] * 5, 64: [20.0] * 5})).slower == ["32", "64"]
+
+
+def test_a_slope_within_every_block_does_not_call_one_of_equal_settings_slower() -> None:
+    """Blocks that differ by nothing lend their degrees to the noise within them, which is larger."""
+    false, seeds = 0, repeats(150, 1000)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        places = [rng.permutation(4) for _ in range(5)]
+        logs = [np.log(2) * place / 3 + rng.normal(0, 0.03, 4) for place in places]
+        model = fit_log_model(np.exp(np.concatenate(logs)).tolist(), [*range(4)] * 5, np.repeat(range(5), 4).tolist())
+        false += len(may_be_fastest(model, model.levels)) < 4
+    assert false <= at_most(0.075, len(seeds))
+
+
+def test_one_of_ten_settings_that_is_faster_by_three_times_the_noise_is_named_in_half_of_the_studies() -> None:
+    named, seeds = 0, repeats(100, 1000)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        logs = rng.normal(0, 0.03, (3, 10)) + 0.09 * (np.arange(10) > 0)
+        model = fit_log_model(np.exp(logs).ravel().tolist(), [*range(10)] * 3, np.repeat(range(3), 10).tolist())
+        named += may_be_fastest(model, model.levels) == [0]
+    assert named >= at_least(0.5, len(seeds))
+
+
+def test_a_setting_that_is_noisier_than_the_others_has_a_noise_of_its_own_and_is_named() -> None:
+    rng = np.random.default_rng(2)
+    noise = np.array([0.01, 0.01, 0.01, 0.1])
+    times = {16 * 2**place: (10 * np.exp(rng.normal(0, noise[place], 5))).tolist() for place in range(4)}
+    analysis = found(times)
+    (one,) = only(Noisier, analysis.warnings)
+    assert (one.setting.label, one.shown) == ("128", True)
+    assert one.spread > 4 * one.others
+    levels = {level.label: level.time for level in analysis.groups[0].levels}
+    wide, narrow = (levels[name].high / levels[name].low for name in ("128", "64"))  # type: ignore[union-attr, operator]
+    assert wide > 1.05 * narrow

@@ -1,4 +1,4 @@
-"""Critical values of comparisons with one level."""
+"""Critical values of comparisons with one level, and of all levels."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from study.analysis.stats.dunnett import critical
+from study.analysis.stats.critical_values import dunnett, largest_of_all, ranges
 
 PUBLISHED = {
     (True, 5): [2.57, 3.03, 3.29, 3.48, 3.62],
@@ -21,7 +21,7 @@ PUBLISHED = {
 
 @pytest.mark.parametrize(("two_sided", "degrees"), PUBLISHED)
 def test_critical_values_are_the_published_ones(two_sided: bool, degrees: float) -> None:
-    found = [critical(levels, degrees, two_sided) for levels in range(2, 7)]
+    found = [dunnett(levels, degrees, two_sided) for levels in range(2, 7)]
     assert found == pytest.approx(PUBLISHED[two_sided, degrees], abs=0.0051)
 
 
@@ -30,13 +30,26 @@ def test_scipys_test_at_a_critical_value_has_a_p_of_a_twentieth(levels: int, run
     """The means are planted so that the largest difference is just the critical one."""
     noise = np.resize([-1.0, 1.0, 0.0], runs) - np.resize([-1.0, 1.0, 0.0], runs).mean()
     noise /= noise.std(ddof=1)
-    largest = critical(levels, levels * (runs - 1), True) * math.sqrt(2 / runs)
+    largest = dunnett(levels, levels * (runs - 1), True) * math.sqrt(2 / runs)
     found = stats.dunnett(noise + largest, *[noise] * (levels - 2), control=noise, rng=np.random.default_rng(1))
     assert float(np.min(found.pvalue)) == pytest.approx(0.05, abs=0.002)
 
 
 def test_values_grow_with_the_levels_and_stay_below_bonferronis() -> None:
     for degrees in (1.0, 1.7, 8.0, 200.0):
-        found = [critical(levels, degrees, True) for levels in (2, 3, 10, 64)]
+        found = [dunnett(levels, degrees, True) for levels in (2, 3, 10, 64)]
         assert found == sorted(found)
         assert found[-1] < stats.t.isf(0.025 / 63, degrees)
+
+
+@pytest.mark.parametrize(("levels", "degrees"), [(3, 2.0), (5, 1.0), (10, 18.0), (30, 58.0)])
+def test_the_largest_of_all_differences_is_the_studentized_range_of_scipy(levels: int, degrees: float) -> None:
+    assert largest_of_all(levels, degrees) * math.sqrt(2) == pytest.approx(
+        stats.studentized_range.ppf(0.95, levels, degrees), rel=1e-4
+    )
+
+
+def test_between_the_points_of_the_grid_a_range_lies_between_theirs() -> None:
+    low, between, high = ranges(5, np.array([8.0, 9.0, 10.0]))
+    assert high < between < low
+    assert (low, high) == pytest.approx((largest_of_all(5, 8.0), largest_of_all(5, 10.0)))
