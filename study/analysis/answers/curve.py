@@ -21,7 +21,7 @@ from study.analysis.answers.law import (
     Zigzag,
 )
 from study.analysis.stats.fits import Fitted, fit_laws, predict
-from study.analysis.stats.laws import CLOSE, LogMeans, by_name
+from study.analysis.stats.laws import CLOSE, RISING_ROOT, LogMeans, by_name
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel
 from study.analysis.stats.optimum import Optimum, has_noise, label
 from study.base.strict import Strict
@@ -150,7 +150,7 @@ def judge(
         return NoDifference()
     if differs_p >= DIFFERENCE or not beats:
         return NoLaw()
-    power, doubt = models["power"], _doubt(models["power"], models[best])
+    power, doubt = models["power"], _doubt(models["power"], models[best], means)
     if doubt is None:
         return PowerLaw(coefficients=power.coefficients, intervals=power.intervals)
     over = np.exp(means.logs) / predict(by_name(best), models[best], np.array(means.sizes)) - 1
@@ -169,8 +169,11 @@ def _beats_constant(models: Mapping[str, Fitted], best: str) -> bool:
     return best != "constant" and (constant is None or (other is not None and other < constant - CLOSE))
 
 
-def _doubt(power: Fitted, best: Fitted) -> Doubt | None:
-    """Return why the power law's coefficients are no findings; None where they are."""
+def _doubt(power: Fitted, best: Fitted, means: LogMeans) -> Doubt | None:
+    """Return why the power law's coefficients are no findings; None where they are.
+
+    A root that is shown to rise shuts them out, unless it fits worse.
+    """
     interval = power.intervals.get("alpha")
     if power.aicc is None or power.lack_of_fit_p is None:
         return "untested"
@@ -180,4 +183,6 @@ def _doubt(power: Fitted, best: Fitted) -> Doubt | None:
         return "lack_of_fit"
     if interval is None or interval.low is None or interval.high is None or interval.high - interval.low >= NARROW:
         return "wide_interval"
-    return None
+    rival = fit_laws(means, [RISING_ROOT])["rising_root"]
+    rises = rival.intervals["g"].low or 0.0
+    return "rising_root" if rises > 0 and rival.aicc is not None and rival.aicc < power.aicc + CLOSE else None

@@ -113,7 +113,7 @@ class Zigzag(Strict):
         return "The time goes up and down by more than the noise, and not once: no law describes that."
 
 
-Doubt = Literal["another_law", "untested", "lack_of_fit", "wide_interval"]
+Doubt = Literal["another_law", "untested", "lack_of_fit", "wide_interval", "rising_root"]
 
 
 class Fall(Strict):
@@ -146,6 +146,7 @@ class Fall(Strict):
             "another_law": "another law fits better",
             "untested": "there are no replicates, or too few settings to test it",
             "lack_of_fit": "the power law misses the times by more than the noise",
+            "rising_root": "a root that rises again fits as well",
             "wide_interval": f"the points do not determine it{alpha}",
         }[self.doubt]
 

@@ -6,8 +6,9 @@ No coefficient is below zero. Sizes enter as u = log(b / their geometric mean), 
 size whatever b is. All is computed on logarithms, which neither overflow nor vanish.
 """
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,19 @@ LAWS = (
         grid=np.linspace(-LARGEST, LARGEST, 121),  # z of the part that rises, in what is not constant
     ),
 )
+
+RISING_ROOT = replace(
+    LAWS[-1],
+    name="rising_root",
+    column=lambda u, z: mixture(-u / 2, u, z),
+    coefficients=lambda constant, column, z, mean: {
+        "T0": constant,
+        "A": column * share(-z) * math.sqrt(mean),
+        "g": column * share(z) / mean,
+    },
+    seconds=lambda c, b: c["T0"] + c["A"] / np.sqrt(b) + c["g"] * b,
+)
+"""A root with a rising arm: where it describes the times as well, an exponent of the power law is none of theirs."""
 
 
 def by_name(name: str) -> Law:

@@ -43,9 +43,23 @@ def stands_out(times: pd.DataFrame, paces: pd.DataFrame) -> bool:
     direction in all blocks, and there by more than it did.
     """
     differences = times.iloc[:, 0] - times.iloc[:, 1]
-    lean = (paces.iloc[:, 0] - paces.iloc[:, 1]).abs().reindex(differences.index)
+    lean = _leans(paces).abs().reindex(differences.index)
     moved = lean >= np.log(CHANGE_LIMIT)
     if not moved.any():
         return True
     one_way = bool((differences > 0).all() or (differences < 0).all())
     return one_way and bool((differences.abs() > lean)[moved].all())
+
+
+def lean(paces: pd.DataFrame) -> float:
+    """Return by how much the machine may have changed the mean difference of two sides, in log units.
+
+    That is the mean over the blocks of what the reference workload differed by; 0 where no block changed by 10%.
+    """
+    each = _leans(paces)
+    return abs(float(each.mean())) if (each.abs() >= np.log(CHANGE_LIMIT)).any() else 0.0
+
+
+def _leans(paces: pd.DataFrame) -> "pd.Series[float]":
+    """Return by how much the reference workload was slower on the first side of each block, in log units."""
+    return paces.iloc[:, 0] - paces.iloc[:, 1]

@@ -121,7 +121,7 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
         for place, level in zip(pairs[f"group_{side}"], pairs[f"level_{side}"], strict=True)
     )
     ratio, machine = estimate(model.mean("all")), contrast != "control" and not machine_change.stands_out(blocks, moved)
-    told = ratio.bare if undetermined or machine else ratio
+    told = ratio.bare if undetermined or machine else ratio.widened(machine_change.lean(moved))
     return Overall(contrast, slower, faster, told, machine, pairs, settings)
 
 

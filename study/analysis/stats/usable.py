@@ -1,5 +1,6 @@
 """The runs that an analysis uses, and an estimate with its interval."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,11 @@ class Estimate(Strict):
     def point(cls, value: float) -> "Estimate":
         """Return a value without an interval, where the data give none."""
         return cls(value=value, low=None, high=None)
+
+    def widened(self, logs: float) -> "Estimate":
+        """Return it with bounds that lie further apart, by so many log units on each side."""
+        low, high = (bound and bound * math.exp(side * logs) for side, bound in ((-1, self.low), (1, self.high)))
+        return self.model_copy(update={"low": low, "high": high})
 
     @property
     def bare(self) -> "Estimate":

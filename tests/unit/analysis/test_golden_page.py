@@ -99,6 +99,7 @@ VERDICTS: list[Verdict] = [
     Fall(law="power", doubt="lack_of_fit", misses=0.042, alpha_interval=ALPHA),
     Fall(law="power", doubt="untested", misses=None, alpha_interval=None),
     Fall(law="power", doubt="wide_interval", misses=None, alpha_interval=WIDE),
+    Fall(law="power", doubt="rising_root", misses=None, alpha_interval=ALPHA),
 ]
 
 

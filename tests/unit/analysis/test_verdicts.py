@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from study.analysis.analysis import Analysis
+from study.analysis.answers.curve import curve_of_model
 from study.analysis.answers.fastest import Fastest
 from study.analysis.caveats.learning import Censored
 from study.analysis.caveats.machine import Starts
 from study.analysis.caveats.runs import FarRuns, Noisier
+from study.analysis.stats.level_test import level_test
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.optimum import may_be_fastest
+from study.analysis.stats.optimum import may_be_fastest, optimum_of
 from study.analysis.stats.power import smallest_difference
 from study.artifacts.record import TIMED_OUT
 from study.config.study import Study
@@ -173,5 +175,18 @@ def test_a_setting_that_is_noisier_than_the_others_has_a_noise_of_its_own_and_is
     assert (one.setting.label, one.shown) == ("128", True)
     assert one.spread > 4 * one.others
     levels = {level.label: level.time for level in analysis.groups[0].levels}
-    wide, narrow = (levels[name].high / levels[name].low for name in ("128", "64"))  # type: ignore[union-attr, operator]
-    assert wide > 1.05 * narrow
+    wide, narrow = (np.log(levels[name].high / levels[name].low) for name in ("128", "64"))  # type: ignore[union-attr, operator]
+    assert wide > 1.3 * narrow
+
+
+def test_an_exponent_is_no_finding_where_a_root_that_rises_again_fits_as_well() -> None:
+    findings, sizes = {0.004: 0, 0.0: 0}, np.array([16.0, 32.0, 64.0, 128.0, 256.0])
+    for rise in findings:
+        for seed in range(40):
+            noise = np.random.default_rng(seed).normal(0, 0.03, (5, 5))
+            times = (3 + 40 / np.sqrt(sizes) + rise * sizes) * np.exp(noise)
+            model = fit_log_model(times.ravel().tolist(), [*sizes.tolist()] * 5, [0] * 25)
+            verdict = curve_of_model(model, model.levels, optimum_of(model), level_test(model)).verdict
+            findings[rise] += verdict.kind == "power_law"
+    assert findings[0.004] <= at_most(0.2, 40)
+    assert findings[0.0] >= at_least(0.9, 40)
