@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 from study.artifacts import timing
 from study.base.strict import one_line
 from study.config.claims import Claim, Share, Source
+from study.config.effect import IDLE
 from study.config.rules import RULES
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
 from study.config.selection import Images, Selection
@@ -75,6 +76,10 @@ def _readme() -> str:
         "With the values in the second column, a run's key has one of the allowed values. A combination that breaks a "
         "rule is an error before any run starts.",
         _rules(),
+        "### Which keys have an effect",
+        "With the values in the second column, a run's key changes nothing. To give it there, or two levels of it, is "
+        "an error before any run starts. A key of a study's file may lose its effect by what a start sets.",
+        _idle(),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -108,6 +113,14 @@ def _rules() -> str:
     for rule in RULES:
         others = "; ".join(f"`{key}`: {values.names}" for key, values in rule.when.items())
         rows.append(f"| `{rule.key}` | {others} | {rule.allowed.names} | {rule.why} |")
+    return "\n".join(rows)
+
+
+def _idle() -> str:
+    rows = ["| key | without effect with | it has one with |", "| --- | --- | --- |"]
+    for row in IDLE:
+        others = "; ".join(f"`{key}`: {values.names}" for key, values in row.when.items())
+        rows.append(f"| `{row.key}` | {others} | {row.cure} |")
     return "\n".join(rows)
 
 

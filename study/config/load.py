@@ -11,6 +11,7 @@ from study.base import strict_yaml
 from study.base.errors import StudyError, ValueRefused
 from study.base.strict import explain
 from study.config.claims import check_claims
+from study.config.effect import check_given
 from study.config.selection import Selection
 from study.config.settings import Settings, get, setting_keys, with_values
 from study.config.study import Study, StudyFile
@@ -69,7 +70,8 @@ def read_study(name: str, folders: Sequence[Path], selection: Selection) -> Stud
     """Return the study ``name``, with the devices and overrides of ``selection`` applied: see :func:`study_file`."""
     values = strict_yaml.read_mapping(study_file(name, folders))
     written, source = values, f"study {name}"
-    overrides, full = _plain(selection), {}
+    asked = overrides = _plain(selection)
+    full: dict[str, Any] = {}
     reduced = values.get("reduced") or {}
     if selection.size == "reduced" and isinstance(reduced, dict):
         full = {key: _at(values, key) for key in reduced if key not in overrides}
@@ -80,6 +82,8 @@ def read_study(name: str, folders: Sequence[Path], selection: Selection) -> Stud
     except ValidationError as error:
         raise explain(error, StudyFile, source) from None
     _check_claims(declared, written, source)
+    check_given(declared, asked, (), source)
+    check_given(declared, {key: _at(written, key) for key in setting_keys() if key not in overrides}, overrides, source)
     return Study.model_validate(declared.model_dump() | {"full": full})
 
 

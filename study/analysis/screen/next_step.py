@@ -19,6 +19,7 @@ from study.analysis.words import device_words, listed, short
 from study.artifacts.plan import Plan
 from study.base.quantities import duration_words, quantity
 from study.base.strict import Strict
+from study.config.effect import allows
 
 SIZES = ("training.batch_size", "inference.batch_size")
 TIMES_THE_EPOCHS = 3
@@ -99,6 +100,9 @@ def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next
     if limit is None or limit.phase not in tests or tests[limit.phase][0] in plan.study.factors:
         return None
     key, level, what, times = tests[limit.phase]
+    asked = {*plan.study.factors, *plan.start.config.get("overrides", {})}
+    if not allows([run.settings for run in plan.runs if run.block == 1], key, level, asked):
+        return None
     took = duration_words(times * plan.study.replicates * block_seconds(frame))
     return Next(title=f"{what}, {took}", command=plan.start.again(plan.name, overrides={key: level}))
 

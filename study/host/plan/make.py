@@ -16,6 +16,7 @@ from study.artifacts.setting import Setting, settings_of, slug
 from study.base.errors import StudyError
 from study.base.files import code_sha256, digest, stat_of
 from study.config import own_model
+from study.config.effect import check_factors
 from study.config.load import check_settings, read_study
 from study.config.sections import short_name
 from study.config.selection import Selection
@@ -66,6 +67,7 @@ def make_plan(
     combined = list(_combinations(name, study))
     configurations = [_configuration(settings, list(study.factors), shared, absent, counts) for settings, _ in combined]
     _check_curve(name, study)
+    check_factors(list(study.factors), [settings for settings, _ in combined], f"study {name}")
     levels = [{key: get(item.settings, key) for key in study.factors} for item in configurations]
     as_checked = {key: list(dict.fromkeys(own[key] for own in levels)) for key in study.factors}  # 1 may be 1.0 now
     full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])

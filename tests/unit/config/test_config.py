@@ -49,7 +49,8 @@ def test_override_leaves_are_parsed_as_yaml_and_text_stays_as_it_was_given(tmp_p
     assert (study.training.drop_last, study.training.learning_rate) == (False, 1e-3)
     assert (study.curve, study.title) == (None, "2026-11-22")
     for text in ("./photos", "/data/a #1", "it's", "@home", "[x"):
-        assert plan_of(tmp_path, study_values(), overrides={"dataset.path": text}).study.dataset.path == text
+        selection = read_selection({"overrides": {"dataset.source": "folder", "dataset.path": text}})
+        assert read_study("tiny", [tmp_path], selection).dataset.path == text
 
 
 def test_a_nested_override_changes_its_keys_and_keeps_the_others(tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""A key or a factor without effect where it stands is refused before any run, in a line that says what gives it one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.base.errors import StudyError
+from study.config.effect import IDLE
+from study.config.sections import Dataset
+from study.config.settings import setting_keys
+from study.data.sources import SOURCES, source_of
+from tests.conftest import study_values
+from tests.unit.config.test_config import plan_of
+
+WORKERS = {"loader.kind": "workers"}
+TWO_EPOCHS = {"training.epochs": 2}
+ALONE = {"loader.kind": "alone"}
+CIFAR = {"dataset.source": "cifar10", "model.name": "resnet18", "training.batch_size": 4}
+IN_VAIN: list[tuple[str, dict[str, Any]]] = [
+    ("loader.workers", {"loader.workers": [0, 2]}),
+    ("loader.workers", {"loader.workers": 99}),
+    ("loader.prefetch_factor", {"loader.prefetch_factor": [2, 4]}),
+    ("loader.persistent_workers", WORKERS | {"loader.workers": 2, "loader.persistent_workers": [False, True]}),
+    ("loader.pin_memory", WORKERS | {"loader.pin_memory": [False, True]}),
+    ("loader.sharding", WORKERS | {"loader.sharding": "strided"}),
+    ("loader.decoder", WORKERS | {"loader.decoder": ["pillow", "torchcodec"]}),
+    ("training.processes", {"training.processes": [1, 2]}),
+    ("training.batch_size_is", {"training.batch_size_is": "replica"}),
+    ("training.reference_batch_size", {"training.reference_batch_size": 64}),
+    ("training.validation", {"training.validation": "end"}),
+    ("training.cudnn_benchmark", {"training.cudnn_benchmark": [False, True]}),
+    ("training.learning_rate", ALONE | {"training.learning_rate": [0.1, 0.01]}),
+    ("training.precision", {"loader.kind": ["workers", "alone"], "training.precision": ["fp32", "bf16"]}),
+    ("inference.batch_size", {"inference.batch_size": [1, 8]}),
+    ("inference.calibration_images", {"task": "inference", "inference.calibration_images": 64}),
+    ("dataset.path", {"dataset.path": "photos"}),
+    ("dataset.images", CIFAR | {"dataset.images": [100, 200]}),
+    ("dataset.seed", CIFAR | {"dataset.seed": 7}),
+    ("dataset.valid_fraction", CIFAR | {"dataset.valid_fraction": 0.5}),
+]
+
+
+def refusal(folder: Path, values: dict[str, Any], **config: Any) -> StudyError:
+    """The error of a start."""
+    with pytest.raises(StudyError) as caught:
+        plan_of(folder, values, **config)
+    return caught.value
+
+
+@pytest.mark.parametrize(("key", "changes"), IN_VAIN)
+def test_what_a_start_asks_for_in_vain_is_one_line_with_what_gives_it_an_effect(
+    tmp_path: Path, key: str, changes: dict[str, Any]
+) -> None:
+    values = study_values(curve=None, dataset={"source": "generated", "images": 40, "image_size": 32})
+    error = refusal(tmp_path, values, overrides=changes)
+    assert error.key == key
+    assert error.why in {f"it has no effect there, and has one with {row.cure}" for row in IDLE if row.key == key}
+    assert "with " in error.context
+
+
+def test_a_key_of_the_file_without_effect_is_refused_unless_a_start_took_the_effect_away(tmp_path: Path) -> None:
+    loader = {"kind": "workers", "workers": 2}
+    values = study_values(loader=loader)
+    assert plan_of(tmp_path, values, overrides={"loader.kind": "device"}).study.loader.workers == 2
+    error = refusal(tmp_path, values | {"loader": loader | {"kind": "device"}})
+    assert (error.key, error.value, error.context) == ("loader.workers", 2, "with loader.kind device")
+
+
+def test_a_key_that_has_an_effect_at_one_level_of_a_factor_stays(tmp_path: Path) -> None:
+    overrides: dict[str, Any] = {"loader.kind": ["workers", "device"], "loader.workers": 2}
+    assert len(plan_of(tmp_path, study_values(), overrides=overrides).runs) == 4
+    both = overrides | {"loader.workers": [0, 2]}
+    error = refusal(tmp_path, study_values(), overrides=both)
+    assert (error.key, error.value, error.context) == ("loader.workers", [0, 2], "with loader.kind device")
+    only = [{"loader.kind": "workers"}, {"loader.kind": "device", "loader.workers": 0}]
+    assert len(plan_of(tmp_path, study_values(only=only), overrides=both).runs) == 6
+
+
+def test_what_is_said_of_a_source_is_what_it_says_of_itself() -> None:
+    for source in SOURCES:
+        dataset = Dataset.model_validate({"source": source})
+        used = {*source_of(dataset).keys(dataset), "source", "channels", "image_size"}
+        idle = {row.key for row in IDLE if "dataset.source" in row.when and len(row.when) == 1}
+        here = {row.key for row in IDLE if "dataset.source" in row.when and row.when["dataset.source"].hold(source)}
+        named = {key.partition(".")[2] for key in idle & here if key.startswith("dataset.")}
+        bound = {"classes"} if source == "digits" else set()  # a rule allows ten alone
+        reads = {"path"} if source in ("folder", "cifar10", "mnist") else set()
+        assert named == {*Dataset.model_fields} - used - bound - reads, source
+
+
+def test_every_row_names_keys_of_a_run() -> None:
+    assert {key for row in IDLE for key in (row.key, *row.when)} <= set(setting_keys())
