@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -24,10 +25,19 @@ class Item(Strict):
 
 
 class LeftOut(Strict):
-    """A file that could not be used."""
+    """A file that is named with a reason."""
 
     name: str = Field(description="Path relative to the data's folder.")
     reason: str
+    expected: bool = Field(False, description="True for what no one takes for a picture of a class, as hidden files.")
+
+
+class InBoth(Strict):
+    """A picture to validate on that is also one to train on."""
+
+    valid: str = Field(description="Path of the picture to validate on.")
+    train: str = Field(description="Path of the one to train on.")
+    same_file: bool = Field(description="True if both have the same content; false if one was encoded anew.")
 
 
 class Manifest(Strict):
@@ -43,6 +53,33 @@ class Manifest(Strict):
     valid_images: int
     items: list[Item]
     left_out: list[LeftOut] = Field(default_factory=list)
+    """Files below the folder that are not used."""
+    in_both: list[InBoth] = Field(default_factory=list)
+    otherwise: list[LeftOut] = Field(default_factory=list)
+    """Used files that stock fastai reads otherwise than our decoder."""
+
+    @property
+    def missed(self) -> int:
+        """Files left out that a user may have meant as pictures to train or to validate on."""
+        return sum(not one.expected for one in self.left_out)
+
+    def said(self, with_fastai: bool) -> Iterator[str]:
+        """Yield what there is, and what makes an accuracy look better than it is, or gives the loops other pictures."""
+        first = self.left_out[0] if self.left_out else None
+        left_out = f", {len(self.left_out)} left out (first {first.name!r}: {first.reason})" if first else ""
+        yield (
+            f"data: {self.source}, {self.train_images} images to train and {self.valid_images} to validate, "
+            f"{len(self.classes)} classes{left_out}"
+        )
+        if self.in_both:
+            same, one = sum(one.same_file for one in self.in_both), self.in_both[0]
+            yield (
+                f"{len(self.in_both)} of the images to validate on are also trained on ({same} the same file, "
+                f"{len(self.in_both) - same} encoded anew), first {one.valid!r}, which is {one.train!r}"
+            )
+        if with_fastai and self.otherwise:
+            odd = self.otherwise[0]
+            yield f"{len(self.otherwise)} read otherwise by fastai, first {odd.name!r}: {odd.reason}"
 
     @property
     def valid_majority_images(self) -> int | None:

@@ -70,7 +70,7 @@ def read_inputs(job: Job) -> Inputs:
         train_images=manifest.train_images,
         valid_images=manifest.valid_images,
         valid_majority_images=manifest.valid_majority_images,
-        left_out=len(manifest.left_out),
+        left_out=manifest.missed,
     )
     return Inputs(manifest, read_weights(files.weights(job.study, job.run.weights)), used)
 

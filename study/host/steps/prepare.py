@@ -63,11 +63,8 @@ def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | No
             made = _made_inside(plan, dataset, results, log or files.log("data", dataset))
         else:
             made = make_dataset(plan, dataset, results)
-    left_out = f", {len(made.left_out)} left out" if made.left_out else ""
-    return (
-        f"data: {made.source}, {made.train_images} images to train and {made.valid_images} to validate, "
-        f"{len(made.classes)} classes{left_out}"
-    )
+    with_fastai = any(run.settings.training.loop == "fastai" for run in plan.runs_with("dataset", dataset))
+    return "; ".join(made.said(with_fastai))
 
 
 def _made_inside(plan: Plan, dataset: str, results: Path, log: Path) -> Manifest:
