@@ -8,9 +8,11 @@ describes both.
 >>> results["batch-size"].analysis().groups[0].best
 '64'
 >>> times = results["batch-size"].timings()
->>> fit = study.fit(times, x="training.batch_size", y="fit_seconds", block="block")
+>>> torch = times[(times["training.loop"] == "torch") & times["excluded"].isna()]
+>>> how = {"block": "block", "session": "session", "pool": ["software"]}
+>>> fit = study.fit(torch, x="training.batch_size", y="fit_seconds", **how)
 >>> fit.curve.observations
-50
+24
 """
 
 TYPE_CHECKING = False  # typing's own is not imported: it would take longer than all the rest

@@ -1,5 +1,6 @@
 """The laws and the optimum of a table of times, as values, as JSON and as text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from study.analysis.stats.level_test import level_test
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.words import coefficients, law_formula, listed, number
-from study_extras.fit.table import checked_table
+from study_extras.fit.table import Columns, checked_table
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,11 @@ class Fit:
     """Every law with its coefficients and intervals, and the name of the best."""
     optimum: Optimum | None
     """The values of ``x`` that may be the fastest; None without replicates."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what was taken for what: times of a rate, columns that vary and are not used."""
 
     def __str__(self) -> str:
-        return as_text(self.curve, self.optimum, self.x)
+        return as_text(self)
 
 
 def fit(
@@ -34,18 +37,27 @@ def fit(
     y: str = "seconds",
     block: str | None = None,
     session: str | None = None,
+    pool: Sequence[str] = (),
+    rate: bool | None = None,
 ) -> Fit:
     """Return the laws and the optimum of any table of times: one row per measurement.
 
     ``x`` and ``y`` are columns of numbers above 0; ``y`` is in seconds. ``block`` is a column that names rows measured
-    together, such as a replicate, and ``session`` one that names the start in which a row was measured. Raise
-    :class:`StudyError` for a column or a value that cannot be used.
+    together, such as a replicate, and ``session`` one that names the start in which a row was measured. With ``rate``
+    the times are 1/y. Another column whose levels have curves of their own, such as a model, is refused unless it is
+    in ``pool``. Raise :class:`StudyError` for a column or a value that cannot be used.
 
     >>> times = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]})
     >>> fit(times).curve.best
     'constant'
     """
-    return Fit(x, *fit_table(checked_table(frame, x, y, block, session)))
+    return fit_columns(frame, Columns(x, y, block, session, pool, rate))
+
+
+def fit_columns(frame: pd.DataFrame, columns: Columns, name: str = "the table", prefix: str = "") -> Fit:
+    """Return what the columns of a table determine. ``name`` and ``prefix`` are as in :func:`checked_table`."""
+    table, notes = checked_table(frame, columns, name, prefix)
+    return Fit(columns.x, *fit_table(table), tuple(notes))
 
 
 def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
@@ -57,30 +69,32 @@ def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
     return fit, None if differs is None else optimum
 
 
-def as_json(fit: CurveFit, optimum: Optimum | None) -> dict[str, Any]:
+def as_json(fit: Fit) -> dict[str, Any]:
     """Return the JSON values of a fit, with the power law's exponent under names of its own."""
-    values = fit.model_dump(mode="json")
+    values = fit.curve.model_dump(mode="json")
     power = values["models"]["power"]
     interval = power["intervals"].get("alpha")
     power["alpha"] = power["coefficients"]["alpha"]
     power["alpha_interval"] = [interval["low"], interval["high"]] if interval else None
-    return values | {"optimum": optimum.model_dump(mode="json") if optimum else None}
+    return values | {"optimum": fit.optimum.model_dump(mode="json") if fit.optimum else None, "notes": list(fit.notes)}
 
 
-def as_text(fit: CurveFit, optimum: Optimum | None, name: str) -> str:
-    """Return the verdict, the laws, and the levels of column ``name`` that may be the fastest."""
-    runs = f"{fit.observations} rows at {fit.batch_sizes} values of {name}"
-    spreads = ", ".join(f"{name} {100 * spread:.2g}%" for name, spread in fit.spreads.items())
+def as_text(fit: Fit) -> str:
+    """Return the verdict, the laws, and the levels of x that may be the fastest."""
+    curve, name = fit.curve, fit.x
+    runs = f"{curve.observations} rows at {curve.batch_sizes} values of {name}"
+    spreads = ", ".join(f"{name} {100 * spread:.2g}%" for name, spread in curve.spreads.items())
     lines = [
-        fit.verdict.text(),
+        curve.verdict.text(),
         "",
         f"{runs}. " + (f"Standard deviations: {spreads}." if spreads else "Nothing was measured twice."),
+        *fit.notes,
         "",
         f"Laws, by AICc (undefined: too few rows, or values of {name}, for the law's coefficients):",
         "",
-        *_laws(fit),
+        *_laws(curve),
         "",
-        *_fastest(optimum, name, isinstance(fit.verdict, EqualTimes)),
+        *_fastest(fit.optimum, name, isinstance(curve.verdict, EqualTimes)),
     ]
     return "\n".join(lines)
 

@@ -338,8 +338,10 @@ def test_figures_replace_nothing_but_figures(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_stream_that_the_caller_closed_is_no_error(closed: str) -> None:
+    pools = "--pool block --pool session --pool excluded --pool software"
     command = f"exec {sys.executable} -m study fit {EXAMPLE}/batch-size/timings.csv --x training.batch_size"
-    done = subprocess.run(["sh", "-c", f"{command} --y fit_seconds {closed}"], cwd=ROOT, capture_output=True, text=True)
+    words = f"{command} --y fit_seconds --by training.loop {pools} {closed}"
+    done = subprocess.run(["sh", "-c", words], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
