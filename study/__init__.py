@@ -15,6 +15,13 @@ describes both.
 24
 """
 
+import sys
+
+if sys.argv[:1] == ["-m"]:  # which puts the user's folder first
+    from study.base.surroundings import python_first
+
+    python_first()
+
 TYPE_CHECKING = False  # typing's own is not imported: it would take longer than all the rest
 if TYPE_CHECKING:
     from study.analysis.interface import ClaimRow, ResultsFolder, StudyResults, open

@@ -103,7 +103,7 @@ def settings_of(study: Study, every: Sequence[Levels]) -> list[Setting]:
     seen = Counter(frozenset(levels.items()) for levels in every)
     for levels in every:
         if seen[frozenset(levels.items())] > 1:
-            why = f"{levels} occur together more than once: `single` always has one process"
+            why = f"{levels} occur together more than once: `auto` is one of the other levels here"
             raise StudyError(key="factors", why=why)
     settings = [setting_of(study, levels) for levels in every]
     counts = Counter(setting.short for setting in settings)

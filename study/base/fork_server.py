@@ -176,8 +176,9 @@ def _become(request: Request, outputs: Sequence[int], supervisor: int) -> None:
             os.close(output)
         os.environ.clear()
         os.environ.update(request.environment)
+        here = str(Path.cwd())  # where `python -m` finds a user's model; the run's folder may be another
         os.chdir(request.folder)
-        sys.path[0] = request.folder  # where `python -m` finds a user's model; the fork server's folder may be another
+        sys.path[:] = [request.folder if entry == here else entry for entry in sys.path]
         if request.cpus:
             os.sched_setaffinity(0, request.cpus)
         function: Callable[..., Any] = pkgutil.resolve_name(request.function)

@@ -40,6 +40,13 @@ def test_what_is_damaged_is_said_and_made_again_by_the_next_start(ready: Checkou
     assert [record.outcome for record, *_ in outcomes(ready)] == ["ok", "ok"]
 
 
+def test_empty_files_beside_the_project_with_names_of_pythons_own_modules_change_nothing(ready: Checkout) -> None:
+    for name in ("random", "statistics", "secrets", "queue", "string"):
+        (ready.root / f"{name}.py").touch()
+    ready.good(extra=RECORDS)
+    assert [record.outcome for record, *_ in outcomes(ready)] == ["ok", "ok"]
+
+
 def test_a_manifest_that_is_damaged_between_two_runs_costs_those_that_read_it_and_no_other(checkout: Checkout) -> None:
     checkout.plant(DAMAGES_DATA)
     factors = {"device": ["cpu"], "dataset.images": [20, 40]}

@@ -11,6 +11,7 @@ from study.base import strict_yaml
 from study.base.checkout import replications
 from study.base.errors import StudyError
 from study.base.files import ROOT
+from study.base.surroundings import complete_user
 
 if TYPE_CHECKING:
     from snakemake.settings.types import ConfigSettings
@@ -55,6 +56,7 @@ def parsed(arguments: Sequence[str]) -> tuple[Any, Any]:
     What Snakemake says of its profiles is not shown. Raise :class:`StudyError` if it refuses the arguments. Exit
     without one if it would only print something, such as its help.
     """
+    complete_user()
     from snakemake.cli import parse_args
 
     said = io.StringIO()

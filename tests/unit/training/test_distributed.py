@@ -165,8 +165,11 @@ class TestThePlan:
 
     def test_a_run_alone_with_many_processes_twice_is_an_error_and_no_second_run(self) -> None:
         factors = {"device": ["cpu"], "training.strategy": ["single", "ddp"], "training.processes": [2, 4]}
-        with pytest.raises(StudyError, match="more than once"):
+        with refused("training.processes", [2, 4]) as error:
             plan_of(factors=factors)
+        assert error.context == "with training.strategy single"
+        with pytest.raises(StudyError, match="more than once"):
+            plan_of(training={"strategy": "ddp"}, factors={"device": ["cpu"], "training.processes": ["auto", 2]})
 
 
 def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: Any) -> Workflow:
