@@ -22,11 +22,11 @@ WHOLE = re.compile(r"[+-]?\d+")
 NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?")
 
 
-def read_csv(path: Path, numbers: Sequence[str] = (), decimal: str | None = None) -> tuple[pd.DataFrame, list[str]]:
+def read_csv(path: Path, x: str, y: str, decimal: str | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Return the cells of a file as text, each row by its line, and what was found out about the file in words.
 
-    The first line that is not blank names the columns. Those in ``numbers`` have decimal points afterwards; where the
-    file does not show what their commas mean, ``decimal`` says it: ``comma`` or ``point``. Raise :class:`StudyError`
+    The first line that is not blank names the columns. ``x`` and ``y`` have decimal points afterwards; where the file
+    does not show what their commas mean, ``decimal`` says it: ``comma`` or ``point``. Raise :class:`StudyError`
     if it is no table, or may be read in two ways.
     """
     try:
@@ -44,8 +44,8 @@ def read_csv(path: Path, numbers: Sequence[str] = (), decimal: str | None = None
     frame = pd.DataFrame(
         [cells for _, cells in rest], columns=names, index=pd.Index([at for at, _ in rest], name="line"), dtype=object
     )
-    places = [place for place, name in enumerate(names) if name in numbers]
-    comma = decimal == "comma" or (decimal is None and _has_decimal_commas(frame, places, path.name, separated))
+    places = [place for place, name in enumerate(names) if name in (x, y)]
+    comma = decimal == "comma" or (decimal is None and _has_decimal_commas(frame, places, x, path.name, separated))
     for place in places if comma else ():
         frame.isetitem(place, list(frame.iloc[:, place].str.replace(",", ".")))
     found = [encoding, *([f"separated by {separated}"] * (separated != "commas")), *(["decimal commas"] * comma)]
@@ -115,7 +115,7 @@ def _rows(reader: Iterable[list[str]], name: str) -> list[tuple[int, list[str]]]
     return found
 
 
-def _has_decimal_commas(frame: pd.DataFrame, places: Sequence[int], name: str, separated: str) -> bool:
+def _has_decimal_commas(frame: pd.DataFrame, places: Sequence[int], x: str, name: str, separated: str) -> bool:
     """Return whether commas in columns of numbers mark decimals. Raise :class:`StudyError` where that is not sure."""
     marked = {mark: list(_marked(frame, places, mark)) for mark in ",."}
     if marked[","] and marked["."]:
@@ -125,7 +125,7 @@ def _has_decimal_commas(frame: pd.DataFrame, places: Sequence[int], name: str, s
             "write a point or a comma before decimals, and no mark of thousands"
         )
     settled = any(not GROUPED.fullmatch(cell) for _, _, cell in marked[","])
-    doubtful = list(_doubtful(frame, places)) if settled or separated == "semicolons" else []
+    doubtful = list(_doubtful(frame, places, x)) if settled or separated != "commas" else []
     for line, column, cell in doubtful or ([] if settled else marked[","]):
         mark = "," if "," in cell else "."
         raise StudyError(
@@ -144,11 +144,14 @@ def _marked(frame: pd.DataFrame, places: Sequence[int], mark: str) -> Iterator[t
                 yield int(str(line)), str(frame.columns[place]), cell
 
 
-def _doubtful(frame: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[int, str, str]]:
-    """Yield the first number like 1.024 of each column in which all others are like it, or whole."""
+def _doubtful(frame: pd.DataFrame, places: Sequence[int], x: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the first number like 1.024 of each column in which all others are like it, or whole.
+
+    Times that are all like it are left out: a program has rounded them to three digits.
+    """
     for place in places:
         column = frame.iloc[:, place].str.strip()
         grouped = column.map(lambda cell: bool(GROUPED.fullmatch(cell)))
         whole = column.map(lambda cell: bool(WHOLE.fullmatch(cell)))
-        if grouped.any() and whole.any() and (grouped | whole).all():
+        if grouped.any() and (whole.any() or frame.columns[place] == x) and (grouped | whole).all():
             yield int(column.index[grouped][0]), str(frame.columns[place]), column[grouped].iloc[0]

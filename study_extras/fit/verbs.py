@@ -30,7 +30,7 @@ def fit(options: argparse.Namespace) -> None:
     from study_extras.fit.text import read_csv
 
     columns = Columns(options.x, options.y, options.block, options.session, options.pool, options.rate)
-    frame, found = read_csv(options.table, (options.x, options.y), options.decimal)
+    frame, found = read_csv(options.table, options.x, options.y, options.decimal)
     if found:
         print_lines(f"{options.table.name}: {', '.join(found)}.\n")
     if options.by:

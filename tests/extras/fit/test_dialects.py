@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import study
@@ -56,8 +56,8 @@ def test_a_mark_that_may_be_of_thousands_is_what_the_user_says(tmp_path: Path) -
     with pytest.raises(StudyError, match=r"may be 1[.]234 or 1234"):
         fit_path = tmp_path / "t.csv"
         fit_path.write_text(text)
-        read_csv(fit_path, ("seconds",))
-    frame, _ = read_csv(fit_path, ("seconds",), "comma")
+        read_csv(fit_path, "batch_size", "seconds")
+    frame, _ = read_csv(fit_path, "batch_size", "seconds", "comma")
     assert list(frame["seconds"]) == ["1.234", "2.345"]
 
 
@@ -143,6 +143,8 @@ def dialects(draw: st.DrawFn) -> tuple[bytes, list[tuple[float, float]]]:
     )
     thousands = draw(st.sampled_from(["", "", "", ",", "."]))
     rows = draw(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=8))
+    # Times that all look like 1.234 are read so: programs write three digits, and few mean thousands of seconds.
+    assume(thousands != "." or any(float(y) < 1000 for _, y in rows))
 
     def written(number: str) -> str:
         whole, point, rest = number.partition(".")
@@ -168,12 +170,14 @@ def test_no_dialect_changes_a_number_in_silence(tmp_path: Path) -> None:
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(dialects())
+    @example((b"batch_size\tseconds\n1\t1\n2\t1.000", [(1.0, 1.0), (2.0, 1000.0)]))
+    @example((b"batch_size;seconds\n1.024;9\n2.048;8", [(1024.0, 9.0), (2048.0, 8.0)]))
     @example((b"batch_size;seconds\n16;9,44\n1.024;8,1\n", [(16.0, 9.44), (1024.0, 8.1)]))
     def says_what_its_writer_meant(case: tuple[bytes, list[tuple[float, float]]]) -> None:
         content, meant = case
         path.write_bytes(content)
         try:
-            table, _ = checked_table(read_csv(path, ("batch_size", "seconds"))[0], Columns(), path.name, "--")
+            table, _ = checked_table(read_csv(path, "batch_size", "seconds")[0], Columns(), path.name, "--")
         except StudyError:
             return
         read.append(1)
@@ -209,6 +213,6 @@ def test_no_two_models_are_one_curve(tmp_path: Path) -> None:
     def is_refused(case: tuple[str, list[Any]]) -> None:
         path.write_text(case[0])
         with pytest.raises(StudyError, match="column 'net' varies"):
-            checked_table(read_csv(path, ("batch_size", "seconds"))[0], Columns(), path.name, "--")
+            checked_table(read_csv(path, "batch_size", "seconds")[0], Columns(), path.name, "--")
 
     is_refused()
