@@ -89,16 +89,23 @@ def from_parquet(content: bytes) -> "pd.DataFrame":
     Raise :class:`StudyError` if they cannot be read.
     """
     import pandas as pd
-    from pyarrow import BufferReader
+    from pyarrow import BufferReader, types
     from pyarrow.parquet import ParquetFile
 
     try:
         file = ParquetFile(BufferReader(content))
-        if file.metadata.num_rows > MOST_SAMPLES:
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        if max(file.metadata.num_rows, sum(group.num_rows for group in groups)) > MOST_SAMPLES:
             raise StudyError(f"they cannot be read (there are more than {MOST_SAMPLES})")
+        if sum(group.total_byte_size for group in groups) > LARGEST_CSV:
+            raise StudyError(f"they cannot be read (they would take more than {LARGEST_CSV >> 20} MiB)")
+        for name in COLUMNS:
+            kind = file.schema_arrow.field(name).type
+            if not (types.is_floating(kind) or types.is_integer(kind)):
+                raise StudyError(f"they cannot be read (the values of {name} are no numbers)")
         table = file.read(list(COLUMNS), use_threads=False)
         frame = pd.DataFrame({name: table.column(name).to_numpy().astype("float64") for name in COLUMNS})
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise StudyError(f"they cannot be read ({type(error).__name__})") from None
     if (frame.abs().to_numpy() > LARGEST_VALUE).any():
         raise StudyError(f"they cannot be read (a value is above {LARGEST_VALUE:g})")

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from study.base.processes import adopt_orphans, die_with, end_left, name_process
+from study.base.stopped import continue_it
 
 LONGEST_REQUEST = 2**20
 CREDENTIALS = 12
@@ -139,9 +140,12 @@ def _keep(connection: socket.socket, start: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     adopt_orphans()
     client = os.pidfd_open(_peer(connection).process)
+    if (supervisor := os.getpid()) and os.fork() == 0:
+        name_process("study-continue")
+        continue_it(supervisor)
+        os._exit(0)
     request, outputs = _received(connection)
-    supervisor, child = os.getpid(), os.fork()
-    if child == 0:
+    if (child := os.fork()) == 0:
         connection.close()
         _become(request, outputs, supervisor)
     for output in outputs:

@@ -4,9 +4,9 @@ This module holds values only. ``study/config/load.py`` reads the files, and rep
 """
 
 import re
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
@@ -27,6 +27,16 @@ Device = Literal["cpu", "cuda"]
 Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
 AUXILIARY = ("googlenet", "inception_v3")
 """torchvision's models with outputs beside the last layer's, which are left out here."""
+
+
+def _no_option(name: str) -> str:
+    if name.startswith("-"):
+        raise ValueRefused(value=name, why="an engine's command would take it for an option")
+    return name
+
+
+ImageName = Annotated[str, Field(min_length=1), AfterValidator(_no_option)]
+"""A container image: a reference, or the path of a file."""
 
 
 def is_own(model: str) -> bool:

@@ -6,16 +6,16 @@ from pydantic import Field, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
-from study.config.sections import MOST_SECONDS, Device
+from study.config.sections import MOST_SECONDS, Device, ImageName
 
 
 class Images(Declared):
     """Prebuilt container images, used instead of those that are built from `docker/Dockerfile`."""
 
-    cpu: str | None = Field(None, min_length=1)
+    cpu: ImageName | None = None
     """Image for runs on a CPU: a reference that the engine has or can pull, or the path of an archive (from `docker
     save`; for apptainer also a `.sif`)."""
-    cuda: str | None = Field(None, min_length=1, description="Image for runs on a GPU, in the same forms.")
+    cuda: ImageName | None = Field(None, description="Image for runs on a GPU, in the same forms.")
 
 
 class MachineClass(Declared):
@@ -43,7 +43,7 @@ class Selection(Declared):
     be built, otherwise the host; the report says why. A named engine that cannot be used is an error. `none`: the
     host."""
     images: Images = Field(default_factory=lambda: Images.model_validate({}))
-    base_image: str | None = Field(None, min_length=1)
+    base_image: ImageName | None = None
     """Base image of `docker/Dockerfile`, instead of its pinned default: any Debian image with Python 3.11 to 3.13,
     `venv` and `ca-certificates`."""
     machines: dict[str, MachineClass] = Field(default_factory=dict)

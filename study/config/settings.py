@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from study.base.strict import Declared, one_line
 from study.config import rules
-from study.config.sections import LARGEST_SEED, Dataset, Device, Inference, Limits, Loader, Model, Training
+from study.config.sections import LARGEST_SEED, Dataset, Device, ImageName, Inference, Limits, Loader, Model, Training
 
 
 class Keys(Declared):
@@ -30,7 +30,7 @@ class Keys(Declared):
     machine: str | None = Field(None, pattern="^[A-Za-z0-9_-]+$")
     """Class of machine on which the run is made, a name in `machines` of `config/config.yaml`: for an executor, such as
     a cluster's, that has several. none: any machine."""
-    image: str | None = Field(None, min_length=1)
+    image: ImageName | None = None
     """Container image in which the run executes, in place of its device's: a reference that the engine has or can pull,
     the path of an archive, or a lock file (`*.lock`) from which one is built. As a factor, `image: [requirements.lock,
     newer.lock]`, it compares versions of the software in the same blocks."""

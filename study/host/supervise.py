@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, Union
 
 import psutil
 
+from study.base import stopped
 from study.base.processes import adopt_orphans, below, die_with_parent, end_left
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ class Spawned:
             start_new_session=True,
             preexec_fn=prepare,
         )
+        if sys.platform == "linux":
+            # -I and -S: it is there before a model is imported, and takes a hundredth of a second.
+            subprocess.Popen([sys.executable, "-I", "-S", stopped.__file__, str(os.getpid())], stdin=subprocess.DEVNULL)
         self._cleaner = threading.Thread(target=self._clean, args=(before,), daemon=True)
         self._cleaner.start()
         assert self._process.stdout is not None

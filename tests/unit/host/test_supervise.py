@@ -56,6 +56,24 @@ def test_what_a_process_left_in_a_session_of_its_own_ends_with_it(
     assert not psutil.pid_exists(int(found.tail[0]))
 
 
+STOPPER = """
+from pathlib import Path
+from study.host.supervise import execute
+
+code = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(1000)"
+print(execute([{python!r}, "-c", code], {{}}, open("log", "w"), "a test", timeout_seconds=2).timed_out)
+"""
+
+
+def test_a_process_that_stops_its_launcher_is_held_to_its_time_limit(tmp_path: Path) -> None:
+    code = STOPPER.format(python=sys.executable)
+    environment = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "True\n"
+
+
 def test_a_process_that_was_there_before_is_left_alone(tmp_path: Path) -> None:
     with psutil.Popen([sys.executable, "-c", "import time; time.sleep(1000)"]) as other:
         assert ended(tmp_path, "print('done')").tail == ["done"]
