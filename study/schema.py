@@ -151,6 +151,8 @@ def _allowed(field: FieldInfo) -> str:
 
 def _words(annotation: Any) -> str:
     """Return the name of a type as a reader of YAML knows it."""
+    if hasattr(annotation, "__metadata__"):
+        annotation = annotation.__origin__
     inner, origin = get_args(annotation), get_origin(annotation)
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in inner)
