@@ -64,8 +64,26 @@ def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
             raise refused(key="limits.cpus", value=limits.cpus, why=f"this machine offers {usable}")
 
 
+def check_places(plan: Plan, files: Results) -> None:
+    """Raise :class:`StudyError` where something else stands in a place that a start of this study writes.
+
+    A step would find out after the work.
+    """
+    name = plan.name
+    images, logs = files.image("cpu").parent, files.log(name, "a").parent
+    folders = {files.hub, files.downloads.parent, images, logs.parent, logs, files.warm_up_runs, files.decisions(name)}
+    folders |= {files.records(name), files.telemetry_folder(name), files.stamps(name), files.figures(name)}
+    folders |= {files.data(dataset) for dataset in {run.dataset for run in plan.runs}}
+    kept = {place for run in plan.runs for place in (files.record(name, run.file), files.telemetry(name, run.file))}
+    kept |= {files.timings(name), files.fit(name), files.report}
+    for place in sorted(folders | kept):
+        if place.exists() and not (place.is_dir() if place in folders else place.is_file()):
+            raise StudyError(f"{place}: it is no {'folder' if place in folders else 'file'}: move it away")
+
+
 def forget_images(plan: Plan, files: Results) -> None:
-    """Remove the description of each image that is outdated or gone."""
+    """Remove the description of each image that is outdated or gone, once every place can hold what belongs there."""
+    check_places(plan, files)
     for name, wanted in plan.images.items():
         path = files.image(name)
         gpu = wanted.device == "cuda" and devices.absent("cuda") is None
