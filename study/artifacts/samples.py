@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from study.artifacts.in_force import InForce
 from study.base.errors import ValueRefused
 from study.base.strict import Retired, Strict
 
@@ -188,6 +189,7 @@ class Measurement(Samples):
     threads: Count = Field(description="Number of CPU threads that torch used in each process, read as training ended.")
     workers: Count
     """Number of the loader's workers, processes or threads, for each training process."""
+    in_force: InForce | None = Field(None, description="How the first process computed; null in older records.")
     global_batch_size: Count | None = None
     """Number of images in a batch, summed over processes; with `gradient_accumulation` a step holds several batches."""
     replica_batch_size: Count | None = Field(None, description="Number of images of a batch that each process takes.")

@@ -197,7 +197,7 @@ def body_sha256(state: State) -> str:
     """Return the checksum over the tensors of a body in their order. Names do not count: they differ between loops."""
     total = hashlib.sha256()
     for tensor in state.values():
-        total.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        total.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     return total.hexdigest()
 
 

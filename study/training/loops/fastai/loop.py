@@ -36,6 +36,7 @@ from study.config.sections import is_own
 from study.config.settings import Settings
 from study.data.decode import Stored, to_channels
 from study.training.instruments.clock import StepRecorder, clock_for, marks_of
+from study.training.instruments.in_force import Asked
 from study.training.instruments.machine import peak, reset_peak
 from study.training.loops.contract import (
     InitialWeights,
@@ -287,6 +288,8 @@ def train(job: TrainingJob) -> Measurement:
     started = time.perf_counter()
     dataloaders = make_dataloaders(job)
     setup_seconds = time.perf_counter() - started
+    workers, wanted = dataloaders.train.fake_l.num_workers, job.settings.loader.workers
+    asked = Asked(job.settings, job.device, workers if wanted == "auto" else wanted)
     reset_peak(job.device)
     started = time.perf_counter()
     learner = make_learner(job, dataloaders)
@@ -294,6 +297,7 @@ def train(job: TrainingJob) -> Measurement:
     body_sha256 = models.body_sha256(body_state(job, learner))
     check_start(job, body_sha256)
     start = InitialWeights(learner.model)
+    in_force = asked.check(learner.model, workers)
 
     measure = Measure(job)
     measure.recorder.clock.reserve(marks_of(len(dataloaders.train) * len(measure.stages), len(measure.stages)))
@@ -307,6 +311,7 @@ def train(job: TrainingJob) -> Measurement:
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), measure.count.check()
+    asked.check(learner.model, workers, "as the training ends")
     names, groups = measure.stages[: len(measure.reached)], layer_groups(learner)
     start.check(learner.model, groups if "unfrozen" in names else groups[-1:])
     epochs, steps = epochs_of(measure.recorder.read(), measure.reached, names, job.replicas)
@@ -322,6 +327,7 @@ def train(job: TrainingJob) -> Measurement:
         parameters=sum(parameter.numel() for parameter in learner.model.parameters()),
         body_sha256=body_sha256,
         threads=torch.get_num_threads(),
-        workers=dataloaders.train.fake_l.num_workers,
+        workers=workers,
+        in_force=in_force,
         replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
     )

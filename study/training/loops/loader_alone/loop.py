@@ -6,6 +6,7 @@ import torch
 
 from study.artifacts.samples import Measurement
 from study.training.instruments.clock import HostClock, StepRecorder
+from study.training.instruments.in_force import Asked
 from study.training.instruments.machine import peak
 from study.training.loops.contract import Reached, TrainingJob, epochs_of, stage_names, validates
 from study.training.loops.loaders import Loaders, make_loaders
@@ -42,6 +43,7 @@ def train(job: TrainingJob) -> Measurement:
         body_sha256=None,
         threads=torch.get_num_threads(),
         workers=loaders.workers,
+        in_force=Asked(job.settings, job.device, loaders.workers).check(None, loaders.workers),
     )
 
 

@@ -8,8 +8,10 @@ import torch
 from torch import nn
 
 from study.artifacts.samples import Measurement
+from study.base.errors import StudyError
 from study.config.sections import Training, is_own
 from study.training.instruments.clock import StepRecorder, clock_for, marks_of
+from study.training.instruments.in_force import MEMORY_FORMATS, Asked
 from study.training.instruments.machine import peak, reset_peak
 from study.training.loops.contract import (
     InitialWeights,
@@ -34,7 +36,6 @@ from study.training.models import build as models
 
 # fastai's `train_bn` means batch normalisation; networks without it have their own kind.
 NORMALISATION = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)
-MEMORY_FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 IMPLEMENTATIONS: dict[str, dict[str, Any]] = {
     "auto": {},
     "for_loop": {"foreach": False, "fused": False},
@@ -226,6 +227,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     started = time.perf_counter()
     loaders = make_loaders(job.images, job.settings, job.device, job.seed, job.replicas.share(job.settings))
     setup_seconds = time.perf_counter() - started
+    asked = Asked(job.settings, job.device, loaders.workers)
     reset_peak(job.device)
     started = time.perf_counter()
     trainer = Trainer(job, loaders)
@@ -234,6 +236,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     started = time.perf_counter()
     loaders.ready()
     setup_seconds += time.perf_counter() - started
+    in_force = asked.check(trainer.eager, getattr(loaders.train, "num_workers", loaders.workers))
 
     micro_batches = trainer.total_steps * job.settings.training.gradient_accumulation
     trainer.recorder.clock.reserve(marks_of(micro_batches, len(stage_names(job.settings))))
@@ -244,6 +247,9 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     memory, trained = peak(job.device), trainer.count.check()
     # Graphs end here: a process that is forked later, as a loader's workers are, dies where its collector finds one.
     trainer.work = Eager(job.device)
+    asked.check(trainer.eager, loaders.workers, "as the training ends")
+    if job.settings.training.compile and not compile_seconds():
+        raise StudyError("training.compile: asked for true, and nothing is compiled: the environment forbids it")
     names = stage_names(job.settings)[: len(reached)]
     trainer.start.check(trainer.eager, trainer.groups if "unfrozen" in names else trainer.groups[-1:])
     epochs, steps = epochs_of(trainer.recorder.read(), reached, names, job.replicas)
@@ -261,6 +267,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
         threads=torch.get_num_threads(),
         workers=loaders.workers,
         decoder_difference=difference_from_pillow(job.images, job.settings, job.device),
+        in_force=in_force,
         compile_seconds=compile_seconds() if job.settings.training.compile else None,
         replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
     )

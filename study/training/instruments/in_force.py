@@ -1,0 +1,92 @@
+"""What is in force in this process, compared with what its run asks for: a difference is a failed run."""
+
+import multiprocessing
+import sys
+from itertools import chain
+
+import torch
+from torch import nn
+
+from study.artifacts.in_force import InForce
+from study.base.devices import usable_cpus
+from study.base.errors import StudyError
+from study.config.settings import Settings
+from study.training.instruments.machine import fp32_in_use
+
+MEMORY_FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
+KEYS = {
+    "threads": "training.threads",
+    "cpus": "limits.cpus",
+    "workers": "loader.workers",
+    "cudnn_benchmark": "training.cudnn_benchmark",
+    "matrix_products": "training.precision",
+    "convolutions": "training.precision",
+    "dtypes": "training.precision",
+    "memory_format": "training.memory_format",
+    "devices": "device",
+}
+"""The keys of a run that ask for what is in force, where one does."""
+
+
+class Asked:
+    """What a run asks for. Make it before the run's model: what no key names is to stay as torch has it until then."""
+
+    def __init__(self, settings: Settings, device: torch.device, workers: int) -> None:
+        self.device, self.format = device, settings.training.memory_format
+        training, here = settings.training, torch.empty(0, device=device).device
+        asked = {"workers": workers, "grad_mode": True, "dtypes": ["float32"], "devices": [str(here)]}
+        if isinstance(training.threads, int):
+            asked["threads"] = training.threads
+        if training.precision in ("fp32", "tf32"):
+            asked |= dict.fromkeys(("matrix_products", "convolutions"), training.precision.replace("fp32", "ieee"))
+        self.values = self._found(None, workers).model_copy(update=asked)
+
+    def check(self, model: nn.Module | None, workers: int, when: str = "once the model is built") -> InForce:
+        """Return what is in force. Raise :class:`StudyError` if it is not what was asked for."""
+        found = self._found(model, workers)
+        for name in InForce.model_fields:
+            asked, now = getattr(self.values, name), getattr(found, name)
+            if asked != now and not (model is None and name in ("dtypes", "devices")):
+                key = f"{KEYS[name]}: " if name in KEYS else ""
+                why = f"asked for {name} {_words(asked)}, and {_words(now)} is in force {when}"
+                raise StudyError(f"{key}{why}: the model, or what it imports, sets it")
+        return found
+
+    def _found(self, model: nn.Module | None, workers: int) -> InForce:
+        parameters = list(model.parameters()) if model else []
+        weights = [one for one in parameters if one.ndim == 4]
+        formats = dict.fromkeys([self.format, *MEMORY_FORMATS])
+        orders = ((name, MEMORY_FORMATS[name]) for name in formats)
+        held = (name for name, order in orders if all(one.is_contiguous(memory_format=order) for one in weights))
+        fp32, cudnn = fp32_in_use(self.device.type), torch.backends.cudnn
+        methods = multiprocessing.get_all_start_methods()
+        return InForce(
+            threads=torch.get_num_threads(),
+            interop_threads=torch.get_num_interop_threads(),
+            cpus=usable_cpus(),
+            workers=workers,
+            start_method=multiprocessing.get_start_method(allow_none=True) or methods[0],
+            grad_mode=torch.is_grad_enabled(),
+            autocast=torch.is_autocast_enabled(self.device.type),
+            default_dtype=_name(torch.get_default_dtype()),
+            deterministic=torch.are_deterministic_algorithms_enabled(),
+            detect_anomaly=torch.is_anomaly_enabled(),
+            flush_denormal=sys.float_info.min / 2 == 0,
+            cudnn=bool(cudnn.enabled),
+            cudnn_benchmark=bool(cudnn.benchmark),
+            cudnn_deterministic=bool(cudnn.deterministic),
+            mkldnn=torch._C._get_mkldnn_enabled(),
+            matrix_products=fp32.products,
+            convolutions=fp32.convolutions,
+            memory_format=next(held, "mixed"),
+            dtypes=sorted({_name(one.dtype) for one in parameters if one.is_floating_point()}),
+            devices=sorted({str(one.device) for one in chain(parameters, model.buffers() if model else [])}),
+        )
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _words(value: object) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value).lower()
