@@ -93,4 +93,4 @@ def analyse(
 
 def read_analysis(path: Path) -> Analysis:
     """Return the analysis that the step ``analyse`` wrote. Raise :class:`StudyError` if there is none."""
-    return Analysis.read(path, "make it with: python -m study analyse")
+    return Analysis.read(path, f"make it with: python -m study analyse {path.parent.name}")

@@ -36,7 +36,7 @@ def write_analysis(name: str, files: Results) -> str | None:
     these = "record does not fit and is" if refused == 1 else "records do not fit and are"
     return (
         f"{name}: {refused} {these} not used; the report says which and why. "
-        f"To measure again: python -m study retry {name}"
+        f"To measure again: {result.plan.start.retry(name)}"
     )
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -23,13 +23,21 @@ from study.config.study import Study
 
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
 """A word that YAML reads as text without quotes."""
+SHORT = {"-d": "--directory", "-s": "--snakefile", "-e": "--executor", "-j": "--jobs", "-c": "--cores"}
+REPEATED = {*SHORT.values(), "--profile", "--workflow-profile", "--default-resources", "--set-resources"}
+"""Snakemake's options that a printed command repeats, each with one value."""
+CORES = {"--cores", "--jobs", "--profile", "--executor"}
+"""Options that say on how many cores, or jobs, a start is made."""
+PROGRAMS = {"snakemake": "snakemake", "make": "snakemake", "study": "python -m study start --"}
+"""How a start is called; `make` hands some values to no shell as they stand."""
 NO_TEXT = {"null", "true", "false", "yes", "no", "on", "off"}
 
 
 class Command(Strict):
     """What a start was called with, but for the names of its studies."""
 
-    program: Literal["snakemake", "make"] = "snakemake"
+    program: Literal["snakemake", "make", "study"] = "snakemake"
+    options: list[str] = Field([], description="Snakemake's options, each with its value: the folder, the profile.")
     config: dict[str, Any] = Field({}, description="Keys of `config/config.yaml` that are not at their defaults.")
 
     def again(self, study: str, **changes: Any) -> str:
@@ -40,11 +48,28 @@ class Command(Strict):
         overrides = {**self.config.get("overrides", {}), **changes.pop("overrides", {})}
         config = {**self.config, **changes} | ({"overrides": overrides} if overrides else {})
         config.pop("overrides", None) if not overrides else None
-        words = [f"studies=[{study}]", *(f"{key}={flow(value)}" for key, value in config.items())]
-        told = " ".join(map(shlex.quote, words))
+        words = ["--config", f"studies=[{study}]", *(f"{key}={flow(value)}" for key, value in config.items())]
+        told = shlex.join([*self.options, *words])
         if self.program == "make" and not re.search(r'["$`\\]', told):
-            return f'make study ARGS="--config {told}"'
-        return f"snakemake --cores 1 --config {told}"
+            return f'make study ARGS="{told}"'
+        cores = "" if {option.partition("=")[0] for option in self.options} & CORES else "--cores 1 "
+        return f"{PROGRAMS[self.program]} {cores}{told}"
+
+    def retry(self, study: str, *options: str) -> str:
+        """Return the command that moves records of a study aside, in the folder of the start."""
+        folders = [one.partition("=")[2] for one in self.options if one.startswith("--directory=")]
+        results = ["--results", str(Path(folders[-1], "results"))] if folders else []
+        return shlex.join(["python", "-m", "study", "retry", study, *options, *results])
+
+
+def options_of(arguments: Sequence[str]) -> list[str]:
+    """Return those of Snakemake's arguments that say where and with what a start is made, as ``--name=value``."""
+    found, waiting = list[str](), list(arguments)
+    while waiting:
+        name, equals, value = waiting.pop(0).partition("=")
+        if (name := SHORT.get(name, name)) in REPEATED and (equals or waiting):
+            found.append(f"{name}={value if equals else waiting.pop(0)}")
+    return [option for option in found if option != "--cores=1"]
 
 
 def flow(value: Any) -> str:

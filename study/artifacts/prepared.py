@@ -96,7 +96,7 @@ class Manifest(Strict):
 
 def read_manifest(path: Path) -> Manifest:
     """Return the manifest that a dataset step wrote. Raise :class:`StudyError` if there is none."""
-    return Manifest.read(path, "make it with: python -m study dataset")
+    return Manifest.read(path, "the next start makes it")
 
 
 class Weights(Strict):
@@ -115,7 +115,7 @@ class Weights(Strict):
 
 def read_weights(path: Path) -> Weights:
     """Return the decision that the weights step wrote. Raise :class:`StudyError` if there is none."""
-    return Weights.read(path, "make it with: python -m study weights")
+    return Weights.read(path, "the next start makes it")
 
 
 def fell_back(weights: Weights) -> bool:

@@ -20,7 +20,7 @@ off."""
 
 def read_record(path: Path) -> Record:
     """Return the record in a file, checked. Raise :class:`StudyError` if it is not valid."""
-    return Record.read(path, "`python -m study retry` moves it away to repeat that run")
+    return Record.read(path, f"`python -m study retry {path.parent.parent.name}` moves it away to repeat that run")
 
 
 def is_measurement(path: Path) -> bool:

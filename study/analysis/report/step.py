@@ -206,5 +206,6 @@ def _pictures(pictures: Path, folder: str) -> list[dict[str, str]]:
     try:
         listed = LISTED.validate_json(index.read_bytes())
     except ValidationError:
-        raise StudyError(f"{index}: not a valid list of figures; make it with: python -m study analyse") from None
+        command = f"python -m study analyse {pictures.parent.name}"
+        raise StudyError(f"{index}: not a valid list of figures; make it with: {command}") from None
     return [picture.model_dump() | {"address": f"{folder}/figures/{quote(picture.name)}.png"} for picture in listed]

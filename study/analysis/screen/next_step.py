@@ -53,7 +53,7 @@ def next_of(
         absent = {f"a {device_words(run.settings.device)}" for run in plan.runs if run.unavailable}
         return Next(title=f"measure where {listed(sorted(absent))} is", command=plan.start.again(plan.name))
     if isinstance(first, NothingSucceeded):
-        return Next(title="mend what the runs failed of, then", command=f"python -m study retry {plan.name}")
+        return Next(title="mend what the runs failed of, then", command=plan.start.retry(plan.name))
     if isinstance(first, Contrast | NoRatio) and not first.decided:
         told = isinstance(first, Contrast) and first.most.ratio.low is not None
         more = plan.study.replicates if told else MORE_RUNS

@@ -106,10 +106,10 @@ def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
         )
     except (StudyError, OSError, ValueError) as error:
         why = error if isinstance(error, StudyError) else error.__class__.__name__
-        raise StudyError(f"{path.name}: cannot be read as a table ({why}); make it with: {MAKE}") from None
+        raise StudyError(f"{path.name}: cannot be read as a table ({why}); make it with: {MAKE} {plan.name}") from None
     for column in ("study", *KEYS, *plan.study.factors, *Timing.model_fields):
         if column not in frame:
-            raise StudyError(f"{path.name}: it has no column {column!r}; make it with: {MAKE}")
+            raise StudyError(f"{path.name}: it has no column {column!r}; make it with: {MAKE} {plan.name}")
     for name in frame.loc[frame["study"] != plan.name, "study"]:
         raise StudyError(f"{path.name}: the table of study {name!r} is not allowed with the plan of {plan.name!r}")
     return frame.copy()  # in one block for each type: the reader leaves a hundred

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import Command, Plan, read_earlier, read_plan, selected, write_plans
+from study.artifacts.plan import Command, Plan, options_of, read_earlier, read_plan, selected, write_plans
 from study.artifacts.run import Run
 from study.artifacts.session import read_session, remove_deferred_stamps, restamp
 from study.base import devices
@@ -218,7 +218,9 @@ def plans_for(
 def _command(selection: Selection) -> Command:
     """Return what this start was called with, as far as it decides what runs and where."""
     kept = selection.model_dump(mode="json", exclude_defaults=True, exclude={"studies", "time_budget_minutes"})
-    return Command(program="make" if os.environ.get(STARTED_BY) == "make" else "snakemake", config=kept)
+    typed = "study" if sys.argv[0].endswith("__main__.py") else "snakemake"
+    program = "make" if os.environ.get(STARTED_BY) == "make" else typed
+    return Command.model_validate({"program": program, "options": options_of(sys.argv[1:]), "config": kept})
 
 
 def joined(config: dict[str, Any], results: Path) -> Workflow:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from study.artifacts.plan import Command
+from study.artifacts.plan import Command, options_of
 from study.cli import main
 from tests.examples import results_of
 from tests.unit.test_documents import MEANT_BY_A_SHELL
@@ -60,3 +60,23 @@ def test_the_answer_of_the_example_is_printed_with_a_link_that_opens(
     assert lines[-1] == f"report  file://{tmp_path}/my%20results/report.html"
     assert main(["answer", "speedup", "--results", str(results)]) == 0
     assert capsys.readouterr().out.startswith("answer  ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["--cores", "1", "-n"], []),
+        (["--cores=4", "--config", "a=b"], ["--cores=4"]),
+        (["-c", "4", "-d", "my folder", "--quiet"], ["--cores=4", "--directory=my folder"]),
+        (["--profile", "profiles/slurm", "--jobs=8", "results/report.html"], ["--profile=profiles/slurm", "--jobs=8"]),
+        (["-s", "other/Snakefile", "--cores"], ["--snakefile=other/Snakefile"]),
+    ],
+)
+def test_a_printed_command_repeats_the_options_of_the_start(typed: list[str], told: list[str]) -> None:
+    command = Command(options=options_of(typed))
+    words = shlex.split(command.again("x"))
+    assert [word for word in words[1:] if word in told] == told
+    assert words[-2:] == ["--config", "studies=[x]"]
+    assert ("--cores 1 " in command.again("x")) is not ("=4" in str(told) or "jobs" in str(told))
+    folder = ["--results", "my folder/results"] if "--directory=my folder" in told else []
+    assert shlex.split(command.retry("x")) == ["python", "-m", "study", "retry", "x", *folder]
