@@ -84,6 +84,7 @@ ALONE = {"loader.kind": one_of("alone")}
 INFERENCE = {"task": one_of("inference")}
 TRAINED_FIRST = "one process of the plain loop first trains the model"
 TARGET = {"training.target_accuracy": Values("an accuracy", bool)}
+FROZEN = {"training.freeze_epochs": Values("1 and more", bool)}
 A_RULE = {"training.learning_rate_rule": one_of("linear", "square_root")}
 REFERENCE = Values("the images of a step for which training.learning_rate is meant", bool)
 NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers", "alone")}
@@ -106,7 +107,6 @@ RULES: tuple[Rule, ...] = (
     Rule("dataset.images", A_PART, DIGITS, "scikit-learn has no more, and each digit has to be in both parts"),
     Rule("model.weights", A_FILE, {"model.name": OTHERS}, "only models of torchvision have ImageNet weights"),
     Rule("model.name", PLAIN, FASTAI, "fastai would cut its body through the auxiliary outputs"),
-    Rule("training.freeze_epochs", one_of(0), {"model.name": OTHERS}, "such a model is trained whole"),
     Rule("loader.kind", one_of("workers"), FASTAI, "fastai brings its own loader"),
     Rule("loader.kind", TRAINS, REPLICAS, "`alone` trains nothing"),
     Rule("training.compile", one_of(False), REPLICAS, "only one process by itself compiles its model"),
@@ -134,6 +134,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "training.schedule", one_of("one_cycle", "constant"), FASTAI | {"model.name": OTHERS}, "fastai is used as it is"
     ),
+    Rule("training.schedule", one_of("one_cycle"), FASTAI | FROZEN, "fastai's `fine_tune` has a schedule of its own"),
     Rule("training.reference_batch_size", REFERENCE, A_RULE),
     Rule("training.target_accuracy", one_of(None), ALONE, "`alone` trains nothing"),
     Rule("training.target_accuracy", one_of(None), INFERENCE, "every level answers with the weights of one training"),

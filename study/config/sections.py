@@ -42,7 +42,7 @@ ImageName = Annotated[str, Field(min_length=1), AfterValidator(_no_option)]
 def is_own(model: str) -> bool:
     """Return whether a model's name is the import path of a user's own; all others are torchvision's.
 
-    Those of torchvision are a body with a new head. A user's own is trained whole.
+    Those of torchvision are a body with a new head. A user's own is trained whole, unless it says its body.
     """
     return ":" in model
 
@@ -57,7 +57,7 @@ class Dataset(Declared):
 
     source: Literal["generated", "folder", "cifar10", "mnist", "digits"] = "generated"
     """`generated`: images drawn from a seed, without a network. `folder`: your own photographs, one subfolder per
-    class. `cifar10`, `mnist`: the dataset of that name from torchvision, read from disk if it is there and downloaded
+    class, or `train` and `val` above these. `cifar10`, `mnist`: the dataset of that name from torchvision, read from disk if it is there and downloaded
     otherwise. `digits`: scikit-learn's 1,797 scans of handwritten digits, of 8 x 8 pixels, without a network."""
     path: str | None = None
     """`folder`: the folder that holds one subfolder per class. `cifar10`, `mnist`: the folder in torchvision's layout;
@@ -98,7 +98,8 @@ class Model(Declared):
         description="Name of a torchvision classification model that takes images of `dataset.image_size`. "
         f"{' and '.join(f'`{name}`' for name in AUXILIARY)} are trained without their auxiliary outputs. Or a model "
         "of your own as `package.module:factory`: the factory is called with `classes=...`, and the module and its own "
-        "imports are looked up in the folder where the study is started, and in `replications`. It is trained whole. "
+        "imports are looked up in the folder where the study is started, and in `replications`. It is trained whole, "
+        "unless it says its body and `training.freeze_epochs` is 1 or more. "
         "Its images keep their channels, and their pixels lie in -1 to 1.",
     )
     weights: str = Field("imagenet", min_length=1)

@@ -30,7 +30,7 @@ class Folder(Source):
         files = stat_files(folder, [folder / name for names in found.classes.values() for name in names])
         counts = [len(names) for names in found.classes.values()]
         trained = list(found.splits.values()).count("train") or train_images(counts, dataset.valid_fraction)
-        return DatasetInfo(len(counts), trained, files)
+        return DatasetInfo(len(counts), trained, sum(counts) - trained, files)
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Return the manifest of the files. One that cannot be decoded is left out, with the reason."""

@@ -31,6 +31,8 @@ class DatasetInfo:
     classes: int
     train_images: int
     """Size of the training set if every image can be read."""
+    valid_images: int
+    """Size of the validation set, in the same way."""
     files: Files | None = None
     """None if the user gave no files."""
 

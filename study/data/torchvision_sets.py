@@ -40,11 +40,11 @@ class TorchvisionSet(Source):
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the published numbers, and the name, size and time of the user's files."""
         if not dataset.path:
-            return DatasetInfo(10, self.train_images)
+            return DatasetInfo(10, self.train_images, 10_000)
         folder = given_folder(dataset.path)
         folders = {Path(self.unpacked).parent, Path(self.archives).parent}
         files = sorted({path for subfolder in folders for path in _files(folder / subfolder)})
-        return DatasetInfo(10, self.train_images, stat_files(folder, files))
+        return DatasetInfo(10, self.train_images, 10_000, stat_files(folder, files))
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Make sure that the files are there, and return their manifest."""

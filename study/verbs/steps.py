@@ -41,11 +41,11 @@ def weights(options: argparse.Namespace) -> str | None:
     end_with_parent()
     if not options.here:
         return prepare_weights(options.plan, options.weights, options.results, options.log)
-    from study.training.models.pretrained import decide
+    from study.training.trial import decide_and_try
 
     if options.memory_bytes:
         limit_memory(options.memory_bytes)
-    decide_weights(options.plan, options.weights, options.results, decide)
+    decide_weights(options.plan, options.weights, options.results, decide_and_try)
     return None
 
 

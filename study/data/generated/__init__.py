@@ -27,7 +27,8 @@ class Generated(Source):
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the numbers that the keys ask for."""
         counts = images_a_class(dataset.images, dataset.classes)
-        return DatasetInfo(dataset.classes, train_images(counts, dataset.valid_fraction))
+        trained = train_images(counts, dataset.valid_fraction)
+        return DatasetInfo(dataset.classes, trained, dataset.images - trained)
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Draw every image into ``folder``."""

@@ -81,9 +81,11 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO)
     """
     image = read_image(Results(results).image(plan.preparing_image() or run.image))
     settings, mounts = settings_inside(run.settings)
-    small = plan.model_copy(
-        update={"engine": "none", "images": {}, "runs": [run.model_copy(update={"settings": settings})]}
-    )
+    runs = [
+        one for one in plan.runs_with("weights", run.weights) if one.settings.dataset.path == run.settings.dataset.path
+    ]
+    inner = [one.model_copy(update={"settings": settings_inside(one.settings)[0]}) for one in runs]
+    small = plan.model_copy(update={"engine": "none", "images": {}, "runs": inner})
     with lifetime.scratch_folder(results) as scratch:
         inside = scratch / "results"
         _lend(results, inside, task.lent)

@@ -141,20 +141,14 @@ def _decided_on_the_host(task: Task, plan_file: Path, results: Path, log: Path, 
 def decide_weights(plan_file: Path, weights: str, results: Path, decide: Callable[..., Weights]) -> None:
     """Make the decision ``weights`` of the plan in this process, and write it.
 
-    ``decide`` is the training side's :func:`study.training.models.pretrained.decide`, which this side does not import.
+    ``decide`` is the training side's :func:`study.training.trial.decide_and_try`, which this side does not import.
     """
     plan, files = read_plan(plan_file), Results(results)
-    settings = _smallest(plan, weights).settings
-    model, images = settings.model, settings.dataset
-    decision = decide(
-        model.name,
-        model.weights,
-        settings.seed,
-        files.hub,
-        classes=inspect(images).classes,
-        channels=images.channels,
-        image_size=images.image_size,
-    )
+    runs = [run.settings for run in plan.runs_with("weights", weights)]
+    found = {
+        name: inspect(Dataset.model_validate_json(name)) for name in {one.dataset.model_dump_json() for one in runs}
+    }
+    decision = decide([(one, found[one.dataset.model_dump_json()]) for one in runs], files.hub)
     write_if_changed(files.weights(plan.name, weights), decision.model_dump_json(indent=1))
 
 

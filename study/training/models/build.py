@@ -5,16 +5,15 @@ torchvision is imported where one of its models is asked for: it takes as long a
 
 import difflib
 import hashlib
-import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 import torch
 from torch import nn
 
 from study.base.errors import StudyError
-from study.base.privacy import anonymous
 from study.config.sections import AUXILIARY, is_own
+from study.training.models import own
 
 State = Mapping[str, torch.Tensor]
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -42,9 +41,9 @@ def build(
     images do not fit.
     """
     if is_own(name):
-        model = _own(name, classes, seed)
+        model = own.made(name, classes, seed)
         if state is not None:
-            _load(model, name, state, None)
+            _load(model, name, state, own.unfit(model, name, state))
     else:
         model = with_new_head(backbone(name, seed, state), classes, seed if head_seed is None else head_seed)
     if image_size is not None:
@@ -62,46 +61,21 @@ def normalisation(name: str, channels: int) -> tuple[tuple[float, ...], tuple[fl
     return ((0.5,) * channels, (0.5,) * channels) if is_own(name) else (IMAGENET_MEAN, IMAGENET_STD)
 
 
-def _own(path: str, classes: int, seed: int) -> nn.Module:
-    """Return the model that the user's factory makes, random from ``seed``."""
-    module_name, _, attribute = path.partition(":")
-    try:
-        factory = getattr(importlib.import_module(module_name), attribute)
-        torch.manual_seed(seed)
-        model = factory(classes=classes)
-    except Exception as error:  # a user's code can raise anything
-        lines = str(error).strip().splitlines() or [""]
-        raise StudyError(
-            f"model.name: {path!r} cannot be loaded ({error.__class__.__name__}: {anonymous(lines[0])}); allowed: "
-            "package.module:factory, importable from the folder where the study is started, called with classes=..."
-        ) from None
-    if not isinstance(model, nn.Module):
-        raise StudyError(
-            f"model.name: {path!r} made a {type(model).__name__} for classes={classes}; allowed: a torch.nn.Module"
-        )
-    return model
-
-
 def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], classes: int) -> None:
     """Raise :class:`StudyError` unless a model turns images (2, *``image``) into outputs (2, ``classes``)."""
     model.eval()
     try:
         with torch.no_grad():
             outputs = model(torch.zeros(2, *image))
-    except Exception as error:
-        lines = str(error).strip().splitlines() or [error.__class__.__name__]
-        raise StudyError(
-            f"model.name: {name!r} fails on images of {' x '.join(map(str, image))}: {anonymous(lines[0])}; allowed: a "
-            "model and a dataset.image_size that fit each other"
-        ) from None
+    except (Exception, SystemExit) as error:
+        why = f"fails on images of {' x '.join(map(str, image))}: {own.words_of(error)}"
+        raise own.refused(name, why, error, "a model and a dataset.image_size that fit each other") from None
     finally:
         model.train()
     shape = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs).__name__
     if shape != (2, classes):
-        raise StudyError(
-            f"model.name: {name!r} returns {shape} for two images, but the data have {classes} classes; "
-            f"allowed: {(2, classes)}"
-        )
+        why = f"returns {shape} for two images, but the data have {classes} classes"
+        raise own.refused(name, why, allowed=str((2, classes)))
 
 
 def available() -> list[str]:
@@ -128,26 +102,27 @@ def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
     torch.manual_seed(seed)
     model: nn.Module = torchvision.models.get_model(name, **(WITHOUT_AUXILIARY if name in AUXILIARY else {}))
     if state is not None:
-        _load(model, name, state, head_name(model))
+        head = f"{head_name(model)}."
+        _load(model, name, state, {key for key in (*state, *model.state_dict()) if key.startswith(head)})
     return model
 
 
-def _load(model: nn.Module, name: str, state: State, head: str | None) -> None:
-    """Load ``state`` without the ``head``, which is replaced anyway and may be for other classes; None loads all."""
-    own = model.state_dict()
-    left_out = (*((f"{head}.",) if head else ()), *(AUXILIARY_PARTS if name in AUXILIARY else ()))
-    body = {key: value for key, value in state.items() if not key.startswith(left_out)}
-    wanted = {key for key in own if not (head and key.startswith(f"{head}."))}
+def _load(model: nn.Module, name: str, state: State, without: Collection[str]) -> None:
+    """Load ``state`` ``without`` the entries of a head, which is for other classes."""
+    current = model.state_dict()
+    auxiliary = AUXILIARY_PARTS if name in AUXILIARY else ()
+    body = {key: value for key, value in state.items() if key not in without and not key.startswith(auxiliary)}
+    wanted = current.keys() - without
     # torch itself accepts files from before batches were counted.
     counters = {key for key in wanted if key.endswith("num_batches_tracked")}
     for key in sorted((wanted ^ set(body)) - counters):
         trouble = "is missing" if key in wanted else "is not part of the model"
         raise StudyError(f"model.weights: the file is not for {name}: {key} {trouble}")
     for key in sorted(wanted & set(body)):
-        if own[key].shape != body[key].shape:
+        if current[key].shape != body[key].shape:
             raise StudyError(
                 f"model.weights: the file is not for {name}: {key} has shape {tuple(body[key].shape)}, "
-                f"allowed: {tuple(own[key].shape)}"
+                f"allowed: {tuple(current[key].shape)}"
             )
     model.load_state_dict(body, strict=False)
 

@@ -15,6 +15,7 @@ from study.base.errors import StudyError
 from study.base.files import file_sha256
 from study.base.privacy import anonymous
 from study.config.sections import is_own
+from study.training.models import own
 from study.training.models.build import State, body_sha256, body_state, build, shapes
 
 DOWNLOAD_TIMEOUT_SECONDS = 20
@@ -64,6 +65,9 @@ def decide(
     # An unknown name is a separate error, not a failed download.
     model = build(name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state)
     body = body_sha256(body_state(model, name))
+    parts = dict(model.named_parameters())
+    fixed = sum(not parameter.requires_grad for parameter in parts.values())
+    frozen = f"; {fixed} of {len(parts)} parameters stay frozen, as the model says" if fixed else ""
     random = Weights(
         model=name,
         requested=path.name if path else requested,
@@ -71,13 +75,15 @@ def decide(
         file=None,
         sha256=None,
         body_sha256=body,
-        reason="random weights were asked for",
+        reason=f"random weights were asked for{frozen}",
         parameters=shapes(model) if is_own(name) else None,
     )
     if requested == "none":
         return random
     if path:
-        given = {"kind": "file", "file": path.name, "sha256": file_sha256(path), "reason": "a weights file was given"}
+        head = ", which does not fit the head" if state and is_own(name) and own.unfit(model, name, state) else ""
+        reason = f"a weights file was given{head}{frozen}"
+        given = {"kind": "file", "file": path.name, "sha256": file_sha256(path), "reason": reason}
         return random.model_copy(update=given)
     try:
         path = fetch_imagenet(name, hub)

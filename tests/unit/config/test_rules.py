@@ -33,7 +33,10 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("dataset.images", DIGITS | {"dataset.images": 1798}),
     ("model.weights", OWN | {"model.weights": "imagenet"}),
     ("model.name", FASTAI | {"model.name": "googlenet"}),
-    ("training.freeze_epochs", OWN | {"training.freeze_epochs": 1}),
+    (
+        "training.schedule",
+        OWN | {"training.loop": "fastai", "training.freeze_epochs": 1, "training.schedule": "constant"},
+    ),
     ("loader.kind", FASTAI | {"loader.kind": "device"}),
     ("loader.kind", DDP | ALONE),
     ("training.compile", DDP | {"training.compile": True}),

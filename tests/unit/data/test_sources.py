@@ -36,7 +36,7 @@ class Toy(Source):
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         if dataset.seed == 13:
             raise StudyError(key="dataset.seed", value=13, why="this toy fears it")
-        return DatasetInfo(len(SHADES), 8)
+        return DatasetInfo(len(SHADES), 8, 4)
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         base = self.base(dataset, folder, results)

@@ -57,7 +57,7 @@ def test_a_good_model_that_reads_files_of_its_own_and_writes_others_is_decided_a
     [
         ("os._exit(3)", "the process ended with exit code 3"),
         ("os._exit(0)", "model.name: 'nets:net' ended the process that tried it; see"),
-        ("sys.exit('enough')", "the process ended with exit code 1 and left no result; its last line: enough"),
+        ("sys.exit('enough')", "model.name: 'nets:net' cannot be loaded (SystemExit: enough) (nets.py, line 4)"),
         ("os.kill(os.getpid(), 9)", "the process was ended by SIGKILL"),
         ("time.sleep(1000)", "timed out after 5 s"),
     ],

@@ -54,6 +54,7 @@ from study.training.loops.fastai.replicas import Together, replica_loader
 from study.training.loops.loaders import workers_of
 from study.training.loops.replicas import count_for, own_account
 from study.training.models import build as models
+from study.training.models import own
 
 ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner show its bar, as `vision.all` does
 
@@ -217,7 +218,10 @@ def _learner(job: TrainingJob, dataloaders: Any) -> Learner:
     """Return a learner of a whole network on images in the network's own normalisation."""
     statistics = models.normalisation(job.settings.model.name, job.settings.dataset.channels)
     dataloaders.add_tfms([Normalize.from_stats(*statistics)], "after_batch")
-    return Learner(dataloaders, model_of(job), metrics=error_rate)
+    model, settings = model_of(job), job.settings
+    groups = own.layer_groups(model, settings.model.name, settings.training.freeze_epochs)
+    split = [[model.get_parameter(name) for name in names] for names in groups]
+    return Learner(dataloaders, model, metrics=error_rate, splitter=lambda model: split)
 
 
 def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
@@ -274,7 +278,7 @@ def check_start(job: TrainingJob, body_sha256: str) -> None:
 def fit(learner: Learner, settings: Settings) -> None:
     """Train by fastai's own method for the schedule."""
     training, rate = settings.training, settings.training.scaled_learning_rate
-    if not is_own(settings.model.name):
+    if training.freeze_epochs or not is_own(settings.model.name):
         learner.fine_tune(training.epochs, base_lr=rate, freeze_epochs=training.freeze_epochs)
     elif training.schedule == "constant":
         learner.fit(training.epochs, rate)

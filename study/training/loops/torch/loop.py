@@ -33,6 +33,7 @@ from study.training.loops.replicas import count_for, own_account
 from study.training.loops.schedule import EPSILON, MOMENTUM, SQUARE_MOMENTUM, WEIGHT_DECAY, Stage, stages
 from study.training.loops.torch.batch import Batch, Captured, Eager
 from study.training.models import build as models
+from study.training.models import own
 
 # fastai's `train_bn` means batch normalisation; networks without it have their own kind.
 NORMALISATION = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)
@@ -56,7 +57,8 @@ class Trainer:
         self.body_sha256, self.start = models.body_sha256(models.body_state(model, name)), InitialWeights(model)
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
         self.eager = model.to(device).to(memory_format=self.memory_format)
-        self.groups = [names_of(self.eager)] if is_own(name) else layer_groups(self.eager)
+        freeze_epochs = settings.training.freeze_epochs
+        self.groups = own.layer_groups(model, name, freeze_epochs) if is_own(name) else layer_groups(self.eager)
         self.optimizer = make_optimizer(self.eager, self.groups, settings.training)
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
         self.whole = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
@@ -348,7 +350,11 @@ def make_optimizer(model: nn.Module, groups: list[list[str]], training: Training
 
 
 def set_frozen(model: nn.Module, groups: list[list[str]], frozen: bool) -> None:
-    """Freeze all but the last group; normalisation layers always train, as in fastai (``train_bn``)."""
-    head = set(groups[-1])
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(not frozen or name in head or is_normalisation(model, name))
+    """Freeze all but the last group; normalisation layers always train, as in fastai (``train_bn``).
+
+    Parameters that are in no group stay as the model has them.
+    """
+    for names in groups:
+        for name in names:
+            trains = not frozen or names is groups[-1] or is_normalisation(model, name)
+            model.get_parameter(name).requires_grad_(trains)
