@@ -57,8 +57,9 @@ class Dataset(Declared):
 
     source: Literal["generated", "folder", "cifar10", "mnist", "digits"] = "generated"
     """`generated`: images drawn from a seed, without a network. `folder`: your own photographs, one subfolder per
-    class, or `train` and `val` above these. `cifar10`, `mnist`: the dataset of that name from torchvision, read from disk if it is there and downloaded
-    otherwise. `digits`: scikit-learn's 1,797 scans of handwritten digits, of 8 x 8 pixels, without a network."""
+    class, or `train` and `val` above these. `cifar10`, `mnist`: the dataset of that name from torchvision, read from
+    disk if it is there and downloaded otherwise. `digits`: scikit-learn's 1,797 scans of handwritten digits, of 8 x 8
+    pixels, without a network."""
     path: str | None = None
     """`folder`: the folder that holds one subfolder per class. `cifar10`, `mnist`: the folder in torchvision's layout;
     without a path the data are downloaded to `results/data`."""
