@@ -22,7 +22,6 @@ from study.base.files import check_plain, write_whole
 
 LARGEST = 2**28
 """Bytes of a table: a million runs have a tenth of it."""
-MAKE = "python -m study analyse"
 PARSER: dict[str, Any] = {} if pd.__version__ >= "3.1" else {"float_precision": "round_trip"}
 """What makes pandas read each number to its last bit: before 3.1 it missed that in two of five unless it was asked."""
 
@@ -98,6 +97,7 @@ def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
     Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for another study's table.
     """
     text = [key for key, levels in plan.study.factors.items() if any(isinstance(level, str) for level in levels)]
+    again = f"python -m study analyse {plan.name}"
     types: dict[str, Any] = dict.fromkeys(text, str) | {name: dtype(name) for name in Timing.model_fields}
     try:
         check_plain(path, LARGEST)
@@ -106,10 +106,10 @@ def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
         )
     except (StudyError, OSError, ValueError) as error:
         why = error if isinstance(error, StudyError) else error.__class__.__name__
-        raise StudyError(f"{path.name}: cannot be read as a table ({why}); make it with: {MAKE} {plan.name}") from None
+        raise StudyError(f"{path.name}: cannot be read as a table ({why}); make it with: {again}") from None
     for column in ("study", *KEYS, *plan.study.factors, *Timing.model_fields):
         if column not in frame:
-            raise StudyError(f"{path.name}: it has no column {column!r}; make it with: {MAKE} {plan.name}")
+            raise StudyError(f"{path.name}: it has no column {column!r}; make it with: {again}")
     for name in frame.loc[frame["study"] != plan.name, "study"]:
         raise StudyError(f"{path.name}: the table of study {name!r} is not allowed with the plan of {plan.name!r}")
     return frame.copy()  # in one block for each type: the reader leaves a hundred

@@ -36,7 +36,7 @@ def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter:
     planned = plan.run(run)
     if os.path.lexists(files.record(plan.name, planned.file)):
         write_stamp(plan.name, planned.file, files)
-        return f"{planned.name}: its record exists and is kept; see `python -m study retry`"
+        return f"{planned.name}: its record exists and is kept; see `python -m study retry {plan.name}`"
     session = read_session(files.session(plan.name)) or Session()
     deferred, text = budget.is_deferred(plan, planned, session, files)
     if deferred:
@@ -68,7 +68,7 @@ def launch(plan: Plan, run: Run, results: Path, session: Session, log: Path, cou
     files, title = Results(results), f"{counter}: {run.name}"
     path = files.record(plan.name, run.file)
     if os.path.lexists(path):  # a broken link would cost the measurement
-        raise StudyError(f"{path.name}: this record exists already and is kept; see `python -m study retry`")
+        raise StudyError(f"{path.name}: the record exists already and is kept: `python -m study retry {plan.name}`")
     warmed_up = run_warm_up(plan, run, results, session)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:

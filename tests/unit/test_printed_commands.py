@@ -1,0 +1,103 @@
+"""Each command that the terminal, the page, an error or a document prints is typed: it names all that it needs."""
+
+import ast
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from study.cli import _parser
+from study.config.load import read_selection
+from study.host.plan.configuration import as_snakemake_reads_it
+from study.host.plan.workflow import _command
+from tests.conftest import ROOT
+from tests.unit.test_documents import PAGES, commands
+
+TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+COMMAND = re.compile(rf"(?<![a-z])(?:python -m study [a-z]|make (?:{'|'.join(TARGETS)})\b)[^`;,)\n]*")
+
+
+def texts(file: Path) -> Iterator[str]:
+    """The texts of a Python file that are no docstring; what is put into one is the name of a study."""
+    tree = ast.parse(file.read_bytes())
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            told |= {id(part) for part in node.values}
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "quickstart" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.value
+
+
+def printed() -> Iterator[tuple[str, str]]:
+    """The commands in the texts of the code and in the documents, each with its file."""
+    for file in sorted(path for folder in ("study", "study_extras") for path in (ROOT / folder).rglob("*.py")):
+        for text in texts(file):
+            for command in COMMAND.findall(text):
+                told = command.strip().removesuffix(".").replace("STUDY", "quickstart")
+                yield file.relative_to(ROOT).as_posix(), told
+    for page in PAGES:
+        for command in commands(page) if page.name != "CHANGELOG.md" else ():  # which tells of what is gone, too
+            words = command.split()
+            mentioned = words[:3] == ["python", "-m", "study"] and all(word[0] == "-" for word in words[4:])
+            if command.startswith(("python -m study ", "make ")) and not mentioned:
+                yield page.relative_to(ROOT).as_posix(), command
+
+
+FOUND = sorted(set(printed()))
+
+
+def test_commands_are_found_in_the_code_and_in_the_documents() -> None:
+    assert {"study/analysis/caveats/machine.py", "study/analysis/analysis.py", "README.md"} <= {
+        file for file, _ in FOUND
+    }
+    assert len(FOUND) > 30
+
+
+@pytest.mark.parametrize(("file", "command"), FOUND, ids=lambda text: text.replace("/", ".")[:60])
+def test_a_printed_command_can_be_typed_as_it_stands(file: str, command: str, tmp_path: Path) -> None:
+    words = shlex.split(command, comments=True)
+    if words[0] == "make":
+        assert [word for word in words[1:] if "=" not in word and word not in TARGETS] == [], file
+        given = next((word.removeprefix("ARGS=") for word in words if word.startswith("ARGS=--config")), None)
+        if given and "key=value" not in given:
+            read_selection(as_snakemake_reads_it(["--cores", "1", *shlex.split(given)]))
+        return
+    arguments = [word for word in words[3:] if word not in ("|", ">", "&&")]
+    _parser("study", arguments).parse_args(arguments)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        [],
+        ["--config", "studies=[quickstart]", "overrides={training.epochs: 2, model.name: resnet34}"],
+        ["--config", "devices=[cpu]", "container=none", "size=reduced", "warm_up_run=false"],
+        ["--directory", "{folder}", "--config", "quiet_wait_seconds=0", "overrides={dataset.path: my photos}"],
+        ["--profile", "{folder}", "--config", "container=none"],
+        ["--cores", "4", "--config", "images={cpu: registry/image:1}"],
+    ],
+)
+@pytest.mark.parametrize("program", ["snakemake", "make", "study"])
+def test_the_next_start_that_is_printed_is_the_same_but_for_one_key(
+    typed: list[str], program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.yaml").write_text("keep-going: true\n")
+    words = [word.replace("{folder}", str(tmp_path)) for word in typed]
+    monkeypatch.setattr(sys, "argv", ["study/__main__.py" if program == "study" else "snakemake", *words])
+    monkeypatch.setenv("STUDY_STARTED_BY", program)
+    before = read_selection(as_snakemake_reads_it([*words, *([] if "--cores" in words else ["--cores", "1"])]))
+    command = shlex.split(_command(before).again("quickstart", overrides={"replicates": 7}))
+    if command[0] == "make":
+        command = ["snakemake", "--cores", "1", *shlex.split(command[2].removeprefix("ARGS="))]
+    again = command[command.index("--") + 1 :] if "--" in command else command[1:]
+    for option, value in pairwise(words):
+        if option in ("--directory", "--profile", "--cores"):
+            assert f"{option}={value}" in again
+    after = read_selection(as_snakemake_reads_it(again))
+    assert after.overrides == before.overrides | {"replicates": 7}
+    assert after.model_copy(update={"overrides": before.overrides}) == before
