@@ -68,7 +68,8 @@ def launch(plan: Plan, run: Run, results: Path, session: Session, log: Path, cou
     files, title = Results(results), f"{counter}: {run.name}"
     path = files.record(plan.name, run.file)
     if os.path.lexists(path):  # a broken link would cost the measurement
-        raise StudyError(f"{path.name}: the record exists already and is kept: `python -m study retry {plan.name}`")
+        why = "this record exists already and is kept"
+        raise StudyError(f"{path.name}: {why}; see `python -m study retry {plan.name}`")
     warmed_up = run_warm_up(plan, run, results, session)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
