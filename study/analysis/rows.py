@@ -33,19 +33,6 @@ def level_rows(study: Study, frame: pd.DataFrame, groups: Sequence[Group]) -> Le
     ]
 
 
-def over_means(groups: Levelled, y: str) -> pd.DataFrame:
-    """Return the runs that succeeded in the order of their starts, with each one's time over its level's mean.
-
-    That is the column ``over``.
-    """
-    parts = [pd.DataFrame(columns=["run", "outcome", "started", "session", "excluded", "over"])]
-    for group, rows in groups:
-        means = {level.label: level.time.value for level in group.levels if level.time}
-        parts.append(rows.assign(over=rows[y] / rows["level"].map(means)))
-    runs = pd.concat(parts[1:] or parts)
-    return runs[(runs["outcome"] == "ok") & runs["over"].notna()].sort_values("started", kind="stable")
-
-
 STEPS = [f"{phase}_seconds" for phase in PHASES]
 UNKNOWN_BEFORE = {"graph_warm_up_seconds": 0.0}
 """What tables of an earlier version do not have: it is in another part there."""

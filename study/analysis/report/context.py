@@ -13,7 +13,6 @@ from study.analysis.progress import Progress, missing_sentence, progress_of, pro
 from study.analysis.report.drawings import (
     latency_chart,
     main_chart,
-    order_chart,
     pairs_chart,
     phases_chart,
     ratios_chart,
@@ -44,7 +43,6 @@ class StudyView:
     main: Chart | None
     why: list[Chart]
     against: list[Chart]
-    order: Chart | None
     whole_time: str
     """The wall time of the study, and the share of it that trained."""
     analysis: Analysis
@@ -87,7 +85,6 @@ def view(
         main=charts[0] if charts else None,
         why=[*charts[1:], *_present(phases_chart(groups, analysis))],
         against=_present(ratios_chart(analysis)),
-        order=order_chart(plan, groups, analysis),
         whole_time=_whole_time(frame),
         analysis=analysis,
         axis=short_key(study.curve.x)

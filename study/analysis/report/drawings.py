@@ -13,13 +13,13 @@ from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level, ends_with
 from study.analysis.answers.law import law_words
 from study.analysis.answers.switches import Effect, Switches
-from study.analysis.figures import order, rows
+from study.analysis.figures import rows
 from study.analysis.figures.bars import bars_chart
 from study.analysis.figures.marks import Arrow, Dot, Row
 from study.analysis.figures.phases import phases_of
 from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
-from study.analysis.rows import Levelled, over_means
+from study.analysis.rows import Levelled
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import device_words, place_words, setting_words, short, short_key
 from study.artifacts.plan import Plan
@@ -225,17 +225,4 @@ def _pair_dots(study: Study, analysis: Analysis, switches: Switches, effect: Eff
         Dot(base.time.value / other.time.value)
         for base in ends_with(study, [group], {effect.factor: effect.base})
         for other in ends_with(study, [group], base.levels, {effect.factor: effect.level})
-    )
-
-
-def order_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:
-    """Return each run's time over the mean of its setting, in the order of execution."""
-    runs = over_means(groups, analysis.y)
-    return order.order_chart(
-        [
-            order.Executed(Dot(float(over), f"{plan.name}/{run}", isinstance(aside, str)), int(session))
-            for run, over, session, aside in zip(
-                runs["run"], runs["over"], runs["session"], runs["excluded"], strict=True
-            )
-        ]
     )

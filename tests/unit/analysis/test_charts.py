@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from study.analysis.figures.marks import Arrow, Dot, Row
-from study.analysis.figures.order import Executed, order_chart
 from study.analysis.figures.rows import Group, RowsChart, rows_chart
 from study.analysis.figures.style import canvas, letters, plot, ticks
 from study.analysis.figures.svg import Chart, inline
@@ -141,15 +140,6 @@ def test_a_name_with_dollar_signs_is_no_formula() -> None:
     figure = canvas(200, 20)
     letters(figure, r"GPU $\frac{$ $5090$", 0, 15)
     assert texts(inline(figure))[0][0] == r"GPU $\frac{$ $5090$"
-
-
-def test_the_order_of_execution_marks_each_new_start() -> None:
-    runs = [Executed(Dot(1 + 0.1 * (place % 3), f"tiny/r{place}", place == 4), 1 + place // 3) for place in range(6)]
-    chart = present(order_chart(runs))
-    assert chart.caption.endswith("A dashed line is a new start.")
-    assert chart.wide.count("<a ") == 6
-    assert [told for _, told in chart.key] == ["one run", "excluded, in no number"]
-    assert order_chart(runs[:2]) is None
 
 
 def test_the_main_chart_has_a_diamond_where_a_claim_puts_a_setting() -> None:
