@@ -389,7 +389,7 @@ if told == "segv":
 
 
 HOSTILE = """
-import os, socket, torch
+import os, socket, sys, torch
 
 def reached():
     found = [name for name in os.listdir("/sys/class/net") if name != "lo"]
@@ -424,7 +424,7 @@ class Net(torch.nn.Module):
             raise RuntimeError(f"reached {found}")
 
     def forward(self, images):
-        if len(images) == 8 and self.training:
+        if len(images) == 8 and self.training and "study.training.trial" not in sys.modules:
             for name in ("result.json", "telemetry.csv", "times"):
                 if os.path.lexists(f"/scratch/{name}"):
                     os.unlink(f"/scratch/{name}")
