@@ -68,6 +68,10 @@ def make_plan(
     configurations = [_configuration(settings, list(study.factors), shared, absent, counts) for settings, _ in combined]
     _check_curve(name, study)
     check_factors(list(study.factors), [settings for settings, _ in combined], f"study {name}")
+    if choice.engine != "none" and len(levels := study.factors.get("process", [])) > 1:
+        why = "it has no effect there, where each run is fresh, and has one with container none"
+        context = f"with {choice.engine}"
+        raise StudyError(source=f"study {name}", key="process", value=levels, context=context, why=why)
     levels = [{key: get(item.settings, key) for key in study.factors} for item in configurations]
     as_checked = {key: list(dict.fromkeys(own[key] for own in levels)) for key in study.factors}  # 1 may be 1.0 now
     full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])

@@ -10,7 +10,8 @@ from study.config.effect import IDLE
 from study.config.sections import Dataset
 from study.config.settings import setting_keys
 from study.data.sources import SOURCES, source_of
-from tests.conftest import study_values
+from study.host.engine.engine_choice import EngineChoice
+from tests.conftest import plan_at, study_values, tiny_plan
 from tests.unit.config.test_config import plan_of
 
 WORKERS = {"loader.kind": "workers"}
@@ -75,6 +76,13 @@ def test_a_key_that_has_an_effect_at_one_level_of_a_factor_stays(tmp_path: Path)
     assert (error.key, error.value, error.context) == ("loader.workers", [0, 2], "with loader.kind device")
     only = [{"loader.kind": "workers"}, {"loader.kind": "device", "loader.workers": 0}]
     assert len(plan_of(tmp_path, study_values(only=only), overrides=both).runs) == 6
+
+
+def test_how_a_process_starts_is_no_factor_in_a_container() -> None:
+    factors = {"device": ["cpu"], "process": ["forked", "fresh"]}
+    assert len(tiny_plan(factors=factors, curve=None).runs) == 2
+    with pytest.raises(StudyError, match=r"process: .* is not allowed with docker: it has no effect there"):
+        plan_at(EngineChoice("docker", "asked for"), factors=factors, curve=None)
 
 
 def test_what_is_said_of_a_source_is_what_it_says_of_itself() -> None:
