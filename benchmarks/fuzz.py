@@ -341,7 +341,20 @@ def tables(draw: st.DrawFn) -> tuple[list[list[str]], list[str]]:
     for _ in range(draw(st.integers(0, 2)) if rows else 0):
         row = draw(st.sampled_from(rows))
         row[draw(st.integers(0, len(row) - 1))] = draw(CELLS)
-    options = draw(st.sampled_from([[], ["--block", "day"], ["--session", "day"], ["--x", "seconds"], ["--y", "day"]]))
+    options = draw(
+        st.sampled_from(
+            [
+                [],
+                ["--by", "day"],
+                ["--rate"],
+                ["--decimal", "comma"],
+                ["--block", "day"],
+                ["--session", "day"],
+                ["--x", "seconds"],
+                ["--y", "day"],
+            ]
+        )
+    )
     return [draw(st.one_of(st.just(names), st.lists(CELLS, max_size=3))), *rows], options
 
 
