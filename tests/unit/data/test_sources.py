@@ -169,7 +169,8 @@ def test_two_steps_at_once_download_one_after_the_other(
 
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{Away.__name__}")
     monkeypatch.setattr(Away, "make", make)
-    plan = tiny_plan(dataset=toy, factors={"dataset.seed": [1, 2], "training.batch_size": [4]})
+    plan, other = (tiny_plan(dataset=toy | {"seed": seed}, factors={"training.batch_size": [4]}) for seed in (1, 2))
+    plan = plan.model_copy(update={"runs": [*plan.runs, *other.runs]})
     write_plans([plan], tmp_path)
     names = sorted({run.dataset for run in plan.runs})
     line = ["dataset", str(tmp_path / "tiny" / "plan.json")]
