@@ -33,7 +33,6 @@ AT_IMPORT = [
     ("torch.set_num_threads(1)", "training.threads: asked for threads 2, and 1 is in force once the model is built"),
     ("multiprocessing.set_start_method('spawn', force=True)", "start_method fork, and spawn"),
     ("torch.set_default_dtype(torch.float64)", "default_dtype float32, and float64"),
-    ("torch.set_grad_enabled(False)", "grad_mode true, and false"),
     ("torch.use_deterministic_algorithms(True)", "deterministic false, and true"),
     ("torch.set_float32_matmul_precision('medium')", "matrix_products ieee, and bf16"),
     ("torch.set_flush_denormal(True)", "flush_denormal false, and true"),
