@@ -11,6 +11,7 @@ from study.analysis.figures.files import drawn, use_style
 from study.analysis.figures.style import Drawn
 from study.analysis.result import result_of
 from study.analysis.table.files import write_csv
+from study.artifacts.block import forget_deferred, made_of
 from study.artifacts.layout import Results
 from study.base.errors import StudyError
 from study.base.files import room_for, write_whole
@@ -25,11 +26,14 @@ def write_analysis(name: str, files: Results) -> str | None:
 
     Return a line about the records that do not fit; None without any.
     """
+    forget_deferred(name, files)
+    made = made_of(name, files)
     use_style()
     result = result_of(files, name)
     write_csv(result.frame, files.timings(name))
     write_whole(files.fit(name), result.analysis.model_dump_json(indent=1))
     save(drawn(result, files.telemetry_folder(name)), files.figures(name))
+    write_whole(files.made_of(name), made)
     refused = len(result.records.refused) + len(result.records.refused_aside)
     if not refused:
         return None

@@ -26,6 +26,11 @@ class Results:
         return self.root / "report.html"
 
     @property
+    def report_made_of(self) -> Path:
+        """The checksum of what the page was made of."""
+        return self.root / "report.made_of"
+
+    @property
     def lock(self) -> Path:
         """The lock of a start of the pipeline."""
         return self.root / ".lock"
@@ -106,13 +111,13 @@ class Results:
         """Return the record of one run."""
         return self.records(study) / record
 
-    def stamps(self, study: str) -> Path:
-        """Return the folder of the stamps that stand for the records in the workflow."""
-        return self.root / study / "stamps"
+    def blocks(self, study: str) -> Path:
+        """Return the folder of the blocks' files, which stand for the records in the workflow."""
+        return self.root / study / "blocks"
 
-    def stamp(self, study: str, record: str) -> Path:
-        """Return the stamp of one run."""
-        return self.stamps(study) / record.removesuffix(".json")
+    def block(self, study: str, block: str) -> Path:
+        """Return the file of a block."""
+        return self.blocks(study) / f"{block}.json"
 
     def telemetry_folder(self, study: str) -> Path:
         """Return the folder of the samples."""
@@ -129,6 +134,10 @@ class Results:
     def fit(self, study: str) -> Path:
         """Return the analysis."""
         return self.root / study / "fit.json"
+
+    def made_of(self, study: str) -> Path:
+        """Return the checksum of what the analysis was made of."""
+        return self.root / study / "made_of"
 
     def figures(self, study: str) -> Path:
         """Return the folder of the figures."""

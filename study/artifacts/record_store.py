@@ -1,7 +1,5 @@
 """The records of a study: read, included, and moved aside."""
 
-import re
-from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -9,10 +7,6 @@ from study.artifacts.record import Record
 from study.base.errors import StudyError
 from study.base.strict import LARGEST
 
-MOST_SESSIONS = 999_999_999
-"""The largest number of a session that is read."""
-SESSION = re.compile(r'^ "session": (\d{1,9}),?$', re.MULTILINE)
-"""A top-level key of a record as it is written, with one space before it."""
 Aside = Literal["superseded", "disturbed", "broken"]
 """The folders beside the records that are included: moved to be made again, disturbed first tries, blocks broken
 off."""
@@ -31,24 +25,6 @@ def is_measurement(path: Path) -> bool:
         return path.suffix == ".parquet" and path.is_file()
     except OSError:
         return False
-
-
-def next_session(folder: Path) -> int:
-    """Return a number that no session of a study's records has, excluded or not: the one after the highest.
-
-    A damaged record may hold the highest number that there is; then it is the lowest that is free.
-    """
-    used = {session_of(path) for path in folder.rglob("*.json")}
-    following = max(used, default=0) + 1
-    return following if following <= MOST_SESSIONS else next(free for free in count(1) if free not in used)
-
-
-def session_of(path: Path) -> int:
-    """Return the session of the record in a file, without checking it; 0 if there is none."""
-    if not is_readable(path):
-        return 0
-    match = SESSION.search(path.read_text(encoding="utf-8", errors="replace"))
-    return int(match.group(1)) if match else 0
 
 
 def free_aside(record: Path, folder: Aside) -> tuple[Path, Path]:

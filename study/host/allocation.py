@@ -3,7 +3,7 @@
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from study.artifacts.record import Allocation
@@ -94,16 +94,21 @@ ALONE = "--exclusive"
 """Nothing else is to be on the node while a run is measured. What a class adds comes after it, and may revoke it."""
 
 
-def requested_resources(settings: Settings, machines: Mapping[str, MachineClass]) -> dict[str, str | int | None]:
-    """Return the resources that a run with these settings asks an executor for; None for one that it does not.
+def requested_resources(runs: Sequence[Settings], machines: Mapping[str, MachineClass]) -> dict[str, str | int | None]:
+    """Return the resources that a block of runs with these settings asks an executor for; None for one that it
+    does not.
 
-    Its class of machine, one of ``machines``, counts first. A run on two nodes asks for the GPUs of each: SLURM would
-    divide a total between them in any way. A number of tasks is for CPUs alone: SLURM's plugin makes it tasks per GPU.
+    Its class of machine, one of ``machines``, counts first; then the run that needs most. A run on two nodes asks for
+    the GPUs of each: SLURM would divide a total between them in any way. A number of tasks is for CPUs alone: SLURM's
+    plugin makes it tasks per GPU.
     """
-    own = machines.get(settings.machine or "")
+    own = machines.get(runs[0].machine or "")
     given = own.model_dump() if own else dict.fromkeys(MachineClass.model_fields)
-    nodes, gpus = settings.training.nodes, settings.training.replicas if settings.device == "cuda" else 0
-    each = f"gpu:{gpus // nodes}" if gpus and nodes > 1 else None
+    nodes = max(run.training.nodes for run in runs)
+    on_gpus = [run.training for run in runs if run.device == "cuda"]
+    gpus = max((training.replicas for training in on_gpus), default=0)
+    on_each = max((training.replicas // training.nodes for training in on_gpus), default=0)
+    each = f"gpu:{on_each}" if gpus and nodes > 1 else None
     return given | {
         "slurm_extra": " ".join(filter(None, [ALONE, given["slurm_extra"]])),
         "gres": given["gres"] or each,

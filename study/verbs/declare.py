@@ -89,17 +89,9 @@ def end_with_parent() -> None:
         sys.exit(128 + signal.SIGTERM)
 
 
-def not_ahead(*folders: Path) -> None:
-    """Set what a step reads in these folders of results back to now if the clock was set back since it was made."""
-    from study.base.files import set_back
-
-    names = ("plan.json", "timings.csv", "fit.json", "figures", "stamps/*")
-    set_back(file for folder in folders for name in names for file in folder.glob(name))
-
-
 SHOWN = dict.fromkeys(("start", "plan", "report", "answer", "retry"), "study.verbs.user")
 """What a user types. The help shows these, and says what each does."""
-HIDDEN = dict.fromkeys(("image", "dataset", "weights", "run", "analyse", "engine", "schema"), "study.verbs.steps")
+HIDDEN = dict.fromkeys(("image", "dataset", "weights", "measure", "analyse", "engine", "schema"), "study.verbs.steps")
 """What the workflow and the Makefile call."""
 EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
 EXTRAS |= {"tune": "study_extras.tune.verbs"}

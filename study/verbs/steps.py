@@ -1,8 +1,9 @@
 """What the rules of the workflow call, a verb for each step, and what the Makefile calls."""
 
 import argparse
+from functools import partial
 
-from study.verbs.declare import LOG, PLAN, RESULTS, argument, end_with_parent, not_ahead, verb
+from study.verbs.declare import LOG, PLAN, RESULTS, argument, end_with_parent, say, verb
 
 
 @verb(PLAN, argument("image", help="name of the image in the plan: cpu, cuda"), RESULTS, LOG)
@@ -50,20 +51,19 @@ def weights(options: argparse.Namespace) -> str | None:
 
 
 @verb(
-    PLAN,
-    argument("run", help="name of the run in the plan"),
-    argument("--counter", default="run", help="progress label for the terminal, e.g. 'run 3 of 10'"),
+    argument("study", help="name of a study with a plan"),
+    argument("block", help="name of the block, as in `snakemake -n`"),
     RESULTS,
     LOG,
 )
-def run(options: argparse.Namespace) -> str | None:
-    """Measure one planned run in a fresh process, and write its record."""
+def measure(options: argparse.Namespace) -> None:
+    """Measure one block of runs, each in a fresh process, and write its records."""
     from study.base import checkout
-    from study.host.steps.launch import measure
+    from study.host.steps.block import measure_block
 
     checkout.root()
     end_with_parent()
-    return measure(options.plan, options.run, options.results, options.log, options.counter)
+    measure_block(options.study, options.block, options.results, partial(say, log=options.log))
 
 
 @verb(argument("study", help="name of a study with a plan"), RESULTS, LOG)
@@ -72,7 +72,6 @@ def analyse(options: argparse.Namespace) -> str | None:
     from study.analysis.step import write_analysis
     from study.artifacts.layout import Results
 
-    not_ahead(options.results / options.study)
     return write_analysis(options.study, Results(options.results))
 
 

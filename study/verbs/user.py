@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from study.base.errors import StudyError, printable
-from study.verbs.declare import LOG, RESULTS, argument, free, not_ahead, print_lines, say, verb
+from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, verb
 
 
 @verb(argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"))
@@ -64,12 +64,13 @@ def report(options: argparse.Namespace) -> None:
         raise StudyError("--output: missing: nothing is written into a bundle: name the file to write")
     output = options.output or options.results / "report.html"
     if options.from_tables:
+        from study.analysis.report.ending import ending
         from study.analysis.report.step import render
 
         if not options.studies:
             raise StudyError("studies: missing; --from-tables needs the names of the studies")
-        not_ahead(options.results, *(options.results / name for name in options.studies))
-        return render(options.studies, options.results, output)
+        render(options.studies, options.results, output)
+        return print_lines("\n".join(ending(options.studies, options.results)))
     from study.analysis.report.step import report_now
     from study.artifacts.layout import bundles
 

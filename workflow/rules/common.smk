@@ -1,13 +1,10 @@
 # The plans of this start. The logic is in study/host/plan/workflow.py, where it is tested.
 
 import sys
-from inspect import signature
 from pathlib import Path
 
 from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
-from study.base.files import code_files
-from study.host.plan.terminal import end_steps_at_once
 from study.host.plan.configuration import study_folders
 from study.host.plan.workflow import joined, start, use_this_checkout
 
@@ -50,26 +47,9 @@ except ModuleNotFoundError as error:
 if workflow.output_settings.dryrun and workflow.is_main_process and not hasattr(workflow, "study"):
     FLOW.foretell()
 workflow.study = config, FLOW, LOCK
-STUDIES = [plan.name for plan in FLOW.plans]
 
 
 wildcard_constraints:
-    study="|".join(STUDIES),
-    run=r"[A-Za-z0-9_.-]+",
-    key="[0-9a-f]{8}",
+    study="|".join(FLOW.studies),
+    block=r"[0-9]+-[0-9a-f]{8}(\.[A-Za-z0-9_-]+)?",
     image="(cpu|cuda)(-[0-9a-f]{8})?",
-
-
-# The files of the package that decide what the analysis says: an edit of one makes it again.
-CODE = [str(path) for part in ("analysis", "artifacts", "base", "config") for path in code_files(part)]
-
-
-def known(function):
-    """Return a function of a run that keeps its parameters: at each call Snakemake asks for them two or three times."""
-    function.__signature__ = signature(function)
-    return function
-
-
-def requested(name):
-    """Return the function that tells Snakemake what a run asks an executor for under the name of a resource."""
-    return lambda wc: FLOW.resource(wc.study, wc.run, name)

@@ -1,25 +1,43 @@
-# One page about every selected study.
+# The analysis of each study, and one page about every selected one. A start removes what is not made of the plan, the
+# blocks and the code that are there: no time of theirs counts.
+
+
+rule analyse:
+    input:
+        lambda wc: ancient(FLOW.inputs(wc.study)),
+    output:
+        "results/{study}/timings.csv",
+        "results/{study}/fit.json",
+        report(
+            directory("results/{study}/figures"),
+            patterns=["{figure}.svg"],
+            caption="../report/figures.rst",
+            category="{study}",
+            labels={"study": "{study}", "figure": "{figure}"},
+        ),
+    log:
+        "results/logs/{study}/analyse.log",
+    localrule: True
+    shell:
+        "exec python -m study analyse {wildcards.study:q} --log {log:q}"
 
 
 rule report:
     input:
-        selection="results/plan.json",
-        timings=expand("results/{study}/timings.csv", study=STUDIES),
-        fits=expand("results/{study}/fit.json", study=STUDIES),
-        figures=expand("results/{study}/figures", study=STUDIES),
-        plans=expand("results/{study}/plan.json", study=STUDIES),
-        code=CODE,
+        timings=expand("results/{study}/timings.csv", study=FLOW.studies),
+        fits=expand("results/{study}/fit.json", study=FLOW.studies),
+        figures=expand("results/{study}/figures", study=FLOW.studies),
     output:
         report(
             "results/report.html",
             caption="../report/page.rst",
             category="report",
-            labels={"study": ", ".join(STUDIES), "figure": "the whole page"},
+            labels={"study": ", ".join(FLOW.studies), "figure": "the whole page"},
         ),
     log:
         "results/logs/report.log",
     localrule: True
     params:
-        studies=STUDIES,
+        studies=FLOW.studies,
     shell:
         "exec python -m study report --from-tables {params.studies:q} --output {output:q} --log {log:q}"

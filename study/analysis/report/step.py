@@ -9,7 +9,6 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -32,6 +31,7 @@ from study.analysis.words import (
     place_words,
     setting_words,
 )
+from study.artifacts.block import page_made_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import selected
 from study.base.errors import StudyError
@@ -49,13 +49,14 @@ class Listed(Strict):
 
 
 LISTED = TypeAdapter(list[Listed])
-SECOND = 10**9
-"""Nanoseconds."""
 
 
 def render(studies: list[str], results: Path, output: Path) -> None:
     """Write the report on ``studies`` to ``output`` from their tables and analyses in the folder ``results``."""
-    write_page([kept_result(Results(results), name) for name in studies], results, output)
+    files = Results(results)
+    write_page([kept_result(files, name) for name in studies], results, output)
+    if output.resolve() == files.report.resolve():
+        write_whole(files.report_made_of, page_made_of(studies, files))
 
 
 def report_now(
@@ -85,14 +86,7 @@ def report_now(
         say(line)
     write_page(found, linked or results, output)
     if output.resolve() == files.report.resolve():
-        _make_older(output, files.selection)
-
-
-def _make_older(page: Path, selection: Path) -> None:
-    """Give the page an earlier time than what the workflow's own page depends on, so that the next start makes it."""
-    with suppress(FileNotFoundError):
-        before = selection.stat().st_mtime_ns - SECOND
-        os.utime(page, ns=(before, before))
+        files.report_made_of.unlink(missing_ok=True)  # the next start makes the page of the whole
 
 
 def write_page(found: Sequence[StudyResult], linked: Path, output: Path) -> None:

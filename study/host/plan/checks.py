@@ -72,7 +72,7 @@ def check_places(plan: Plan, files: Results) -> None:
     name = plan.name
     images, logs = files.image("cpu").parent, files.log(name, "a").parent
     folders = {files.hub, files.downloads.parent, images, logs.parent, logs, files.warm_up_runs, files.decisions(name)}
-    folders |= {files.records(name), files.telemetry_folder(name), files.stamps(name), files.figures(name)}
+    folders |= {files.records(name), files.telemetry_folder(name), files.blocks(name), files.figures(name)}
     folders |= {files.data(dataset) for dataset in {run.dataset for run in plan.runs}}
     kept = {place for run in plan.runs for place in (files.record(name, run.file), files.telemetry(name, run.file))}
     kept |= {files.timings(name), files.fit(name), files.report}

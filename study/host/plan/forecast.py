@@ -1,31 +1,23 @@
-"""What a start will do: its runs and blocks, what an earlier start left half made, and the time that it will take."""
+"""What a start will do: its runs and blocks, and the time that it will take."""
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import groupby
 
-from study.artifacts.durations import expected_seconds
+from study.artifacts.block import Block, blocks_of, expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.record_store import move_aside, next_session, session_of
 from study.artifacts.run import Run
-from study.artifacts.session import Session, SessionBlock, read_session, write_session
+from study.artifacts.session import Session, next_session, write_session
 from study.base.quantities import duration_words, quantity
 from study.config.selection import Selection
 from study.host.allocation import MARGIN_SECONDS, end_of_allocation
 
 
 def pending(plan: Plan, files: Results) -> list[Run]:
-    """Return the runs that this machine can make and that have no record yet."""
-    return [run for run in plan.runs if not run.unavailable and not _is_there(plan, run, files)]
-
-
-def known_seconds(plan: Plan, files: Results) -> dict[str, float]:
-    """Return by their keys the seconds that the runs of ``plan`` take, where earlier records tell them."""
-    return expected_seconds({files.record(plan.name, run.file): run.key for run in plan.runs})
+    """Return the runs that a start makes: those of each block that lacks a record, and so is measured as a whole."""
+    return [run for block in blocks_of(plan, files) if block.missing(files) for run in block.runs]
 
 
 def describe(
@@ -54,13 +46,13 @@ def where(plan: Plan) -> str:
     return f"runs execute {place} ({plan.engine_reason})"
 
 
-def listed(plan: Plan, runs: Sequence[str]) -> list[str]:
-    """Return a line for each of the named runs of ``plan``: its block, its setting and its image."""
-    lines = []
-    wanted = set(runs)
-    for run in (run for run in plan.runs if run.name in wanted):
-        image = "" if plan.engine == "none" else f", in {plan.images[run.image].reference}"
-        lines.append(f"{plan.name}, block {run.block}: {run.name} ({run.setting.label}){image}")
+def listed(plan: Plan, block: Block) -> list[str]:
+    """Return what a block holds, in lines: each run with its setting, and with its device and image."""
+    last = max(run.block for run in plan.runs)
+    lines = [f"{plan.name}, block {block.number} of {last}: {quantity(len(block.runs), 'run')}, one after the other"]
+    for run in block.runs:
+        place = "on the host" if plan.engine == "none" else f"in {plan.images[run.image].reference}"
+        lines.append(f"    {run.name} ({run.setting.label}): {run.settings.device}, {place}")
     return lines
 
 
@@ -68,16 +60,18 @@ def of_plan(plan: Plan, files: Results) -> list[str]:
     """Return what a start of one study would do, in lines, to follow its table of runs."""
     runs = pending(plan, files)
     lines = ["", f"{plan.name}: {quantity(len(plan.runs), 'run')} planned", *summary(plan, files)]
-    time = expected_words([run.key for run in runs], known_seconds(plan, files)) if runs else "none"
+    time = expected_words([run.key for run in runs], expected_seconds(plan.name, files)) if runs else "none"
     return [*lines, f"expected time: {time}"]
 
 
 def summary(plan: Plan, files: Results) -> list[str]:
     """Return a line for each device of a study with its runs, and one for each reason why runs cannot be made here."""
-    there = Counter(run.settings.device for run in plan.runs if _is_there(plan, run, files))
-    lines = []
+    to_make = pending(plan, files)
+    names = {run.name for run in to_make}
+    done = [run for run in plan.runs if run.name not in names and _is_there(plan, run, files)]
+    there, lines = Counter(run.settings.device for run in done), []
     for device in dict.fromkeys(run.settings.device for run in plan.runs):
-        left = [run for run in pending(plan, files) if run.settings.device == device]
+        left = [run for run in to_make if run.settings.device == device]
         blocks = len({run.block for run in left})
         todo = f"{quantity(len(left), 'run')} pending in {quantity(blocks, 'block')}" if left else "no run pending"
         if left or there[device]:
@@ -105,42 +99,11 @@ def _is_there(plan: Plan, run: Run, files: Results) -> bool:
     return os.path.lexists(files.record(plan.name, run.file))
 
 
-def exclude_broken_blocks(study: str, files: Results) -> None:
-    """Move the records of each block that the last start began and did not end to ``broken``, and say so.
+def note(plan: Plan, selection: Selection, began: float, files: Results) -> None:
+    """Write what is the same in every run that this start makes in a study.
 
-    A run of it counts as made if it has a record of that start, however it ended. Runs that were planned later, or
-    measured in another start, are no part of such a block.
+    ``began`` is the start's time in epoch seconds.
     """
-    session = read_session(files.session(study))
-    for block in session.blocks if session else []:
-        paths = [files.record(study, name) for name in block.records]
-        made = [path for path in paths if session and session_of(path) == session.number]
-        if block.ended or not made or len(made) == len(paths):
-            continue
-        for path in made:
-            move_aside(path, "broken")
-        print(
-            f"block {block.block} of {study} was broken off in session {session.number if session else 0}: {len(made)} "
-            "record(s) are excluded, and the block is measured anew",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
-def note(
-    plan: Plan,
-    pending: Sequence[Run],
-    selection: Selection,
-    began: float,
-    files: Results,
-    expected: Mapping[str, float] | None = None,
-) -> None:
-    """Write what this start means to do in a study, whose runs ``pending`` have no record yet. Without any, write none.
-
-    ``began`` is the start's time in epoch seconds, and ``expected`` the seconds of a run by its key.
-    """
-    if not pending:
-        return
     budget, end = selection.time_budget_minutes, end_of_allocation()
     limits = [*([] if budget is None else [began + 60 * budget]), *([] if end is None else [end - MARGIN_SECONDS])]
     session = Session(
@@ -149,10 +112,5 @@ def note(
         warm_up_run=selection.warm_up_run,
         quiet_wait_seconds=selection.quiet_wait_seconds,
         deadline=min(limits, default=None),
-        blocks=[
-            SessionBlock(block=block, records={run.file: run.key for run in part})
-            for block, part in groupby(pending, key=lambda run: run.block)
-        ],
-        expected=dict(expected or {}),
     )
     write_session(session, files.session(plan.name))

@@ -1,26 +1,22 @@
-"""The start of the workflow: plan the configuration, lock the results, write the plans, list the missing runs."""
+"""The start of the workflow: plan the configuration, lock the results, write the plans, list the missing blocks."""
 
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from study.artifacts.block import Block, blocks_of, expected_seconds, is_ahead, made_of, page_made_of, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Command, Plan, options_of, read_earlier, read_plan, selected, write_plans
-from study.artifacts.run import Run
-from study.artifacts.session import read_session, remove_deferred_stamps, restamp
 from study.base import devices
 from study.base.errors import StudyError, printable
-from study.base.files import PACKAGE, set_back
 from study.base.fork_server import FORK_SERVERS
 from study.config.load import read_selection
 from study.config.selection import MachineClass, Selection
-from study.config.settings import Settings
 from study.host.allocation import requested_resources
 from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, EngineChoice, choose_engine
@@ -40,129 +36,115 @@ if TYPE_CHECKING:
 class Workflow:
     """The plans of one start, and the paths of their files under ``results``.
 
-    ``pending`` holds the (study, run) pairs that have no record yet. ``machines`` are the classes of machines of an
-    executor that makes the runs ``on_other_machines``.
+    ``machines`` are the classes of machines of an executor that makes the blocks ``on_other_machines``.
     """
 
     plans: list[Plan]
     results: Results
-    pending: list[tuple[str, str]]
     machines: Mapping[str, MachineClass] = field(default_factory=dict)
     on_other_machines: bool = False
+
+    @property
+    def studies(self) -> list[str]:
+        """The names of the selected studies."""
+        return [plan.name for plan in self.plans]
 
     def plan(self, study: str) -> Plan:
         """Return the plan of ``study``."""
         return next(plan for plan in self.plans if plan.name == study)
 
-    def runs(self, study: str) -> list[Run]:
-        """Return the runs of ``study`` that this machine can make."""
-        return [run for run in self.plan(study).runs if not run.unavailable]
+    @cached_property
+    def blocks(self) -> dict[tuple[str, str], Block]:
+        """Every block by its study and its name, in the order of execution, as this start found them."""
+        blocks = [one for plan in self.plans for one in blocks_of(plan, self.results, self.on_other_machines)]
+        return {(block.study, block.name): block for block in blocks}
 
-    def stamps(self, study: str) -> list[str]:
-        """Return the path of the stamp of every record that the analysis of ``study`` reads.
+    @cached_property
+    def pending(self) -> list[tuple[str, str]]:
+        """The study and the name of each run that this start is to make."""
+        open_blocks = [block for block in self.blocks.values() if block.missing(self.results)]
+        return [(block.study, run.name) for block in open_blocks for run in block.runs]
 
-        These are the records of runs that this machine can make, and those that exist although their device is absent.
+    def inputs(self, study: str) -> list[str]:
+        """Return the paths of the blocks that the analysis of ``study`` reads.
+
+        Snakemake calls a step failed whose input is dated in the future.
         """
-        return [
-            str(self.results.stamp(study, run.file))
-            for run in self.plan(study).runs
-            if not run.unavailable or self.results.record(study, run.file).exists()
-        ]
+        paths = [self.results.block(*key) for key in self.blocks if key[0] == study]
+        return [str(path) for path in paths if not is_ahead(path)]
 
-    def unmade(self, study: str) -> list[str]:
-        """Return the stamps of ``study`` that are missing: Snakemake makes none behind an analysis that is there."""
-        return _missing(self.stamps(study))
+    @property
+    def missing_blocks(self) -> list[str]:
+        """The paths of the blocks that a start would make."""
+        return _missing(self.results.block(*key) for key in self.blocks)
 
     @cached_property
     def missing(self) -> list[str]:
         """The paths of every image, every manifest and every decision about weights that is still to be made.
 
-        Each run waits for all of them: a run with preparing jobs of its own would break the order.
+        Each block waits for all of them: preparing beside a run would disturb it.
         """
         files: list[Path] = []
         for plan in self.plans:
-            for run in self.runs(plan.name):
+            for run in (run for run in plan.runs if not run.unavailable):
                 if plan.engine != "none":
                     files.append(self.results.image(run.image))
                 files.append(self.results.manifest(run.dataset))
                 files.append(self.results.weights(plan.name, run.weights))
-        return _missing([str(file) for file in dict.fromkeys(files)])
+        return _missing(dict.fromkeys(files))
 
     def step_image(self, study: str) -> list[str]:
         """Return the path of the image that prepares the data and weights of ``study``, if it is still to be made."""
         plan = self.plan(study)
         image = plan.preparing_image()
-        return [] if plan.engine == "none" or image is None else _missing([str(self.results.image(image))])
+        return [] if plan.engine == "none" or image is None else _missing([self.results.image(image)])
 
     def image_study(self, image: str) -> str:
         """Return a study whose plan describes the image of this name."""
         return next((plan.name for plan in self.plans if image in plan.images), self.plans[0].name)
 
-    def needed(self, study: str, run: str, key: str) -> list[str]:
-        """Return every missing preparation; none if a record exists."""
-        return [] if self.results.record(study, f"{run}.{key}.json").exists() else self.missing
-
     def dataset_study(self, dataset: str) -> str:
         """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""
-        return self._dataset_studies[dataset]
+        reading = [(plan.name, run) for plan in self.plans for run in plan.runs if run.dataset == dataset]
+        return min(reading, key=lambda one: one[1].unavailable is not None)[0]
 
-    def order(self, study: str, run: str, key: str) -> int:
-        """Return the priority of a run: the first in the seeded order, study after study, has the highest."""
-        return self._orders[study, run, key]
-
-    def counter(self, study: str, run: str) -> str:
-        """Return the progress label of a run for the terminal, e.g. ``run 3 of 10``."""
-        return f"run {self._places.get((study, run), 0)} of {len(self.pending)}"
-
-    def resource(self, study: str, run: str, name: str) -> str | int | None:
-        """Return what a run asks an executor for under Snakemake's ``name`` of a resource; None for nothing."""
-        return requested_resources(self._settings[study, run], self.machines)[name]
-
-    # Snakemake asks for each run by itself: a search through all runs each time would take hours for 100,000.
+    def needed(self, study: str, block: str) -> list[str]:
+        """Return every missing preparation; none if each record of the block exists."""
+        found = self.blocks.get((study, block))
+        return self.missing if found and found.missing(self.results) else []
 
     @cached_property
-    def _dataset_studies(self) -> dict[str, str]:
-        named = [(run.unavailable is not None, plan.name, run.dataset) for plan in self.plans for run in plan.runs]
-        studies: dict[str, str] = {}
-        for _, study, dataset in sorted(named, key=lambda item: item[0]):
-            studies.setdefault(dataset, study)
-        return studies
+    def _orders(self) -> dict[tuple[str, str], int]:
+        return {key: len(self.blocks) - place for place, key in enumerate(self.blocks)}
 
-    @cached_property
-    def _settings(self) -> dict[tuple[str, str], Settings]:
-        return {(plan.name, run.name): run.settings for plan in self.plans for run in plan.runs}
+    def order(self, study: str, block: str) -> int:
+        """Return the priority of a block: the first in the order, study after study, has the highest."""
+        return self._orders.get((study, block), 0)
 
-    @cached_property
-    def _orders(self) -> dict[tuple[str, str, str], int]:
-        every = [(plan.name, run.name, run.key) for plan in self.plans for run in plan.runs]
-        return {run: len(every) - place for place, run in enumerate(every)}
+    @property
+    def first(self) -> int:
+        """A priority above that of every block: whatever prepares comes before whatever measures."""
+        return len(self.blocks) + 1
 
-    @cached_property
-    def _places(self) -> dict[tuple[str, str], int]:
-        return {run: place for place, run in enumerate(self.pending, 1)}
+    def told(self, study: str, block: str) -> str:
+        """Return what a block will do, in lines, for Snakemake's words about its job."""
+        found = self.blocks.get((study, block))
+        return "\n".join(map(printable, forecast.listed(self.plan(study), found))) if found else block
+
+    def resource(self, study: str, block: str, name: str) -> str | int | None:
+        """Return what a block asks an executor for under Snakemake's ``name`` of a resource; None for nothing."""
+        found = self.blocks.get((study, block))
+        return requested_resources([run.settings for run in found.runs], self.machines)[name] if found else None
 
     def foretell(self) -> None:
-        """Say what a start would do, each run with its image: Snakemake's own words of a dry run name no run."""
+        """Say what a start would do; Snakemake's own words of a dry run then name each block with its runs."""
         for plan in self.plans:
-            runs = [run for study, run in self.pending if study == plan.name]
-            lines = [*forecast.summary(plan, self.results), forecast.where(plan), *forecast.listed(plan, runs)]
+            lines = [*forecast.summary(plan, self.results), forecast.where(plan)]
             print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
-
-    def remove_deferred_stamps(self) -> None:
-        """Remove the stamps of the runs that a time budget left, at the end of a start."""
-        for plan in self.plans:
-            remove_deferred_stamps(plan.name, self.results)
 
     def start_fork_servers(self) -> None:
         """Start the processes from which the runs of this start are forked."""
         start_fork_servers(self.plans, [] if self.on_other_machines else self.pending, self.results)
-
-    def told(self, study: str, run: str, key: str) -> str | None:
-        """Return the last line of a run's log, in which its step said how it ended; None without one."""
-        with suppress(OSError):
-            lines = self.results.log(study, f"{run}.{key}").read_text(encoding="utf-8", errors="replace").splitlines()
-            return printable(lines[-1]) if lines else None
-        return None
 
     def say_what_is_kept(self) -> None:
         """Say what a start that was broken off has measured, and how to go on."""
@@ -178,8 +160,8 @@ class Workflow:
         )
 
 
-def _missing(files: list[str]) -> list[str]:
-    return [file for file in files if not Path(file).exists()]
+def _missing(files: Iterable[Path]) -> list[str]:
+    return [str(file) for file in files if not file.exists()]
 
 
 def use_this_checkout(base: Path) -> None:
@@ -231,12 +213,7 @@ def joined(config: dict[str, Any], results: Path) -> Workflow:
     os.environ.pop(FORK_SERVERS, None)  # they are processes of another machine
     layout = Results(results)
     plans = [read_plan(layout.plan(name)) for name in selected(results)]
-    pending = []
-    for plan in plans:
-        begun, names = read_session(layout.session(plan.name)), {run.file: run.name for run in plan.runs}
-        records = [record for block in begun.blocks for record in block.records] if begun else []
-        pending += [(plan.name, names[record]) for record in records if record in names]
-    return Workflow(plans, layout, pending, read_selection(config).machines, True)
+    return Workflow(plans, layout, read_selection(config).machines, True)
 
 
 def start(
@@ -250,55 +227,62 @@ def start(
     """Plan, lock the results, write the plans. Return the workflow and the lock, which holds while it is referenced.
 
     A ``read_only`` start (a dry run, a lint) takes no lock, and writes only plans that are missing. Without ``fetch``
-    a missing base image is assumed to be available. An executor makes the runs ``on_other_machines``.
+    a missing base image is assumed to be available. An executor makes the blocks ``on_other_machines``.
     """
     began, selection = time.time(), read_selection(config)
     plans = plans_for(config, studies, results, fetch, on_other_machines)
     layout = Results(results)
+    flow = Workflow(plans, layout, selection.machines, on_other_machines)
     lock: FileLock | None = None
     try:
         results.mkdir(parents=True, exist_ok=True)
         if read_only:
             write_plans(plans, results, only_missing=True)
-        else:
-            lock = lock_results(results)
-            lifetime.sweep(results)
-            set_back(_timed(results, [plan.name for plan in plans]))
-            for plan in plans:
-                forget_images(plan, layout)
-            write_plans(plans, results)
-            for plan in plans:
-                layout.records(plan.name).mkdir(parents=True, exist_ok=True)
-                remove_deferred_stamps(plan.name, layout)
-                forecast.exclude_broken_blocks(plan.name, layout)
+            return flow, lock
+        lock = lock_results(results)
+        lifetime.sweep(results)
         for plan in plans:
-            restamp(plan.name, [run.file for run in plan.runs], layout)
+            forget_images(plan, layout)
+        write_plans(plans, results)
+        for plan in plans:
+            layout.records(plan.name).mkdir(parents=True, exist_ok=True)
+            tidy(plan.name, layout)
     except OSError as error:
         raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
     pending = {plan.name: forecast.pending(plan, layout) for plan in plans}
-    named = [(name, run.name) for name, runs in pending.items() for run in runs]
-    flow = Workflow(plans, layout, named, selection.machines, on_other_machines)
-    if read_only:
-        return flow, lock
     for study, runs in pending.items():
         forget_damaged(study, runs, layout)
+        if runs:
+            forecast.note(flow.plan(study), selection, began, layout)
     if flow.pending and not on_other_machines:
         check_training_stack(EngineChoice(plans[0].engine, plans[0].engine_reason))
-    known = {plan.name: forecast.known_seconds(plan, layout) if pending[plan.name] else {} for plan in plans}
+    _forget_stale(flow)
+    known = {name: expected_seconds(name, layout) for name, runs in pending.items() if runs}
     told = forecast.describe(plans, pending, known, selection.time_budget_minutes, layout)
     print("\n".join(map(printable, told)), file=sys.stderr, flush=True)
-    for plan in plans:
-        forecast.note(plan, pending[plan.name], selection, began, layout, known[plan.name])
     return flow, lock
 
 
-def _timed(results: Path, studies: list[str]) -> list[Path]:
-    """Return the files whose times decide what Snakemake makes again: results, and the code of the steps."""
-    return [
-        *results.glob("*"),
-        *(file for name in studies for file in (results / name).rglob("*")),
-        *PACKAGE.rglob("*"),
-    ]
+def _forget_stale(flow: Workflow) -> None:
+    """Remove each analysis, and the page, that is not made of what is there; Snakemake makes what is missing.
+
+    Files dated in the future are made again: Snakemake would take them for newer than whatever follows from them.
+    """
+    files = flow.results
+    missing = flow.missing_blocks
+    for study in flow.studies:
+        made = [files.fit(study), files.timings(study), files.figures(study)]
+        lacks = any(Path(path).parent == files.blocks(study) for path in missing)
+        if lacks or _is_stale(files.made_of(study), made_of(study, files), made):
+            files.fit(study).unlink(missing_ok=True)
+    if _is_stale(files.report_made_of, page_made_of(flow.studies, files), [files.report]):
+        files.report.unlink(missing_ok=True)
+
+
+def _is_stale(note: Path, expected: str, outputs: Sequence[Path]) -> bool:
+    """Return whether an output is missing or ahead of the clock, or was made of something else than ``expected``."""
+    kept = note.read_text(encoding="ascii", errors="replace") if note.is_file() else None
+    return kept != expected or any(not path.exists() or is_ahead(path) for path in outputs)
 
 
 def lock_results(results: Path) -> "FileLock":

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -37,7 +38,6 @@ from study.host.engine.lifetime import End
 from study.host.fork_servers import JOB_MODULE, Forked, begin, fork_server_of
 from study.host.steps import watch
 from study.host.steps.left import discard_odd, result_of
-from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import supervise
 
 TIMES = "times"
@@ -71,35 +71,63 @@ class Attempt:
         return kept
 
 
-def attempt(plan: Plan, run: Run, results: Path, session: Session, log: TextIO, title: str, warmed_up: bool) -> Attempt:
-    """Execute ``run`` in a fresh process, however that ends.
+@dataclass(frozen=True)
+class RunContext:
+    """A run that is to be executed: what it is, where it lies, and what is said of it."""
 
-    ``title`` names the run on the terminal; ``warmed_up`` says whether a warm-up run ran before. Raise
-    :class:`StudyError` if nothing was started.
+    plan: Plan
+    run: Run
+    results: Path
+    session: Session
+    title: str
+    """Names the run on the terminal."""
+    log: TextIO
+    """The file to which its process writes."""
+    warmed_up: bool = False
+    """Whether a warm-up run ran before."""
+
+    @cached_property
+    def image(self) -> Image | None:
+        """The image in which it executes; None on the host."""
+        return None if self.plan.engine == "none" else read_image(Results(self.results).image(self.run.image))
+
+    @property
+    def seed(self) -> int:
+        """Its own seed: 31 bits of a hash of the study's seed and the run's seed name."""
+        return run_seed(self.plan.study.seed, self.plan.seed_name(self.run))
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs that it uses."""
+        return self.run.settings.training.replicas if self.run.settings.device == "cuda" else 0
+
+
+def attempt(context: RunContext) -> Attempt:
+    """Execute a run in a fresh process, however that ends; the machine is held by the caller.
+
+    Raise :class:`StudyError` if nothing was started.
     """
-    image = None if plan.engine == "none" else read_image(Results(results).image(run.image))
-    seed = run_seed(plan.study.seed, plan.seed_name(run))
-    gpus = run.settings.training.replicas if run.settings.device == "cuda" else 0
-    with lifetime.scratch_folder(results) as scratch:
-        with alone_on_this_machine(f"{plan.name}, {title}"):
-            version = None
-            if image:
-                bring.bring_here(engine(plan.engine), image, results, log)
-                lifetime.wait_for_turn(engine(plan.engine), title)
-                version = engine(plan.engine).version()
-            cpus = lifetime.allowed_cpus(run.settings.limits.cpus)
-            before = watch.wait_until_quiet(plan.study.evidence, session.quiet_wait_seconds, gpus, cpus, title)
-            started, first = datetime.now(UTC), watch.read(cpus)
-            clock = time.perf_counter()
-            if image is None:
-                end, started_as, elsewhere = _on_the_host(plan, run, results, seed, scratch, log, title)
-            else:
-                end, started_as = _in_a_container(plan, run, results, seed, scratch, log, title, image), "fresh"
-            process_seconds = time.perf_counter() - clock
-            discard_odd(scratch, LIMITS)
-            elsewhere = elsewhere if image is None else _elsewhere(plan, scratch)
-            seen = watch.between(first, watch.read(cpus), elsewhere)
-            processes_after = watch.still_there(gpus) if gpus else None
+    plan, run, image = context.plan, context.run, context.image
+    with lifetime.scratch_folder(context.results) as scratch:
+        version = None
+        if image:
+            bring.bring_here(engine(plan.engine), image, context.results, context.log)
+            lifetime.wait_for_turn(engine(plan.engine), context.title)
+            version = engine(plan.engine).version()
+        cpus = lifetime.allowed_cpus(run.settings.limits.cpus)
+        quiet_wait = context.session.quiet_wait_seconds
+        before = watch.wait_until_quiet(plan.study.evidence, quiet_wait, context.gpus, cpus, context.title)
+        started, first = datetime.now(UTC), watch.read(cpus)
+        clock = time.perf_counter()
+        if image is None:
+            end, started_as, elsewhere = _on_the_host(context, scratch)
+        else:
+            end, started_as = _in_a_container(context, image, scratch), "fresh"
+        process_seconds = time.perf_counter() - clock
+        discard_odd(scratch, LIMITS)
+        elsewhere = elsewhere if image is None else _elsewhere(plan, scratch)
+        seen = watch.between(first, watch.read(cpus), elsewhere)
+        processes_after = watch.still_there(context.gpus) if context.gpus else None
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
         samples = telemetry.read_samples(scratch / TELEMETRY)
     observed = _together(seen, before, processes_after, samples)
@@ -108,19 +136,19 @@ def attempt(plan: Plan, run: Run, results: Path, session: Session, log: TextIO, 
         study=plan.name,
         run=run.name,
         key=run.key,
-        session=session.number,
+        session=context.session.number,
         block=run.block,
         position=run.position,
         started=started.isoformat(timespec="seconds"),
         setting=shareable(plan.study, run.setting),
         settings=without_paths(run.settings),
-        seed=seed,
+        seed=context.seed,
         process_seconds=process_seconds,
         other_device_processes=before.gpus.processes if before.gpus else None,
         device_percent_before=before.gpus.utilisation_percent if before.gpus else None,
         device_watts_before=before.gpus.watts if before.gpus else None,
         cpu_percent_before=before.observed.others_cpu_percent,
-        warmed_up=warmed_up,
+        warmed_up=context.warmed_up,
         quiet=before.quiet,
         waited_seconds=before.waited_seconds,
         observed=observed,
@@ -160,11 +188,10 @@ def shell_times(text: str) -> float | None:
 Started = Literal["forked", "fresh"]
 
 
-def _on_the_host(
-    plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str
-) -> tuple[End, Started, float | None]:
+def _on_the_host(context: RunContext, scratch: Path) -> tuple[End, Started, float | None]:
     """Return how the run's process ended, how it was started, and its CPU seconds where it was none of ours."""
-    job, settings = _write_job(scratch, plan, run, seed, str(results), plan.packages), run.settings
+    settings = context.run.settings
+    job = _write_job(context, context.run, str(context.results), context.plan.packages, scratch)
     kills, limits = oom_kills_of_the_group(), settings.limits
     process = begin(
         fork_server_of(settings) if settings.process == "forked" else None,
@@ -174,7 +201,7 @@ def _on_the_host(
         container.environment(settings.device, os.environ),
         lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
     )
-    ended = supervise(process, log, title, limits.timeout_seconds)
+    ended = supervise(process, context.log, context.title, limits.timeout_seconds)
     trouble = lifetime.timed_out(limits.timeout_seconds) if ended.timed_out else None
     # The group may hold others: if the process ended in another way, the kill was of another process.
     killed = oom_kills_of_the_group() > kills and ended.code in (0, -signal.SIGKILL)
@@ -182,19 +209,18 @@ def _on_the_host(
     return end, "forked" if isinstance(process, Forked) else "fresh", process.elsewhere_seconds
 
 
-def _in_a_container(
-    plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str, image: Image
-) -> End:
+def _in_a_container(context: RunContext, image: Image, scratch: Path) -> End:
+    run = context.run
     inside, mounts = settings_inside(run.settings)
-    _write_job(scratch, plan, run.model_copy(update={"settings": inside}), seed, "results", image.libraries)
+    _write_job(context, run.model_copy(update={"settings": inside}), "results", image.libraries, scratch)
     end, _ = lifetime.enter(
-        engine(plan.engine),
+        engine(context.plan.engine),
         image.run_as,
         timed(["python", "-m", JOB_MODULE, f"{container.SCRATCH}/job.json", container.SCRATCH]),
         scratch,
-        [*run_mounts(run, plan.name, results), *mounts],
-        log,
-        title,
+        [*run_mounts(run, context.plan.name, context.results), *mounts],
+        context.log,
+        context.title,
         settings=run.settings,
         gpus=run.settings.device == "cuda",
     )
@@ -214,11 +240,13 @@ def host_command(job: Path, scratch: Path) -> list[str]:
     return [sys.executable, "-m", JOB_MODULE, str(job), str(scratch)]
 
 
-def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str, packages: Mapping[str, str]) -> Path:
-    path = scratch / "job.json"
-    job = {"run": run.model_dump(), "study": plan.name, "results": results, "seed": seed, "packages": dict(packages)}
-    if run.settings.training.nodes > 1 and plan.engine == "none":
-        job["nodes"] = [one.model_dump() for one in nodes_of(run.settings.training.nodes)]
+def _write_job(context: RunContext, run: Run, results: str, packages: Mapping[str, str], scratch: Path) -> Path:
+    """Write the order of the run's process. ``run`` and ``results`` are as that process sees them."""
+    path, settings = scratch / "job.json", run.settings
+    job = {"run": run.model_dump(), "study": context.plan.name, "results": results, "seed": context.seed}
+    job["packages"] = dict(packages)
+    if settings.training.nodes > 1 and context.plan.engine == "none":
+        job["nodes"] = [one.model_dump() for one in nodes_of(settings.training.nodes)]
     job["reference_workload"] = os.environ.get(INSTRUMENTS) != "off"
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)

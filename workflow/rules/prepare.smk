@@ -1,5 +1,20 @@
-# Data and weights are separate steps before any run. Their file names hold a key, so a file is made
-# only if it is missing. The plan is a parameter, so that its time says nothing.
+# What runs need is prepared before any of them: the priority of each of these is above that of every block. Their file
+# names hold a key, so a file is made only if it is missing. The plan is a parameter, so that its time says nothing.
+
+
+# Each image is built, loaded or pulled once: that of each device, and of each level of `image`. A start removes the
+# description of an outdated image.
+rule image:
+    output:
+        "results/images/{image}.json",
+    log:
+        "results/logs/images/{image}.log",
+    priority: FLOW.first
+    localrule: True
+    params:
+        plan=lambda wc: f"results/{FLOW.image_study(wc.image)}/plan.json",
+    shell:
+        "exec python -m study image {params.plan:q} {wildcards.image} --log {log:q}"
 
 
 rule dataset:
@@ -9,6 +24,7 @@ rule dataset:
         "results/data/{dataset}/manifest.json",
     log:
         "results/logs/data/{dataset}.log",
+    priority: FLOW.first
     localrule: True
     params:
         plan=lambda wc: f"results/{FLOW.dataset_study(wc.dataset)}/plan.json",
@@ -23,6 +39,7 @@ rule weights:
         "results/{study}/weights/{weights}.json",
     log:
         "results/logs/{study}/weights/{weights}.log",
+    priority: FLOW.first
     localrule: True
     params:
         plan="results/{study}/plan.json",

@@ -1,0 +1,237 @@
+"""A block of a study: the runs that one process measures one after the other, and the file that says they are there.
+
+``results/<study>/blocks/<number>-<digest>.json`` is an index of the block's records. It holds nothing but what they
+say, so that it can be made again from them, byte for byte. The records are the truth: whatever deletes an index costs a
+moment, and no run. A level that was added later makes a block file of its own, with the runs of that level alone.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Annotated
+
+from pydantic import Field
+
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan
+from study.artifacts.record_store import is_readable, read_record
+from study.artifacts.run import Run
+from study.artifacts.setting import slug
+from study.base.errors import StudyError
+from study.base.files import code_sha256, digest, file_sha256, json_sha256, write_if_changed, write_whole
+from study.base.strict import Strict
+
+RecordName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]
+
+
+class Measured(Strict):
+    """One record of a block. A damaged one tells no more than its name and its checksum."""
+
+    record: RecordName = Field(description="File name of the record.")
+    key: str
+    sha256: str | None = Field(None, description="Checksum of the record's file.")
+    session: int | None = None
+    started: str | None = None
+    seconds: float | None = Field(None, allow_inf_nan=False, description="Seconds that its process took.")
+    outcome: str | None = None
+
+
+class BlockFile(Strict):
+    """The index of a block: what its records say, in the order of execution."""
+
+    runs: list[Measured] = []
+    deferred: bool = Field(False, description="Whether the time budget of this start leaves the block for another.")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Runs of one replicate that are measured together, in the order of execution."""
+
+    study: str
+    number: int
+    name: str
+    """Its number, and a digest of its runs, and the class of machine that it asks for: the name of its file."""
+    runs: Sequence[Run]
+
+    def missing(self, files: Results) -> list[Run]:
+        """Return the runs that have no record. A broken link in the place of one counts as there."""
+        return [run for run in self.runs if not os.path.lexists(files.record(self.study, run.file))]
+
+    def write(self, files: Results) -> None:
+        """Write the index of its records."""
+        write_index(self.study, self.name, [(run.file, run.key) for run in self.runs], files)
+
+
+def name_of_block(number: int, records: Iterable[str], machine: str | None = None) -> str:
+    """Return the name of the block with the records of these file names."""
+    return f"{number}-{digest(sorted(records))}" + (f".{slug(machine)}" if machine else "")
+
+
+def write_index(study: str, name: str, records: Sequence[tuple[str, str]], files: Results) -> None:
+    """Write the index of these records, each a file name and a key. One that holds the same stays as it is."""
+    runs = [_measured(study, record, key, files) for record, key in records]
+    write_if_changed(files.block(study, name), BlockFile(runs=runs).model_dump_json(indent=1, exclude_none=True))
+
+
+def _measured(study: str, record: str, key: str, files: Results) -> Measured:
+    path = files.record(study, record)
+    named = Measured(record=record, key=key, sha256=file_sha256(path) if is_readable(path) else None)
+    with suppress(StudyError, OSError):
+        found = read_record(path)
+        told = {"session": found.session, "started": found.started, "seconds": found.process_seconds}
+        return named.model_copy(update=told | {"outcome": found.outcome})
+    return named
+
+
+def block_files(study: str, files: Results) -> Iterator[tuple[Path, BlockFile | None]]:
+    """Yield each index of ``study`` with its path; None for a damaged one, which can be made again."""
+    for path in sorted(files.blocks(study).glob("*.json")):
+        try:
+            yield path, BlockFile.of_file(path)
+        except (StudyError, OSError):
+            yield path, None
+
+
+def blocks_of(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
+    """Return the blocks of ``plan``, in their order.
+
+    Runs that a file of a block names and whose records are there stay together. The others of a replicate make a
+    block; those of each class of machine one of their own, if these are to be had ``apart``. A run whose device is
+    absent counts if its record is there.
+    """
+    there = {path.name for path in files.records(plan.name).glob("*.json")}
+    named: dict[str, str] = {}
+    for path, index in block_files(plan.name, files):
+        records = [run.record for run in index.runs] if index else []
+        left = [record for record in records if record in there]
+        whole = len(left) == len(records)
+        name = path.stem if whole else name_of_block(int(path.stem.partition("-")[0]), left)
+        named.update(dict.fromkeys(left, name))
+    grouped: dict[tuple[int, str | None, bool, str | None], list[Run]] = {}
+    for run in plan.runs:
+        if run.unavailable and run.file not in there:
+            continue
+        made = named.get(run.file)
+        machine = run.settings.machine if apart and not made else None
+        grouped.setdefault((run.block, made, bool(run.unavailable) and not made, machine), []).append(run)
+    return [
+        Block(plan.name, number, made or name_of_block(number, [run.file for run in runs], machine), runs)
+        for (number, made, _, machine), runs in grouped.items()
+    ]
+
+
+def find_block(plan: Plan, name: str, files: Results) -> Block:
+    """Return the block of this name, although its file may just have been deleted.
+
+    Raise :class:`StudyError` if neither the plan nor the records have such a block.
+    """
+    there = [block for apart in (False, True) for block in blocks_of(plan, files, apart)]
+    for block in there:
+        if block.name == name:
+            return block
+    own = [run for run in plan.runs if name.startswith(f"{run.block}-")]
+    made = [run for run in own if os.path.lexists(files.record(plan.name, run.file))]
+    candidates = {"planned": own, "made": made}
+    for run in made:
+        session = _measured(plan.name, run.file, run.key, files).session
+        candidates.setdefault(f"session {session}", []).append(run)
+    for runs in candidates.values():
+        if runs and name.partition(".")[0] == name_of_block(runs[0].block, [run.file for run in runs]):
+            return Block(plan.name, runs[0].block, name, runs)
+    known = ", ".join(dict.fromkeys(block.name for block in there))
+    raise StudyError(f"block: {plan.name} plans no block {name!r}; allowed: {known or 'none'}")
+
+
+def tidy(study: str, files: Results) -> None:
+    """Make the indexes agree with the records: of what was moved away, edited or left by a time budget."""
+    for path, index in block_files(study, files):
+        if index is None or index.deferred:
+            path.unlink()
+            continue
+        left = [run for run in index.runs if os.path.lexists(files.record(study, run.record))]
+        name = path.stem
+        if len(left) < len(index.runs):
+            path.unlink()
+            name = name_of_block(int(name.partition("-")[0]), [run.record for run in left])
+        records = [(run.record, run.key) for run in left]
+        if records and (name != path.stem or _edited(study, left, path, files)):
+            write_index(study, name, records, files)
+
+
+def _edited(study: str, runs: Sequence[Measured], index: Path, files: Results) -> bool:
+    """Return whether a record is newer than its index."""
+    written = index.stat().st_mtime_ns
+    paths = [files.record(study, run.record) for run in runs]
+    return any(path.is_file() and path.stat().st_mtime_ns > written for path in paths)
+
+
+def defer(block: Block, files: Results) -> None:
+    """Write that the time budget leaves a block: the report is to be made without it."""
+    write_whole(files.block(block.study, block.name), BlockFile(deferred=True).model_dump_json(exclude_defaults=True))
+
+
+def forget_deferred(study: str, files: Results) -> None:
+    """Remove what says that a block was left: its runs are still to be made."""
+    for path, index in block_files(study, files):
+        if index is None or index.deferred:
+            path.unlink()
+
+
+def expected_seconds(study: str, files: Results) -> dict[str, float]:
+    """Return the expected seconds of a run by its key, which all runs of a setting share, from the blocks' files.
+
+    They go from its start to the start of the next run: the median of its processes, and the median of what lay between
+    two runs. A damaged record tells no time.
+    """
+    took = []
+    for _, index in block_files(study, files):
+        for run in index.runs if index else ():
+            with suppress(ValueError, OverflowError):
+                if run.session is not None and run.started and run.seconds is not None:
+                    started = datetime.fromisoformat(run.started).timestamp()
+                    took.append((run.session, started, run.seconds, run.key))
+    took.sort()
+    pauses = [
+        max(0.0, later - started - seconds)
+        for (session, started, seconds, _), (following, later, _, _) in pairwise(took)
+        if session == following
+    ]
+    between = median(pauses) if pauses else 0.0
+    found: dict[str, list[float]] = {}
+    for _, _, seconds, key in took:
+        found.setdefault(key, []).append(seconds)
+    return {key: median(every) + between for key, every in found.items()}
+
+
+ANALYSIS = ("analysis", "artifacts", "base", "config")
+"""The parts of the package that decide what an analysis says."""
+
+
+def made_of(study: str, files: Results) -> str:
+    """Return a checksum over what an analysis of ``study`` is made of: its plan, its blocks, and the code.
+
+    It decides whether an analysis is made again. Times of files do not: a clock may be set back.
+    """
+    parts = [files.plan(study), *sorted(files.blocks(study).glob("*.json"))]
+    return json_sha256([[path.name, file_sha256(path)] for path in parts if path.is_file()] + [_code()])
+
+
+def page_made_of(studies: Sequence[str], files: Results) -> str:
+    """Return a checksum over what the page about these studies is made of."""
+    made = [file_sha256(path) if (path := files.made_of(study)).is_file() else None for study in studies]
+    return json_sha256([list(studies), made, _code()])
+
+
+def _code() -> str:
+    return code_sha256(f"{part}/**/*.{ending}" for part in ANALYSIS for ending in ("py", "j2", "css", "js"))
+
+
+def is_ahead(path: Path) -> bool:
+    """Return whether a file is dated in the future: a clock was set back, or another machine's is ahead."""
+    return path.exists() and path.lstat().st_mtime > time.time()

@@ -1,0 +1,210 @@
+"""A block from its order to its file: in time, alone on the machine, each run measured, and again if it was disturbed.
+
+A block is measured whole or not at all. One that was broken off has some of its records: they are kept aside, and it is
+measured anew. The warm-up run is a run on a device before the first of a start that counts, so that none meets cold
+caches and clocks.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from study.artifacts.block import Block, blocks_of, defer, expected_seconds, find_block
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, read_earlier, read_plan, selected
+from study.artifacts.record import Record
+from study.artifacts.record_store import free_aside, move_aside, read_record
+from study.artifacts.run import Run
+from study.artifacts.session import Session, read_session
+from study.base.errors import StudyError
+from study.base.files import room_for
+from study.base.privacy import node
+from study.base.processes import not_ended
+from study.base.quantities import duration_words, quantity
+from study.host.fork_servers import start_fork_servers
+from study.host.steps.attempt import Attempt, RunContext, attempt
+from study.host.steps.watch import alone_on_this_machine
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class BlockContext:
+    """A block that is to be measured: its plan, its place in the results, its start, and who is told of it."""
+
+    plan: Plan
+    block: Block
+    results: Path
+    session: Session
+    say: Say
+
+    @property
+    def files(self) -> Results:
+        """The paths in the results."""
+        return Results(self.results)
+
+    @property
+    def title(self) -> str:
+        """The block for the terminal, e.g. ``block 2 of 5``."""
+        return f"block {self.block.number} of {max(run.block for run in self.plan.runs)}"
+
+    def run(self, place: int) -> str:
+        """Return a run for the terminal, e.g. ``block 2 of 5, run 1 of 4: bs8-cpu-r2``."""
+        return f"{self.title}, run {place + 1} of {len(self.block.runs)}: {self.block.runs[place].name}"
+
+
+def measure_block(study: str, name: str, results: Path, say: Say) -> None:
+    """Measure the block called ``name`` of ``study``, and write its file. ``say`` gets the lines for the terminal.
+
+    If each of its records is there, they are kept, and nothing is executed.
+    """
+    files = Results(results)
+    plan = read_plan(files.plan(study))
+    block = find_block(plan, name, files)
+    context = BlockContext(plan, block, results, read_session(files.session(study)), say)
+    missing = block.missing(files)
+    if not missing:
+        say(f"{study}, {context.title}: its records are there and are kept; see `python -m study retry`")
+        return block.write(files)
+    known = expected_seconds(study, files)
+    if late := _too_late(context, known):
+        defer(block, files)
+        return say(late)
+    _set_aside([run for run in block.runs if run not in missing], context)
+    with room_for(files.block(study, name)):
+        start_fork_servers([plan], [(study, run.name) for run in block.runs], files)
+        with alone_on_this_machine(f"{study}, {context.title}"):
+            _measure(context, known)
+        block.write(files)
+
+
+def _too_late(context: BlockContext, known: Mapping[str, float]) -> str | None:
+    """Return a line if the time budget leaves the block for another start; None if it is to be measured.
+
+    A setting that was never measured counts as the longest of all. Where nothing was measured the first block is begun,
+    and the others are judged by it.
+    """
+    if context.session.deadline is None:
+        return None
+    seconds = sum(known.get(run.key, max(known.values())) for run in context.block.runs) if known else 0.0
+    if time.time() + seconds <= context.session.deadline:
+        return None
+    needs = f"it would take about {seconds:.0f} s" if seconds else "no time is left"
+    runs = quantity(len(context.block.runs), "run")
+    return f"time budget: {context.title} of {context.plan.name} is left for the next start ({runs}): {needs}"
+
+
+def _set_aside(runs: Sequence[Run], context: BlockContext) -> None:
+    """Move the records of a block that was broken off to ``broken``, and say so."""
+    if not runs:
+        return
+    for run in runs:
+        move_aside(context.files.record(context.plan.name, run.file), "broken")
+    context.say(
+        f"{context.title} of {context.plan.name} was broken off: {quantity(len(runs), 'record')} excluded and kept "
+        "aside, and the block is measured anew"
+    )
+
+
+def _measure(context: BlockContext, known: Mapping[str, float]) -> None:
+    """Measure each run of the block, write its record, and tell how it ended and how long the others will take."""
+    rest = _keys_of_other_blocks(context)
+    took = dict(known)
+    for place, run in enumerate(context.block.runs):
+        begun = time.monotonic()
+        record = measure(context, run, context.run(place))
+        took.setdefault(run.key, time.monotonic() - begun)
+        left = [later.key for later in context.block.runs[place + 1 :]] + rest
+        words = f"; {_time_left(left, took)}" if left else ""
+        context.say(f"{context.run(place)}: {record.outcome}, {_told(record)}{words}")
+
+
+def _keys_of_other_blocks(context: BlockContext) -> list[str]:
+    """Return the keys of the runs that the start is still to make in other blocks, of other studies, too."""
+    try:
+        names = selected(context.results)
+    except StudyError:  # a block by hand
+        names = []
+    plans = read_earlier([*names], context.results)
+    blocks = [block for plan in plans.values() for block in blocks_of(plan, context.files)]
+    own = {(context.plan.name, run.file) for run in context.block.runs}
+    return [
+        run.key
+        for block in blocks
+        if block.missing(context.files)
+        for run in block.runs
+        if (block.study, run.file) not in own
+    ]
+
+
+def _time_left(keys: Sequence[str], took: Mapping[str, float]) -> str:
+    """Return how long the runs with these keys will take, from the seconds of a run by known key."""
+    known = [took[key] for key in keys if key in took]
+    if not known:
+        return "time left not known until a block is done"
+    text, unknown = f"about {duration_words(sum(known))} left", len(keys) - len(known)
+    return f"{text}, and {quantity(unknown, 'run')} of other settings" if unknown else text
+
+
+def _told(record: Record) -> str | None:
+    """Return the time of a run with the accuracy that it reached, else why it has none."""
+    measured = record.measurement
+    if measured is None:
+        return record.message
+    accuracy = measured.inference.accuracy if measured.inference else measured.epochs[-1].accuracy
+    return f"{measured.fit_seconds:.2f} s" + ("" if accuracy is None else f", accuracy {accuracy:.0%}")
+
+
+def measure(context: BlockContext, run: Run, title: str) -> Record:
+    """Execute ``run`` in a fresh process, publish its record, and return it. Execute it once more if it was disturbed.
+
+    The first record is then kept beside those that count. Raise :class:`StudyError` if the record exists already (it is
+    then kept), or if nothing was started.
+    """
+    files, study = context.files, context.plan.name
+    path, log = files.record(study, run.file), files.log(study, run.file.removesuffix(".json"))
+    log.parent.mkdir(parents=True, exist_ok=True)
+    warmed_up = warm_up(context, run)
+    with log.open("w", encoding="utf-8") as file, room_for(path):
+        one = RunContext(context.plan, run, context.results, context.session, title, file, warmed_up)
+        tried = attempt(one)
+        if tried.record.disturbed:
+            tried.keep(*free_aside(path, "disturbed"))
+            kinds = ", ".join(tried.record.disturbed)
+            context.say(f"{title}: disturbed ({kinds}): kept aside, and measured once more")
+            tried = attempt(one)
+    return publish(tried, path, files.telemetry(study, run.file))
+
+
+def publish(tried: Attempt, record: Path, samples: Path) -> Record:
+    """Write a record with its telemetry, and return it. A signal waits until both are there."""
+    with not_ended():
+        return tried.keep(record, samples)
+
+
+def warm_up(context: BlockContext, run: Run) -> bool:
+    """Return whether a warm-up run succeeded on this machine's device of ``run`` in this start; without one, execute
+    it.
+
+    It is like ``run``, the first on this device, and its record lies in a folder of its own. If it fails, or cannot be
+    started, that is said, and the runs go on.
+    """
+    if not context.session.warm_up_run:
+        return False
+    device = run.settings.device
+    path = context.files.warm_up_run(context.session.name, node(), device)
+    title = f"warm-up run on {device}, like {run.name}"
+    try:
+        if not path.exists():
+            log = context.files.log("warm_up_runs", path.stem)
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("w", encoding="utf-8") as file:
+                tried = attempt(RunContext(context.plan, run, context.results, context.session, title, file))
+            record = tried.keep(path, path.with_suffix(".parquet"))
+            told = "" if record.message is None else f" ({record.message})"
+            context.say(f"{title}: {record.outcome}, {record.process_seconds:.1f} s{told}; in no number")
+        return read_record(path).outcome == "ok"
+    except StudyError as error:
+        context.say(f"warm-up run on {device}: {error}")
+        return False

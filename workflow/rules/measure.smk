@@ -1,0 +1,34 @@
+# What a block asks an executor for. A start on this machine asks for nothing.
+RESOURCES = (
+    ("slurm_partition", "constraint", "gres", "slurm_extra", "gpu", "nodes", "tasks") if ON_OTHER_MACHINES else ()
+)
+
+
+def requested(name):
+    """Return the function that tells Snakemake what a block asks an executor for under the name of a resource."""
+    return lambda wc: FLOW.resource(wc.study, wc.block, name)
+
+
+# One block is one process, alone on the machine: it takes every core. Only preparation that is missing is an input, and
+# only of a block that is missing: what exists has no time that counts. The output is an index of the block's records,
+# because Snakemake deletes what it calls an output: a record, never. On another machine a block has the CPUs that
+# `set-threads` of a profile names. An executor makes the blocks alone: what is before and after them needs the network,
+# or is quickly done.
+rule measure:
+    input:
+        lambda wc: FLOW.needed(wc.study, wc.block),
+    output:
+        "results/{study}/blocks/{block}.json",
+    log:
+        "results/logs/{study}/block-{block}.log",
+    priority: lambda wc: FLOW.order(wc.study, wc.block)
+    threads: 1 if ON_OTHER_MACHINES else workflow.resource_settings.cores or 1
+    resources:
+        **{name: requested(name) for name in RESOURCES},
+    params:
+        # Derived from the input, and so no reason to make a block again.
+        told=lambda wc, input: FLOW.told(wc.study, wc.block),
+    message:
+        "{params.told}"
+    shell:
+        "exec python -m study measure {wildcards.study} {wildcards.block} --log {log:q}"
