@@ -27,7 +27,7 @@ from study.config.study import Evidence, Study
 from study.host.engine.engine_choice import EngineChoice
 from study.host.fork_servers import start_fork_servers
 from study.host.plan.make import make_plan
-from study.host.steps.attempt import attempt
+from study.host.steps.attempt import RunContext, attempt
 from study.host.steps.prepare import make_dataset, prepare_weights
 
 STRATEGIES = {1: "single", 2: "ddp"}
@@ -63,7 +63,7 @@ def planned(device: str, processes: int, results: Path) -> dict[str, Plan]:
 def seconds(plan: Plan, results: Path) -> tuple[float, float]:
     """Seconds of one run: of its process without its training, and of its training."""
     with Path(os.devnull).open("w", encoding="utf-8") as log:
-        record = attempt(plan, plan.runs[0], results, Session(), log, plan.name, True).record
+        record = attempt(RunContext(plan, plan.runs[0], results, Session(), plan.name, log, True)).record
     if record.measurement is None or record.started_as != record.settings.process:
         raise SystemExit(f"{plan.name}: {record.outcome}, started as {record.started_as}: {record.message}")
     return record.process_seconds - record.measurement.fit_seconds, record.measurement.fit_seconds

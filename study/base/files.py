@@ -8,9 +8,8 @@ import re
 import secrets
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,21 +80,6 @@ def code_files(folder: str = "") -> list[Path]:
 def package_sha256() -> str:
     """Return the SHA-256 over all files of the package, their names and contents."""
     return code_sha256(path.relative_to(PACKAGE).as_posix() for path in code_files())
-
-
-def set_back(files: Iterable[Path]) -> None:
-    """Set the times of files that lie in the future to now, in their order.
-
-    Such files come from a clock that was set back or from a machine ahead. Snakemake fails a step whose output is older
-    than an input.
-    """
-    now = time.time_ns()
-    times = {file: file.lstat().st_mtime_ns for file in files if file.exists() and not file.is_symlink()}
-    ahead = sorted((file for file in times if times[file] > now), key=times.__getitem__)
-    for index, file in enumerate(ahead):
-        before = now - (len(ahead) - index) * 1000
-        with suppress(PermissionError):  # another user's file
-            os.utime(file, ns=(before, before))
 
 
 def remove_tree(folder: Path) -> None:

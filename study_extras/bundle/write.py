@@ -2,15 +2,16 @@
 
 import hashlib
 import json
+import math
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from study import __version__
-from study.artifacts.durations import Took, took
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan, selected
 from study.artifacts.record import Record
@@ -43,7 +44,7 @@ def write_bundle(studies: Sequence[str], results: Path, checkout: Path, output: 
     unpacked = (results / WORKFLOW).is_file()
     sources = [results] if unpacked else [results.absolute().parent, checkout]
     contents, refused = _contents(plans, results, sources)
-    times = {name: one for name, file in contents.items() if _is_record(name) and (one := took(Path(str(file))))}
+    times = {name: one for name, file in contents.items() if _is_record(name) and (one := _took(Path(str(file))))}
     if not times:
         raise StudyError(f"{results}: no run is there yet; a bundle holds the records of one or more")
     with whole(output) as temporary, ZipFile(temporary, "w") as archive:
@@ -166,6 +167,27 @@ def _missing(plans: Sequence[Plan], contents: Contents) -> list[str]:
 
 def _is_record(name: str) -> bool:
     return name.split("/")[1:2] == ["records"]
+
+
+class Took(NamedTuple):
+    """One run in time: its session, its start in epoch seconds, and the seconds that its process took."""
+
+    session: int
+    started: float
+    seconds: float
+
+
+def _took(record: Path) -> Took | None:
+    """Return when the run of a record took how long, without checking the record; None if it does not say."""
+    if not is_readable(record):
+        return None
+    try:
+        told = json.loads(record.read_bytes())
+        started = datetime.fromisoformat(told["started"]).timestamp()
+        took = Took(int(told["session"]), started, float(told["process_seconds"]))
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return None
+    return took if math.isfinite(took.seconds) else None
 
 
 def _actions(plan: Plan, contents: Contents, times: Mapping[str, Took]) -> list[Action]:

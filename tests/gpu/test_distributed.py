@@ -12,13 +12,12 @@ from study.analysis.table.rows import table
 from study.artifacts.layout import Results
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
-from study.artifacts.session import Session
 from study.base.fork_server import FORK_SERVERS
 from study.host.fork_servers import start_fork_servers
-from study.host.steps import launch
 from tests.conftest import MNIST_CNN
 from tests.gpu.conftest import GPUS, NEEDS_GPU
 from tests.gpu.test_launched import gpu_plan
+from tests.unit.host.test_launch import measured
 
 pytestmark = NEEDS_GPU
 DIGITS = {"source": "generated", "images": 1200, "classes": 2, "channels": 1, "image_size": 28}
@@ -40,9 +39,7 @@ def test_every_strategy_reaches_the_losses_of_one_process(tmp_path: Path, loop: 
     strategies = ["single", "ddp", *(["ddp_two_nodes"] if GPUS > 1 and GPUS % 2 == 0 else [])]
     factors = {"device": ["cuda"], "training.strategy": strategies}
     plan = gpu_plan(tmp_path, **digits(loop=loop), factors=factors)
-    records = {
-        run.name: launch.launch(plan, run, tmp_path, Session(), tmp_path / "run.log", run.name) for run in plan.runs
-    }
+    records = {run.name: measured(plan, run, tmp_path) for run in plan.runs}
     print(table(plan, records).T.to_string())
     measured = {str(record.settings.training.strategy): of(record) for record in records.values()}
     for strategy in strategies[1:]:
@@ -58,7 +55,7 @@ def test_ranks_of_a_forked_run_train_on_their_gpus(tmp_path: Path, monkeypatch: 
     plan = gpu_plan(tmp_path, **digits(strategy="ddp"), process="forked")
     (run,) = plan.runs
     start_fork_servers([plan], [(plan.name, run.name)], Results(tmp_path))
-    record = launch.launch(plan, run, tmp_path, Session(), tmp_path / "run.log", run.name)
+    record = measured(plan, run, tmp_path)
     assert record.started_as == "forked"
     assert [(replica.memory.device_allocated_bytes or 0) > 0 for replica in of(record).replicas] == [True] * GPUS
 
@@ -81,7 +78,7 @@ def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_p
 
     thread = threading.Thread(target=kill, daemon=True)
     thread.start()
-    record = launch.launch(plan, plan.runs[0], tmp_path, Session(), log, "run 1 of 1")
+    record = measured(plan, plan.runs[0], tmp_path)
     print(f"recorded {time.monotonic() - killed[0]:.1f} s after the death")
     assert (record.outcome, record.message) == ("failed", "rank 1 of 2 was ended by SIGKILL")
     assert at_work("study.training.distributed.agent") == []

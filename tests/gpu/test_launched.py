@@ -16,15 +16,14 @@ from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.session import Session
 from study.base import devices
 from study.base.files import write_whole
 from study.host.engine.engine_choice import EngineChoice
-from study.host.steps import launch
 from study.host.steps.prepare import make_dataset
 from study.training.models.pretrained import decide
 from tests.conftest import TRANSFER, plan_at
 from tests.gpu.conftest import NEEDS_GPU
+from tests.unit.host.test_launch import measured
 
 pytestmark = NEEDS_GPU
 
@@ -62,10 +61,7 @@ def gpu_plan(results: Path, **changes: Any) -> Plan:
 
 def table(plan: Plan, results: Path) -> pd.DataFrame:
     """The table of timings with the telemetry, and each run launched."""
-    records = {
-        run.name: launch.launch(plan, run, results, Session(), results / "run.log", f"run {run.position}")
-        for run in plan.runs
-    }
+    records = {run.name: measured(plan, run, results) for run in plan.runs}
     folder = results / plan.name / "telemetry"
     sampled: dict[str, Any] = {
         run.name: table_files.summary_of(records[run.name], folder / run.telemetry_file) for run in plan.runs

@@ -22,7 +22,7 @@ from tests.conftest import ROOT, tiny_plan
 from tests.examples import results_of
 
 
-@pytest.mark.parametrize("modules", ["study.cli", "study.host.steps.launch, study.host.steps.prepare"])
+@pytest.mark.parametrize("modules", ["study.cli", "study.host.steps.block, study.host.steps.prepare"])
 def test_what_a_run_waits_for_imports_neither_torch_nor_pandas(modules: str) -> None:
     """No run waits for what its telemetry needs later."""
     heavy = {"torch", "pandas", "pyarrow", "fastai", "matplotlib", "scipy"}

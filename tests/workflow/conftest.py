@@ -32,7 +32,8 @@ NO_NETWORK = dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9")
 """A proxy that nobody serves: every download is refused at once, whether the machine has a network or not."""
 
 
-SNAKEMAKE = [sys.executable, "-m", "snakemake"]
+START = ["-m", "study", "start", "--"]
+"""A start whose words on the terminal are ours, as by `make study`."""
 RECORDS = ["--until", "measure"]
 """Snakemake stops at the records: where no test looks at the tables and the report, none are made."""
 ALONE = ("warm_up_run=false", "quiet_wait_seconds=0")
@@ -111,7 +112,7 @@ def fork_servers() -> str:
 
 def forked(command: Sequence[str], folder: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     """Run Snakemake in a process that is forked from the fork server. All that it leaves behind is ended with it."""
-    request = Request("tests.workflow.forked:start", command[len(SNAKEMAKE) :], environment, str(folder))
+    request = Request("tests.workflow.forked:start", command[1 + len(START) :], environment, str(folder))
     with TemporaryFile("w+", encoding="utf-8") as output, TemporaryFile("w+", encoding="utf-8") as errors:
         with ask(addresses(fork_servers())["snakemake"], request, [output.fileno(), errors.fileno()]) as connection:
             code = answer_of(connection).code
@@ -150,7 +151,7 @@ class Checkout:
         """
         environment = ({} if self.caller else {FORK_SERVERS: fork_servers()}) | self.environment()
         serves = can_fork() and not self.caller and "PYTHONPATH" not in environment
-        if self.forked and serves and command[: len(SNAKEMAKE)] == SNAKEMAKE:
+        if self.forked and serves and command[: 1 + len(START)] == [sys.executable, *START]:
             return forked(command, self.root, environment)
         return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, **self.caller)
 
@@ -166,7 +167,7 @@ class Checkout:
     def command(self, *config: str, extra: Sequence[str] = ()) -> list[str]:
         """Snakemake as a user calls it."""
         options = ["--cores", "1", *extra, "--config", "studies=[tiny]", "container=none", *ALONE, *config]
-        return [self.interpreter, "-m", "snakemake", *options]
+        return [self.interpreter, *START, *options]
 
     def snakemake(self, *config: str, extra: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
         """Run Snakemake to its end."""

@@ -58,8 +58,8 @@ class TestABlockIsMadeWholeOrNotBegun:
             path.write_text(sealed(record).model_dump_json(indent=1), encoding="utf-8")
         before = shared.records()
         said = shared.good(THREE, "time_budget_minutes=60")
-        assert "block 2 would take about 172800 s: 4 run(s) of tiny in 2 block(s) are left for the next start" in said
-        assert said.count("time budget: block") == 1
+        assert "block 2 of 3 of tiny is left for the next start (2 runs): it would take about 172800 s" in said
+        assert said.count("time budget: block") == 2
         assert shared.records() == before
         assert "2 of 6 planned runs are there" in shared.page()
         assert timings(shared)["message"].tolist().count("not run yet") == 4
@@ -79,7 +79,7 @@ class TestABlockIsMadeWholeOrNotBegun:
         (lost,) = shared.records().keys() - before.keys()
         kept = shared.records()[lost]
         said = shared.good(TWO, "warm_up_run=true")
-        assert "block 2 of tiny was broken off in session 2: 1 record(s) are excluded" in said
+        assert "block 2 of 2 of tiny was broken off: 1 record excluded and kept aside" in said
         assert before.items() <= shared.records().items()
         assert sorted(record.session for record in shared.measured().values()) == [1, 1, 3, 3]
         assert (shared.root / "results/tiny/records/broken" / lost).read_bytes() == kept

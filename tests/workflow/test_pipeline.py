@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import socket
-import sys
 import time
 from pathlib import Path
 
@@ -75,8 +74,9 @@ class TestOneStudyFromStartToEnd:
         assert {record.outcome for record in records} == {"ok"}
         assert len(records) == 4
         executed = [record.position for record in sorted(records, key=lambda record: record.started)]
-        told = re.findall(r"run (\d) of 4: (bs\d-cpu-r\d): ok", said)
-        assert [int(number) for number, _ in told] == executed == [1, 2, 3, 4]
+        told = re.findall(r"block (\d) of 2, run (\d) of 2: (bs\d-cpu-r\d): ok", said)
+        assert [name for *_, name in told] == [record.run for record in sorted(records, key=lambda one: one.position)]
+        assert executed == [1, 2, 3, 4]
         assert {record.session for record in records} == {1}
         assert {record.started_as for record in records} == {"forked"}
 
@@ -91,9 +91,7 @@ class TestOneStudyFromStartToEnd:
     def test_a_second_start_measures_nothing_and_changes_nothing(self, shared: Checkout) -> None:
         before = shared.records()
         times = {path: path.stat().st_mtime_ns for path in (shared.root / "results").rglob("*") if path.is_file()}
-        done = shared.run(
-            [sys.executable, "-m", "study", "start", "--", *shared.command("overrides={replicates: 2}")[3:]]
-        )
+        done = shared.snakemake("overrides={replicates: 2}")
         assert words(done.stderr) == GOLDEN[1]
         assert END.findall(done.stdout)[0] == "answer"
         assert shared.records() == before
@@ -122,16 +120,27 @@ class TestOneStudyFromStartToEnd:
         before = shared.records()
         said = shared.good("overrides={replicates: 1}", extra=["--forceall"])
         assert shared.records() == before
-        assert "bs4-cpu-r1: its record exists and is kept" in said
+        assert "tiny, block 1 of 1: its records are there and are kept" in said
 
     def test_a_process_that_was_killed_once_it_had_published_is_not_measured_again(self, shared: Checkout) -> None:
-        """Snakemake has removed what it owns of that run: the stamp, which the next start makes from the record."""
+        """Snakemake has removed what it owns of that block: the index, which is made of the records again."""
         before = shared.records()
-        for path in (shared.root / "results/tiny/stamps").iterdir():
+        indexes = {path: path.read_bytes() for path in (shared.root / "results/tiny/blocks").iterdir()}
+        for path in indexes:
             path.unlink()
-        said = shared.good("overrides={replicates: 1}")
+        said = shared.good("overrides={replicates: 2, training.batch_size: [4, 8, 16]}", extra=RECORDS)
         assert shared.records() == before
         assert "cpu-r1: " not in said
+        assert said.count("its records are there and are kept") == 2
+
+    def test_plain_snakemake_says_its_own_words_beside_ours(self, shared: Checkout) -> None:
+        before = shared.records()
+        done = shared.python("snakemake", *shared.command("overrides={replicates: 1}", extra=["-R", "analyse"])[5:])
+        said = done.stdout + done.stderr
+        assert done.returncode == 0, said
+        assert NOISE.search(said) and "rule analyse:" in said
+        assert END.findall(said)[0] == "answer"
+        assert shared.records() == before
 
     def test_a_change_of_the_measured_code_measures_every_run_again(self, shared: Checkout) -> None:
         loop = shared.root / "study" / "training" / "loops" / "torch" / "loop.py"
@@ -140,7 +149,8 @@ class TestOneStudyFromStartToEnd:
         said = shared.good("overrides={replicates: 1}", extra=["--dry-run"])
         loop.write_bytes(text)
         assert re.search(r"output files have to be generated:\n.*\bmeasure\b", said)
-        named = re.findall(r"^tiny, block 1: (\S+) \(.*\)$", said, re.MULTILINE)
+        assert "tiny, block 1 of 1: 2 runs, one after the other\n" in said
+        named = re.findall(r"^    (bs\S+) \(.*\): cpu, on the host$", said, re.MULTILINE)
         assert sorted(named) == ["bs4-cpu-r1", "bs8-cpu-r1"]
 
     def test_runs_that_fail_or_lack_memory_are_recorded_and_the_old_records_stay(self, shared: Checkout) -> None:
@@ -235,7 +245,7 @@ def test_files_from_the_future_cost_no_record_and_stop_no_step(ready: Checkout) 
     for path in [*(ready.root / "results").rglob("*"), *(ready.root / "study").rglob("*.py")]:
         os.utime(path, (hour, hour))
     said = ready.good()
-    assert re.findall(r"run \d of \d: (\S+): ok", said) == ["bs8-cpu-r1"]
+    assert re.findall(r"block 1 of 1, run \d of \d: (\S+): ok", said) == ["bs8-cpu-r1"]
     assert ready.records().keys() == before.keys()
     assert ready.measured()[gone.name].session == 2
     assert "older modification time" not in said
@@ -243,17 +253,23 @@ def test_files_from_the_future_cost_no_record_and_stop_no_step(ready: Checkout) 
     assert "nothing is left to do" in ready.good()
 
 
-def test_a_clock_that_is_set_back_during_a_run_costs_no_record_and_stops_no_step(checkout: Checkout) -> None:
+def test_a_clock_that_is_set_back_during_a_run_costs_no_record_and_the_next_start_makes_the_page(
+    checkout: Checkout,
+) -> None:
     """What was prepared in this start, and the plan, then lie an hour ahead of the run's own files."""
     checkout.plant("""
         for path in Path("results").rglob("*.json"):
             os.utime(path, (time.time() + 3600,) * 2)
     """)
     checkout.study("tiny", model=OWN_MODEL)
-    said = checkout.good("overrides={training.batch_size: [8]}")
-    assert len(checkout.records()) == 1
-    assert "older modification time" not in said
-    assert (checkout.root / "results" / "report.html").is_file()
+    one = "overrides={training.batch_size: [8]}"
+    checkout.snakemake(one)
+    before = checkout.records()
+    assert len(before) == 1
+    checkout.good(one)
+    assert checkout.records() == before
+    assert checkout.page()
+    assert "nothing is left to do" in checkout.good(one)
 
 
 def test_two_starts_in_one_folder_do_not_meet(ready: Checkout) -> None:
@@ -293,7 +309,7 @@ def test_two_pipelines_with_different_folders_for_temporary_files_measure_in_tur
     with ready.started() as first:
         wait_for(ready.jobs, 240)
         with other.started() as second:
-            wait_for(lambda: ": waiting: tiny, run 1 of 2: " in other.said(), 240)
+            wait_for(lambda: ": waiting: tiny, block 1 of 1 " in other.said(), 240)
             assert other.jobs() == []
             (ready.root / "held").unlink()
             assert [start.wait(300) for start in (first, second)] == [0, 0]
@@ -401,7 +417,7 @@ def test_a_second_study_and_a_level_with_other_data_measure_their_own_runs_alone
     said = ready.good("studies=[tiny,other]", "overrides={training.batch_size: 8}")
     assert ready.records() == before
     assert len(ready.records("other")) == 1
-    assert set(re.findall(r"run \d of \d", said)) == {"run 1 of 1"}  # twice where it waited for another pipeline
+    assert set(re.findall(r"block \d of \d, run \d of \d", said)) == {"block 1 of 1, run 1 of 1"}
     assert 'href="#tiny"' in ready.page()
     assert 'href="#other"' in ready.page()
 

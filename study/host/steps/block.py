@@ -67,11 +67,11 @@ def measure_block(study: str, name: str, results: Path, say: Say) -> None:
     if not missing:
         say(f"{study}, {context.title}: its records are there and are kept; see `python -m study retry`")
         return block.write(files)
+    _set_aside([run for run in block.runs if run not in missing], context)
     known = expected_seconds(study, files)
     if late := _too_late(context, known):
         defer(block, files)
         return say(late)
-    _set_aside([run for run in block.runs if run not in missing], context)
     with room_for(files.block(study, name)):
         start_fork_servers([plan], [(study, run.name) for run in block.runs], files)
         with alone_on_this_machine(f"{study}, {context.title}"):

@@ -312,7 +312,7 @@ def test_records_that_were_excluded_and_warm_up_runs_travel_and_pictures_and_log
         "logs/x.log",
         "weights/hub.pth",
         "tiny/session.json",
-        "tiny/stamps/x",
+        "tiny/blocks/x",
         "tiny/records/.x.json",
     ]
     for name in (*with_them, *without):

@@ -16,8 +16,7 @@ LAYOUT = {
         FILES.plan("{study}"),
         FILES.weights("{study}", "{weights}"),
         FILES.records("{study}"),
-        FILES.stamp("{study}", "{run}.{key}.json"),
-        FILES.stamps("{study}"),
+        FILES.block("{study}", "{block}"),
         FILES.timings("{study}"),
         FILES.fit("{study}"),
         FILES.figures("{study}"),
@@ -25,7 +24,7 @@ LAYOUT = {
         FILES.log("data", "{dataset}"),
         FILES.log("images", "{image}"),
         FILES.log("{study}", "weights", "{weights}"),
-        FILES.log("{study}", "{run}.{key}"),
+        FILES.log("{study}", "block-{block}"),
         FILES.log("{study}", "analyse"),
         FILES.log("report"),
     )
@@ -35,7 +34,7 @@ LAYOUT = {
 def test_the_workflows_rules_name_the_files_as_the_steps_do() -> None:
     rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
     named = {re.sub(r"wildcards\.", "", text) for text in re.findall(r'results/[^"\s]+', rules)}
-    named = {re.sub(r"\{(STUDIES|FLOW)[^}]*\}", "{study}", text) for text in named}
+    named = {re.sub(r"\{(FLOW)[^}]*\}", "{study}", text) for text in named}
     assert named
     assert named <= LAYOUT
 

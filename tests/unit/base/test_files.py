@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +15,6 @@ from study.base.files import (
     ROOT,
     remove_unfinished,
     room_for,
-    set_back,
     whole,
     write_if_changed,
     write_new,
@@ -144,18 +142,6 @@ def test_of_writers_of_a_new_file_exactly_one_succeeds(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         (winner,) = [number for number in pool.map(write, range(8)) if number is not None]
     assert (tmp_path / "a").read_text() == str(winner)
-
-
-def test_times_in_the_future_become_now_in_their_order_and_others_stay(tmp_path: Path) -> None:
-    now = time.time()
-    times = {"fit.json": now - 60, "timings.csv": now + 3600, "new.json": now + 7200}
-    for name, when in times.items():
-        (tmp_path / name).touch()
-        os.utime(tmp_path / name, (when, when))
-    set_back(tmp_path.iterdir())
-    old, table_of_runs, record = ((tmp_path / name).stat().st_mtime for name in times)
-    assert old == pytest.approx(now - 60)
-    assert now - 1 < table_of_runs < record <= time.time()
 
 
 def test_what_a_killed_process_was_writing_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:

@@ -1,188 +1,207 @@
-"""Whole blocks: what a start leaves half made is measured anew, and what a time budget leaves is begun by no run."""
+"""Whole blocks: one that was broken off is measured anew, and one that a time budget leaves is begun by no run."""
 
+import signal
 import time
 from pathlib import Path
 
 import pytest
 
+from study.artifacts.block import blocks_of, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record_store import move_aside
-from study.artifacts.session import Session, read_session, remove_deferred_stamps, restamp, write_session
+from study.artifacts.session import Session, next_session, write_session
 from study.base.errors import StudyError
-from study.base.files import write_new
+from study.cli import main
 from study.config.selection import Selection
-from study.host.plan import forecast
-from study.host.steps import attempt, budget, launch
+from study.host.steps import block as step
+from study.host.steps.attempt import Attempt, RunContext
+from study.host.steps.block import measure_block
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
 
 SELECTION = Selection(warm_up_run=False, quiet_wait_seconds=0)
 
 
-def planned(**changes: object) -> Plan:
+class Machine:
+    """A machine whose runs take no time: each is a planted record, until it is told to stop."""
+
+    def __init__(self, plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.plan, self.files = plan, Results(folder)
+        self.said: list[str] = []
+        self.left = 1000
+        self.seconds: dict[str, float] = {}
+        self.outcome = "ok"
+        monkeypatch.setattr(step, "attempt", self.attempt)
+        monkeypatch.setattr(step, "start_fork_servers", lambda *_: None)
+        self.begin()
+
+    def begin(self, deadline: float | None = None, plan: Plan | None = None) -> None:
+        """What a start does before its first block."""
+        self.plan = plan or self.plan
+        write_plans([self.plan], self.files.root)
+        tidy("tiny", self.files)
+        number = next_session(self.files.records("tiny"))
+        write_session(Session(number=number, deadline=deadline), self.files.session("tiny"))
+
+    def attempt(self, context: RunContext) -> Attempt:
+        """A run: the start ends in its place once none is left."""
+        if not self.left:
+            raise SystemExit(128 + signal.SIGTERM)
+        self.left -= 1
+        number = [run.name for run in self.plan.runs].index(context.run.name)
+        record = make_record(self.plan, number, self.outcome, session=context.session.number)
+        seconds = self.seconds.get(context.run.key, 2.0)
+        return Attempt(record.model_copy(update={"process_seconds": seconds}), {"seconds": []})  # type: ignore[dict-item]
+
+    def start(self, runs: int = 1000, deadline: float | None = None, plan: Plan | None = None) -> list[str]:
+        """A start that ends after so many runs, and what it said."""
+        self.begin(deadline, plan)
+        self.left, self.said = runs, []
+        try:
+            for block in blocks_of(self.plan, self.files):
+                if not self.files.block("tiny", block.name).exists():
+                    measure_block("tiny", block.name, self.files.root, self.said.append)
+        except SystemExit:
+            pass
+        return self.said
+
+    def made(self) -> list[str]:
+        """The runs that have a record."""
+        return [run.name for run in self.plan.runs if self.files.record("tiny", run.file).exists()]
+
+    def broken(self) -> list[str]:
+        """The records of blocks that were broken off."""
+        return sorted(path.name for path in self.files.records("tiny").glob("broken/*.json"))
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Three settings in three blocks."""
-    return tiny_plan(factors={"training.batch_size": [2, 4, 8]}, **({"replicates": 3} | changes))
+    plan = tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=3)
+    return Machine(plan, tmp_path, monkeypatch)
 
 
-def begin(plan: Plan, files: Results, **changes: object) -> Session:
-    """What a start does before its first run."""
-    remove_deferred_stamps(plan.name, files)
-    forecast.exclude_broken_blocks(plan.name, files)
-    pending = [run for run in plan.runs if not files.record(plan.name, run.file).exists()]
-    forecast.note(
-        plan, pending, SELECTION.model_copy(update=changes), time.time(), files, forecast.known_seconds(plan, files)
-    )
-    session = read_session(files.session(plan.name))
-    assert session
-    return session
-
-
-def make(plan: Plan, files: Results, session: Session, count: int, outcome: str = "ok", seconds: float = 2.0) -> None:
-    """The records of the next ``count`` runs of a start."""
-    pending = [run for run in plan.runs if not files.record(plan.name, run.file).exists()]
-    for run in pending[:count]:
-        record = make_record(plan, plan.runs.index(run), outcome, session=session.number)
-        path = files.record(plan.name, run.file)
-        write_new(path, record.model_copy(update={"process_seconds": seconds}).model_dump_json(indent=1))
-        launch.note_end(plan.name, run, files)
-
-
-def made(plan: Plan, files: Results) -> list[str]:
-    return [run.file for run in plan.runs if files.record(plan.name, run.file).exists()]
-
-
-def broken(files: Results) -> list[str]:
-    return sorted(path.name for path in files.records("tiny").glob("broken/*.json"))
-
-
-def test_a_block_that_was_broken_off_is_excluded_and_whole_ones_stay(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    plan, files = planned(), Results(tmp_path)
-    make(plan, files, begin(plan, files), 5)
-    samples = files.telemetry("tiny", plan.runs[3].file)
-    samples.parent.mkdir()
+def test_a_block_that_was_broken_off_is_kept_aside_and_measured_whole_by_the_next_start(machine: Machine) -> None:
+    machine.start(5)
+    lost = [run.file for run in machine.plan.runs[3:5]]
+    samples = machine.files.telemetry("tiny", lost[0])
+    samples.parent.mkdir(exist_ok=True)
     samples.write_bytes(b"samples")
-    again = begin(plan, files)
-    assert made(plan, files) == [run.file for run in plan.runs[:3]]
-    assert broken(files) == sorted(run.file for run in plan.runs[3:5])
+    said = machine.start()
+    assert said[0] == (
+        "block 2 of 3 of tiny was broken off: 2 records excluded and kept aside, and the block is measured anew"
+    )
+    assert machine.broken() == sorted(lost)
     assert (samples.parent / "broken" / samples.name).read_bytes() == b"samples"
-    assert "block 2 of tiny was broken off in session 1: 2 record(s) are excluded" in capfd.readouterr().err
-    assert [len(block.records) for block in again.blocks] == [3, 3]
-    assert again.number == 2
-    make(plan, files, again, 6)
-    assert begin(plan, files) == read_session(files.session("tiny"))
-    assert len(made(plan, files)) == 9
+    assert len(machine.made()) == 9
+    assert len(list(machine.files.blocks("tiny").iterdir())) == 3
+    assert machine.start() == []
 
 
 @pytest.mark.parametrize("outcome", ["failed", "out_of_memory", "unavailable"])
-def test_a_run_that_did_not_succeed_has_ended_all_the_same(tmp_path: Path, outcome: str) -> None:
-    plan, files = planned(), Results(tmp_path)
-    session = begin(plan, files)
-    make(plan, files, session, 2)
-    make(plan, files, session, 1, outcome)
-    begin(plan, files)
-    assert (len(made(plan, files)), broken(files)) == (3, [])
+def test_a_run_that_did_not_succeed_has_ended_all_the_same(machine: Machine, outcome: str) -> None:
+    machine.outcome = outcome
+    machine.start(3)
+    assert len(machine.start(0)) == 0
+    assert (len(machine.made()), machine.broken()) == (3, [])
 
 
-def test_settings_that_are_added_later_break_no_block_but_can_be_broken_off_themselves(tmp_path: Path) -> None:
-    plan, files = planned(), Results(tmp_path)
-    make(plan, files, begin(plan, files), 9)
-    whole = made(plan, files)
+def test_settings_that_are_added_later_break_no_block_but_can_be_broken_off_themselves(machine: Machine) -> None:
+    machine.start()
+    whole = machine.made()
     more = tiny_plan(factors={"training.batch_size": [2, 4, 8, 10, 12]}, replicates=3)
-    session = begin(more, files)
-    assert [len(block.records) for block in session.blocks] == [2, 2, 2]
-    make(more, files, session, 3)  # one of the two new settings of the second block
-    begin(more, files)
-    assert made(plan, files) == whole
-    assert len(broken(files)) == 1
-    assert len(made(more, files)) == 11
+    machine.start(3, plan=more)  # one of the two new settings of the second block
+    machine.start(0)
+    assert (len(machine.broken()), len(machine.made())) == (1, 11)
+    assert {*whole} < {*machine.made()}
 
 
-def test_a_record_moved_or_deleted_after_its_block_ended_breaks_no_block(tmp_path: Path) -> None:
-    plan, files = planned(), Results(tmp_path)
-    make(plan, files, begin(plan, files), 9)
-    move_aside(files.record("tiny", plan.runs[0].file), "superseded")
-    files.record("tiny", plan.runs[4].file).unlink()
-    begin(plan, files)
-    assert (len(made(plan, files)), broken(files)) == (7, [])
+def test_a_record_that_was_moved_or_deleted_breaks_no_block_and_is_made_again_alone(machine: Machine) -> None:
+    machine.start()
+    move_aside(machine.files.record("tiny", machine.plan.runs[0].file), "superseded")
+    machine.files.record("tiny", machine.plan.runs[4].file).unlink()
+    assert [line.partition(": ok")[0] for line in machine.start()] == [
+        f"block 1 of 3, run 1 of 1: {machine.plan.runs[0].name}",
+        f"block 2 of 3, run 1 of 1: {machine.plan.runs[4].name}",
+    ]
+    assert (len(machine.made()), machine.broken()) == (9, [])
 
 
-def test_a_start_killed_between_the_last_record_and_its_note_has_ended_its_block(tmp_path: Path) -> None:
-    plan, files = planned(replicates=1), Results(tmp_path)
-    session = begin(plan, files)
-    make(plan, files, session, 3)
-    write_session(session, files.session("tiny"))  # without the note
-    begin(plan, files)
-    assert len(made(plan, files)) == 3
+def test_a_process_killed_between_its_last_record_and_its_file_has_measured_its_block(machine: Machine) -> None:
+    machine.start(3)
+    (index,) = machine.files.blocks("tiny").iterdir()
+    before = index.read_bytes()
+    index.unlink()
+    assert machine.start(0)[0] == "tiny, block 1 of 3: its records are there and are kept; see `python -m study retry`"
+    assert index.read_bytes() == before
 
 
-def test_a_budget_begins_no_block_that_it_cannot_end_by_the_earlier_runs(tmp_path: Path) -> None:
-    plan, files = planned(), Results(tmp_path)
-    session = begin(plan, files, time_budget_minutes=1.0)
-    assert budget.is_deferred(plan, plan.runs[0], session, files) == (
-        False,
-        None,
-    )  # nothing is known: the first is begun
-    make(plan, files, session, 1, seconds=15.0)
-    make(plan, files, session, 2, seconds=25.0)
-    session = read_session(files.session("tiny")) or Session()
-    left, told = budget.is_deferred(plan, plan.runs[3], session, files)
-    assert left
-    assert told == (
-        "time budget: block 2 would take about 185 s: 6 run(s) of tiny in 2 block(s) are left for the next start"
-    )
-    session = read_session(files.session("tiny")) or Session()
-    assert [budget.is_deferred(plan, run, session, files) for run in plan.runs[4:]] == [(True, None)] * 5
-    restamp("tiny", [run.file for run in plan.runs], files)  # a dry run beside it
-    assert all(files.stamp("tiny", run.file).exists() for run in plan.runs)
-    assert len(made(plan, files)) == 3
-    again = begin(plan, files, time_budget_minutes=4.0)
-    assert [len(block.records) for block in again.blocks] == [3, 3]
-    assert broken(files) == []
-    assert budget.is_deferred(plan, plan.runs[3], again, files) == (False, None)
-    assert not files.stamp("tiny", plan.runs[3].file).exists()
+def test_a_budget_begins_no_block_that_it_cannot_end_by_the_earlier_runs(machine: Machine) -> None:
+    """Each run is said to take 100 s. Where nothing is known the first is begun."""
+    machine.seconds = {run.key: 100.0 for run in machine.plan.runs}
+    late = time.time() + 60
+    said = machine.start(deadline=late)
+    left = "of tiny is left for the next start (3 runs): it would take about 300 s"
+    assert said[-2:] == [f"time budget: block 2 of 3 {left}", f"time budget: block 3 of 3 {left}"]
+    assert len(machine.made()) == 3
+    assert machine.start(0, deadline=late) == said[-2:]  # what was left is forgotten, and left again
+    assert len(machine.start(deadline=time.time() + 3600)) == 6
+    assert machine.broken() == []
 
 
-def test_a_block_that_was_begun_is_ended_whatever_the_time(tmp_path: Path) -> None:
-    plan, files = planned(), Results(tmp_path)
-    session = begin(plan, files, time_budget_minutes=1.0)
-    make(plan, files, session, 1, seconds=1000.0)
-    late = session.model_copy(update={"deadline": time.time() - 1})
-    assert budget.is_deferred(plan, plan.runs[1], late, files) == (False, None)
-    assert budget.is_deferred(plan, plan.runs[3], late, files)[0] is True
+def test_a_block_that_the_budget_leaves_starts_no_process(machine: Machine) -> None:
+    said = machine.start(0, deadline=time.time() - 1)
+    assert said[0] == "time budget: block 1 of 3 of tiny is left for the next start (3 runs): no time is left"
+    assert (len(said), machine.made()) == (3, [])
 
 
-def test_a_run_that_the_budget_leaves_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "host_command", lambda *arguments: pytest.fail("a process was started"))
-    plan, files = planned(), Results(tmp_path)
-    write_plans([plan], tmp_path)
-    session = begin(plan, files)
-    write_session(session.model_copy(update={"deadline": time.time() - 1}), files.session("tiny"))
-    told = launch.measure(files.plan("tiny"), plan.runs[0].name, tmp_path, None, "run 1 of 9")
-    assert told == "time budget: no time is left: 9 run(s) of tiny in 3 block(s) are left for the next start"
-    assert launch.measure(files.plan("tiny"), plan.runs[1].name, tmp_path, None, "run 2 of 9") is None
+def test_the_time_left_is_told_from_the_first_run_on_and_holds_other_blocks(machine: Machine) -> None:
+    machine.seconds = {run.key: 600.0 for run in machine.plan.runs}
+    told = [line.rpartition("; ")[2] for line in machine.start()]
+    assert "runs of other settings" in told[0]
+    assert told[3] == "about 50 min left"
+    assert "left" not in told[-1]
 
 
-def test_a_damaged_record_tells_a_budget_no_time_and_stops_no_start(tmp_path: Path) -> None:
-    plan, files = planned(), Results(tmp_path)
-    session = begin(plan, files, time_budget_minutes=1.0)
-    make(plan, files, session, 1, seconds=15.0)
-    make(plan, files, session, 2, seconds=25.0)
-    files.record("tiny", plan.runs[0].file).write_text("{")
-    session = begin(plan, files, time_budget_minutes=1.0)
-    left, told = budget.is_deferred(plan, plan.runs[3], session, files)
-    assert left and told and "block 2 would take about" in told
+def test_a_block_is_measured_by_its_verb_and_every_line_is_in_its_log(machine: Machine, tmp_path: Path) -> None:
+    name = blocks_of(machine.plan, machine.files)[0].name
+    log = tmp_path / "block.log"
+    assert main(["measure", "tiny", name, "--results", str(tmp_path), "--log", str(log)]) == 0
+    assert [line.partition(": ")[0] for line in log.read_text().splitlines()] == [
+        f"block 1 of 3, run {number} of 3" for number in (1, 2, 3)
+    ]
 
 
-def test_a_start_that_names_a_file_elsewhere_is_refused_and_moves_nothing(tmp_path: Path) -> None:
-    plan, files = planned(), Results(tmp_path / "results")
-    precious = tmp_path / "precious.json"
+def test_an_index_that_names_a_file_elsewhere_counts_as_none_and_moves_nothing(machine: Machine) -> None:
+    machine.start(3)
+    precious = machine.files.root / "precious.json"
     precious.write_text('{"session": 1}')
-    begin(plan, files)
-    path = files.session("tiny")
-    path.write_text(path.read_text().replace(plan.runs[0].file, "../../../precious.json"))
-    with pytest.raises(StudyError, match=r"session.json: not a valid session: blocks.*precious.json' is not allowed"):
-        forecast.exclude_broken_blocks(plan.name, files)
+    (index,) = machine.files.blocks("tiny").iterdir()
+    index.write_text(index.read_text().replace(machine.plan.runs[0].file, "../../precious.json"))
+    machine.start(0)
     assert precious.exists()
+    assert len(machine.made()) == 3
+
+
+def test_a_session_that_is_damaged_is_one_line(machine: Machine) -> None:
+    machine.files.session("tiny").write_text("{")
+    name = blocks_of(machine.plan, machine.files)[0].name
+    with pytest.raises(StudyError, match=r"session.json: not a valid session: "):
+        measure_block("tiny", name, machine.files.root, print)
+
+
+def test_a_record_that_another_process_wrote_meanwhile_is_kept(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = machine.files.record("tiny", machine.plan.runs[0].file)
+
+    def late(context: RunContext) -> Attempt:
+        path.write_text("precious")
+        return machine.attempt(context)
+
+    path.parent.mkdir()
+    monkeypatch.setattr(step, "attempt", late)
+    with pytest.raises(StudyError, match="is kept"):
+        machine.start()
+    assert path.read_text() == "precious"

@@ -9,20 +9,24 @@ import numpy as np
 import psutil
 import pytest
 
+from study.artifacts.block import Block, blocks_of
 from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import JobResult, Record
 from study.artifacts.record_store import read_record
-from study.artifacts.session import Session, SessionBlock, read_session, write_session, write_stamp
+from study.artifacts.run import Run
+from study.artifacts.session import Session
 from study.base.errors import StudyError
 from study.base.fork_server import FORK_SERVERS
 from study.base.privacy import node
 from study.cli import main
 from study.host.engine import container
 from study.host.fork_servers import can_fork
-from study.host.steps import attempt, launch, watch
+from study.host.steps import attempt, watch
+from study.host.steps import block as step
 from study.host.steps.watch import alone_on_this_machine
+from study.verbs.declare import say
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.base.test_fork_server import ForkServer
@@ -44,7 +48,13 @@ def leaves(**result: str) -> str:
 def launched(folder: Path, plan: Plan | None = None, session: Session = Session(), place: str = "") -> Record:
     """The record of the first run of a plan, which is launched into the results in this folder."""
     plan = plan or tiny_plan()
-    return launch.launch(plan, plan.runs[0], folder, session, folder / "run.log", place)
+    return measured(plan, plan.runs[0], folder, session, place)
+
+
+def measured(plan: Plan, run: Run, folder: Path, session: Session = Session(), place: str = "run") -> Record:
+    """The record of a run that is launched into the results in this folder."""
+    block = Block(plan.name, run.block, "1-00000000", [run])
+    return step.measure(step.BlockContext(plan, block, folder, session, say), run, place)
 
 
 @pytest.mark.parametrize(
@@ -129,20 +139,6 @@ def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded_and_the_next_one_is
         fork_server.end()
 
 
-def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = Results(tmp_path).record("tiny", tiny_plan().runs[0].file)
-    path.parent.mkdir(parents=True)
-    path.write_text("precious")
-    monkeypatch.setattr(attempt, "host_command", lambda *_: pytest.fail("a process was started"))
-    with pytest.raises(StudyError, match="is kept"):
-        launched(tmp_path)
-    assert path.read_text() == "precious"
-    path.unlink()
-    path.symlink_to("nowhere")
-    with pytest.raises(StudyError, match="is kept"):
-        launched(tmp_path)
-
-
 def test_a_run_that_was_made_elsewhere_meanwhile_keeps_its_record_and_its_samples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,37 +156,32 @@ def test_a_run_that_was_made_elsewhere_meanwhile_keeps_its_record_and_its_sample
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_waits_until_the_record_its_stamp_and_the_end_of_its_block_are_there(
+def test_a_signal_waits_until_the_record_and_its_samples_are_there(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake(monkeypatch, "pass")
-    plan, files = tiny_plan(), Results(tmp_path)
-    write_session(
-        Session(blocks=[SessionBlock(block=1, records={plan.runs[0].file: plan.runs[0].key})]), files.session("tiny")
-    )
-    seen: list[tuple[int, bool, bool]] = []
+    plan, seen = tiny_plan(), []
+    path = Results(tmp_path).record("tiny", plan.runs[0].file)
+    keep = attempt.Attempt.keep
 
-    def handler(number: int, _: object) -> None:
-        session = read_session(files.session("tiny")) or Session()
-        seen.append((number, files.stamp("tiny", plan.runs[0].file).exists(), session.blocks[0].ended))
-
-    def late(study: str, record: str, files: Results) -> None:
+    def late(tried: attempt.Attempt, record: Path, samples: Path) -> Record:
         os.kill(os.getpid(), number)
-        write_stamp(study, record, files)
+        return keep(tried, record, samples)
 
-    monkeypatch.setattr(launch, "write_stamp", late)
-    usual = signal.signal(number, handler)
+    monkeypatch.setattr(attempt.Attempt, "keep", late)
+    usual = signal.signal(number, lambda number, _: seen.append((number, path.exists())))
     try:
         launched(tmp_path, plan)
     finally:
         signal.signal(number, usual)
-    assert seen == [(number, True, True)]
+    assert seen == [(number, True)]
 
 
 def test_progress_is_plain_lines_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "[print(f'progress {n} 3 epoch {n}') for n in (1, 2, 3)]; print('a warning')")
     launched(tmp_path)
-    lines = (tmp_path / "run.log").read_text().splitlines()
+    run = tiny_plan().runs[0]
+    lines = Results(tmp_path).log("tiny", f"{run.name}.{run.key}").read_text().splitlines()
     assert lines == ["epoch 1: step 1 of 3", "epoch 2: step 2 of 3", "epoch 3: step 3 of 3", "a warning"]
 
 
@@ -204,7 +195,9 @@ def test_every_file_of_a_run_lies_in_the_results_that_are_named(
     elsewhere.mkdir()
     write_plans([plan], results.root)
     monkeypatch.chdir(elsewhere)
-    assert main(["run", str(results.plan("tiny")), run.name, "--results", str(results.root)]) == 0
+    block = blocks_of(plan, results)[0]
+    assert main(["measure", "tiny", block.name, "--results", str(results.root)]) == 0
+    assert results.block("tiny", block.name).is_file()
     assert results.record("tiny", run.file).is_file()
     assert results.log("tiny", f"{run.name}.{run.key}").read_text() == "hello\n"
     assert list(elsewhere.iterdir()) == []
@@ -248,9 +241,12 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
 ) -> None:
     fake(monkeypatch, "sys.exit(3)")
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only a main thread may set one
-    said, records = "", Results(tmp_path).records("tiny")
-    thread = threading.Thread(target=lambda: launched(tmp_path, place="run 1 of 2"))
-    with alone_on_this_machine("other, run 3 of 4: bs16-cpu-r1"):
+    plan, files = tiny_plan(), Results(tmp_path)
+    write_plans([plan], tmp_path)
+    block = blocks_of(plan, files)[0].name
+    said, records = "", files.records("tiny")
+    thread = threading.Thread(target=lambda: step.measure_block("tiny", block, tmp_path, say))
+    with alone_on_this_machine("other, block 3 of 4"):
         thread.start()
         while "waiting" not in said:
             assert thread.is_alive()
@@ -258,9 +254,9 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
             said += capfd.readouterr().err
         assert not list(records.glob("*.json"))
     thread.join()
-    assert len(list(records.glob("*.json"))) == 1
-    assert "run 1 of 2: bs" in said
-    assert f"waiting: other, run 3 of 4: bs16-cpu-r1 (process {os.getpid()}) measures on this machine" in said
+    assert len(list(records.glob("*.json"))) == 2
+    assert "tiny, block 1 of 1: waiting: other, block 3 of 4" in said
+    assert f"(process {os.getpid()}) measures on this machine" in said
 
 
 def planted_noise(monkeypatch: pytest.MonkeyPatch, *percent: float) -> None:
@@ -280,7 +276,7 @@ def test_a_disturbed_run_is_kept_aside_and_measured_once_more(tmp_path: Path, mo
     plan, files = tiny_plan(**WATCHED), Results(tmp_path)
     planted_noise(monkeypatch, 10.5, 9.5, 50.0, 60.0, 3.0)
     for run in (*plan.runs, plan.runs[0].model_copy(update={"name": "quiet"})):
-        launch.launch(plan, run, tmp_path, Session(), tmp_path / "run.log", "run")
+        measured(plan, run, tmp_path)
     aside = [read_record(path) for path in sorted((files.records("tiny") / "disturbed").iterdir())]
     counts = {path.name: read_record(path) for path in files.records("tiny").glob("*.json")}
     assert sorted(record.run for record in aside) == sorted(run.name for run in plan.runs)
@@ -317,7 +313,7 @@ def test_a_start_warms_up_each_device_once_and_a_warm_up_run_that_fails_stops_no
         session = Session(number=number, name=f"start-{number}", warm_up_run=True)
         for run in plan.runs:
             Results(tmp_path).record("tiny", run.file).unlink(missing_ok=True)
-            record = launch.launch(plan, run, tmp_path, session, tmp_path / "run.log", "run")
+            record = measured(plan, run, tmp_path, session)
             assert record.warmed_up is (code == good)
     assert sorted(path.name for path in folder.iterdir()) == [f"start-{number}.{node()}.cpu.json" for number in (1, 2)]
     first = read_record(folder / f"start-1.{node()}.cpu.json")

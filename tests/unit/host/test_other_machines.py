@@ -159,18 +159,18 @@ def test_the_cpus_of_a_run_are_not_judged_by_the_machine_of_the_start(engines: P
 def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan, files = planned(["fast", "slow"]), Results(tmp_path)
     write_plans([plan], tmp_path)
-    forecast.note(plan, plan.runs, SELECTION, time.time(), files)
+    forecast.note(plan, SELECTION, time.time(), files)
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.setenv(FORK_SERVERS, "1 code steps=/of/another/machine")
     flow = joined({"studies": ["tiny"], "machines": {"fast": {"constraint": "a100", "slurm_extra": "-w x"}}}, tmp_path)
     assert FORK_SERVERS not in os.environ
     assert sorted(tmp_path.rglob("*")) == before
     assert flow.plans == [plan]
-    assert flow.counter("tiny", plan.runs[1].name) == f"run 2 of {len(plan.runs)}"
     asked = {
-        run.settings.machine: [flow.resource("tiny", run.name, key) for key in MachineClass.model_fields]
-        for run in plan.runs
+        block.runs[0].settings.machine: [flow.resource("tiny", name, key) for key in MachineClass.model_fields]
+        for (_, name), block in flow.blocks.items()
     }
+    assert sorted(name.partition(".")[2] for _, name in flow.blocks) == ["fast", "slow"]
     assert asked == {"fast": [None, "a100", None, "--exclusive -w x"], "slow": [None, None, None, "--exclusive"]}
 
 
@@ -205,7 +205,7 @@ def submitted(settings: Settings, machines: dict[str, MachineClass]) -> set[str]
         pytest.importorskip(f"snakemake_executor_plugin_slurm.{part}", reason="needs `make dev`")
         for part in ("submit_string", "utils")
     )
-    job = Job({name: value for name, value in requested_resources(settings, machines).items() if value is not None})
+    job = Job({name: value for name, value in requested_resources([settings], machines).items() if value is not None})
     params = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "account", "partition", "workdir"), "")
     words = shlex.split(plugin.get_submit_command(job, params) + utils.set_gres_string(job))
     return {word for word in words if word.startswith(("--exc", "--res", "--nodes", "--ntasks", "--gpus", "--gres"))}
@@ -244,6 +244,13 @@ def test_sbatch_is_asked_for_the_gpus_and_nodes_of_a_run_and_for_nothing_else_on
     assert submitted(run_settings(device, strategy, processes, machine), machines) == words | {"--exclusive"}
 
 
+def test_a_block_asks_for_what_its_largest_run_needs() -> None:
+    runs = [run_settings("cpu", "single", 1), run_settings("cuda", "single", 1), run_settings("cuda", "ddp", 4)]
+    assert requested_resources(runs, {})["gpu"] == 4
+    wide = requested_resources([*runs, run_settings("cuda", "ddp_two_nodes", 8)], {})
+    assert (wide["nodes"], wide["gres"], wide["gpu"]) == (2, "gpu:4", None)
+
+
 def test_the_number_of_processes_is_not_judged_by_the_machine_of_the_start() -> None:
     """`auto` is one process for each node's GPU, whatever this machine has."""
     study = Study.model_validate(
@@ -266,7 +273,7 @@ def test_no_profile_sets_what_a_class_of_machine_may_ask_for() -> None:
         profile = strict_yaml.read_mapping(ROOT / folder / "config.yaml")
         assert (
             not profile["set-resources"]["measure"].keys()
-            & requested_resources(run_settings("cpu", "single", 1), {}).keys()
+            & requested_resources([run_settings("cpu", "single", 1)], {}).keys()
         )
 
 
@@ -310,9 +317,8 @@ def test_an_allocation_that_ends_is_a_time_budget(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(began + 600)))
     plan, files = tiny_plan(), Results(tmp_path)
     for budget, expected in ((None, int(began + 600) - MARGIN_SECONDS), (2.0, began + 120), (60.0, None)):
-        forecast.note(plan, plan.runs, SELECTION.model_copy(update={"time_budget_minutes": budget}), began, files)
+        forecast.note(plan, SELECTION.model_copy(update={"time_budget_minutes": budget}), began, files)
         session = read_session(files.session("tiny"))
-        assert session
         assert session.deadline == (expected or int(began + 600) - MARGIN_SECONDS)
 
 

@@ -5,15 +5,14 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from study.artifacts.block import blocks_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.artifacts.prepared import Weights
 from study.artifacts.record import sealed
-from study.artifacts.session import Session
-from study.base.errors import StudyError
 from study.base.files import write_new, write_whole
 from study.cli import main
-from study.host.steps import launch
+from study.host.steps.block import measure_block
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record, write_records
 
@@ -90,10 +89,10 @@ def test_records_that_do_not_fit_are_never_measured_over_and_move_aside_with_a_r
     edited.write_text(sealed_text.replace('"fit_seconds": 1.0', '"fit_seconds": 0.1'))
     damaged.write_text("{")
     before = {path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")}
-    for run in plan.runs:
-        assert results.record("tiny", run.file).exists()
-        with pytest.raises(StudyError, match="this record exists already and is kept"):
-            launch.launch(plan, run, results.root, Session(), results.log("run"), "run 1 of 1")
+    for block in blocks_of(plan, results):
+        measure_block("tiny", block.name, results.root, print)
+    assert capsys.readouterr().out.count("its records are there and are kept") == 2
+    assert {path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")} == before
     assert main(["retry", "tiny", "--results", str(results.root), "--outcome", "failed"]) == 0
     moved = {path.name: path.read_bytes() for path in results.root.rglob("superseded/*.json")}
     assert moved == {path.name: before[path.name] for path in (copied, edited, damaged)}

@@ -1,62 +1,61 @@
-"""Snakemake's own words stay in its log, and its warnings and errors are shown."""
+"""Of Snakemake's words a start shows warnings and errors, and says each step that did not end well."""
 
 import io
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from snakemake.logging import DefaultFilter, DefaultFormatter
-from snakemake.settings.enums import Quietness
+from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from study.host.plan.terminal import quieten, tell_answer
-
-QUIET = {Quietness.RULES, Quietness.PROGRESS}
+from study.host.plan import terminal
+from study.host.plan.terminal import Course, LogHandler, tell_answer
 
 
 @pytest.fixture
-def logger() -> Iterator[logging.Logger]:
-    """Snakemake's own logger without its handlers, which come back afterwards."""
-    found = logging.getLogger("snakemake.logging")
-    before, level = found.handlers[:], found.level
-    found.handlers.clear()
-    found.setLevel(logging.INFO)
-    yield found
-    for handler in found.handlers:
-        handler.close()
-    found.handlers[:] = before
-    found.setLevel(level)
+def course(monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A start of which nothing was told yet."""
+    fresh = Course()
+    monkeypatch.setattr(terminal, "COURSE", fresh)
+    return fresh
 
 
-def test_only_alarms_are_shown_everything_is_in_the_log_and_nothing_to_do_is_noticed(
-    logger: logging.Logger, tmp_path: Path
+def tell(words: str = "", level: int = logging.INFO, **told: Any) -> None:
+    """Let Snakemake say something."""
+    record = logging.makeLogRecord({"msg": words, "levelno": level} | told)
+    LogHandler(OutputSettings(), None).emit(record)
+
+
+def test_only_warnings_are_shown_and_an_error_is_kept_for_the_end(
+    course: Course, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown, noticed, ended = io.StringIO(), [], []
-    for handler in (logging.StreamHandler(shown), logging.FileHandler(tmp_path / "log")):
-        handler.addFilter(DefaultFilter(QUIET, False, False, False, False))
-        handler.setFormatter(DefaultFormatter(QUIET))
-        logger.addHandler(handler)
-    quieten(lambda: noticed.append("called"), lambda **run: ended.append(run))
-    logger.info("Select jobs to execute...")
-    logger.info("3 of 4 steps", extra={"event": LogEvent.PROGRESS, "done": 3, "total": 4})
-    for number, (rule, run) in enumerate([("measure", {"study": "tiny", "run": "bs8-r1", "key": "0"}), ("fit", {})]):
-        logger.info("", extra={"event": LogEvent.JOB_INFO, "jobid": number, "rule_name": rule, "wildcards": run})
-        assert ended == ([] if number == 0 else [{"study": "tiny", "run": "bs8-r1", "key": "0"}])
-        logger.info("", extra={"event": LogEvent.JOB_FINISHED, "job_id": number})
-    assert len(ended) == 1
-    logger.warning("a warning")
-    logger.error("an error")
-    logger.error("WorkflowError:\nAt least one job did not complete successfully.")
-    assert noticed == []
-    logger.info("Nothing to be done (all requested files are present and up to date).")
-    assert noticed == ["called"]
-    assert shown.getvalue() == "a warning\nan error\n"
-    log = (tmp_path / "log").read_text()
-    assert log.splitlines()[:2] == ["Select jobs to execute...", "3 of 4 steps (75%) done"]
-    assert "a warning\nan error\nWorkflowError:\nAt least one job did not complete successfully.\nNothing" in log
+    tell("Select jobs to execute...")
+    tell("3 of 4 steps", event=LogEvent.PROGRESS, done=3, total=4)
+    tell("a warning", logging.WARNING)
+    tell("WorkflowError: planted", logging.ERROR, event=LogEvent.ERROR)
+    assert capsys.readouterr().err == "a warning\n"
+    assert (course.errors, course.began, course.failed) == (["WorkflowError: planted"], False, False)
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_how_a_step_ended_is_said_where_an_executor_made_it_and_a_failure_everywhere(
+    course: Course, capsys: pytest.CaptureFixture[str], tmp_path: Path, remote: bool
+) -> None:
+    course.remote = remote
+    log = tmp_path / "block.log"
+    log.write_text("block 1 of 1, run 1 of 2: ok\nblock 1 of 1, run 2 of 2: \x1b[2Jok\n")
+    tell(event=LogEvent.JOB_INFO, jobid=7, rule_name="measure", log=[str(log)])
+    tell(event=LogEvent.JOB_FINISHED, job_id=7)
+    said = "block 1 of 1, run 2 of 2: \\x1b[2Jok\n"
+    assert capsys.readouterr().err == (said if remote else "")
+    log.write_text("error: planted\n")
+    tell(level=logging.ERROR, event=LogEvent.JOB_ERROR, rule_name="measure", log=[str(log)])
+    last = ": error: planted" if remote else ""
+    assert capsys.readouterr().err == f"the step measure did not end well{last}; its log: {log}\n"
+    assert course.began and course.failed
 
 
 @pytest.mark.parametrize("gone", [None, "closed"])
@@ -74,7 +73,7 @@ def test_a_start_whose_output_nobody_reads_ends_as_any_other(monkeypatch: pytest
 
 HELD = """
 import os, signal, threading, time
-from study.host.plan.terminal import end_steps_at_once
+from study.host.plan.signals import end_steps_at_once
 
 lock, handled = threading.Lock(), threading.Event()
 

@@ -74,7 +74,7 @@ MEASURED = [
     "training/loops/loaders.py", "data/decode.py",
 ]  # fmt: skip
 ELSEWHERE = [
-    "training/loops/fastai/loop.py", "analysis/report/context.py", "analysis/answers/curve.py", "host/steps/launch.py",
+    "training/loops/fastai/loop.py", "analysis/report/context.py", "analysis/answers/curve.py", "host/steps/block.py",
 ]  # fmt: skip
 
 

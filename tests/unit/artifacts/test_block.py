@@ -1,0 +1,147 @@
+"""A block's file is an index of its records: it changes with them, and can be made from them at any time."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from study.artifacts.block import (
+    Block,
+    blocks_of,
+    defer,
+    expected_seconds,
+    find_block,
+    forget_deferred,
+    made_of,
+    page_made_of,
+    tidy,
+)
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, write_plans
+from study.artifacts.record_store import move_aside
+from study.base.errors import StudyError
+from tests.conftest import tiny_plan
+from tests.unit.artifacts.test_records import write_records
+
+
+def planned(**changes: object) -> Plan:
+    """Three settings in two blocks."""
+    return tiny_plan(**({"factors": {"training.batch_size": [2, 4, 8]}, "replicates": 2} | changes))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Results:
+    """A study with every record, and the files of its blocks."""
+    plan, files = planned(), Results(tmp_path)
+    write_plans([plan], tmp_path)
+    write_records(plan, files.records("tiny"))
+    for block in blocks_of(plan, files):
+        block.write(files)
+    return files
+
+
+def texts(files: Results) -> dict[str, str]:
+    return {path.name: path.read_text() for path in files.blocks("tiny").iterdir()}
+
+
+def names(blocks: list[Block]) -> list[list[str]]:
+    return [[run.name for run in block.runs] for block in blocks]
+
+
+def test_an_index_that_was_deleted_or_damaged_comes_back_from_the_records_byte_for_byte(files: Results) -> None:
+    before = texts(files)
+    first, second = sorted(files.blocks("tiny").iterdir())
+    first.unlink()
+    second.write_text("{")
+    tidy("tiny", files)
+    for block in blocks_of(planned(), files):
+        assert block.missing(files) == []
+        block.write(files)
+    assert texts(files) == before
+
+
+def test_a_level_that_is_added_makes_blocks_of_its_own_and_leaves_the_others(files: Results) -> None:
+    before = texts(files)
+    more = planned(factors={"training.batch_size": [2, 4, 8, 10]})
+    blocks = blocks_of(more, files)
+    assert {block.name + ".json" for block in blocks} > before.keys()
+    added = [block for block in blocks if block.missing(files)]
+    assert sorted(names(added)) == [["bs10-r1"], ["bs10-r2"]]
+    assert [find_block(more, block.name, files).runs for block in added] == [block.runs for block in added]
+
+
+def test_a_block_is_found_by_its_name_although_its_file_was_just_deleted(files: Results) -> None:
+    """As by Snakemake, which is told to make everything again, where the plan has a further level by now."""
+    more = planned(factors={"training.batch_size": [2, 4, 8, 10]})
+    gone = blocks_of(planned(), files)[0]
+    files.block("tiny", gone.name).unlink()
+    found = find_block(more, gone.name, files)
+    assert {run.file for run in found.runs} == {run.file for run in gone.runs}
+    with pytest.raises(StudyError, match="plans no block '1-00000000'; allowed: "):
+        find_block(more, "1-00000000", files)
+
+
+@pytest.mark.parametrize("how", ["moved", "edited"])
+def test_an_index_follows_its_records_and_keeps_its_time_until_then(files: Results, how: str) -> None:
+    paths = sorted(files.blocks("tiny").iterdir())
+    for path in paths:
+        os.utime(path, (time.time() + 5,) * 2)
+    before = {path: path.stat().st_mtime_ns for path in paths}
+    tidy("tiny", files)
+    assert {path: path.stat().st_mtime_ns for path in paths} == before
+    record = files.record("tiny", json.loads(paths[0].read_text())["runs"][0]["record"])
+    if how == "moved":
+        move_aside(record, "superseded")
+    else:
+        record.write_text("edited")
+        os.utime(record, (time.time() + 10,) * 2)
+    text = paths[0].read_text()
+    tidy("tiny", files)
+    assert paths[1].stat().st_mtime_ns == before[paths[1]]
+    assert paths[0].exists() is (how == "edited")
+    assert text not in texts(files).values()
+    left = [block for block in blocks_of(planned(), files) if block.missing(files)]
+    assert names(left) == ([[record.name.partition(".")[0]]] if how == "moved" else [])
+
+
+def test_a_block_with_some_of_its_records_and_no_index_is_one_block(files: Results) -> None:
+    plan = planned()
+    (block, _) = blocks_of(plan, files)
+    files.block("tiny", block.name).unlink()
+    files.record("tiny", block.runs[1].file).unlink()
+    again = blocks_of(plan, files)[0]
+    assert (again.name, again.missing(files)) == (block.name, [block.runs[1]])
+
+
+def test_what_a_budget_leaves_is_forgotten_and_its_block_is_still_to_be_made(files: Results) -> None:
+    plan = planned(replicates=3)
+    left = blocks_of(plan, files)[-1]
+    before = texts(files)
+    for forget in (tidy, forget_deferred):
+        defer(left, files)
+        assert blocks_of(plan, files)[-1].missing(files)
+        forget("tiny", files)
+        assert texts(files) == before
+
+
+def test_the_expected_time_of_a_run_is_its_process_and_the_pause_after_it(files: Results) -> None:
+    """Each planted run takes 2 s, and they begin a minute apart. A damaged record tells no time."""
+    plan = planned()
+    assert expected_seconds("tiny", files) == {run.key: 60.0 for run in plan.runs}
+    files.record("tiny", plan.runs[0].file).write_text("{")
+    for block in blocks_of(plan, files):
+        block.write(files)
+    assert expected_seconds("tiny", files).keys() == {run.key for run in plan.runs}
+
+
+def test_an_analysis_is_made_of_plan_blocks_and_code_and_a_page_of_its_analyses(files: Results) -> None:
+    before, page = made_of("tiny", files), page_made_of(["tiny"], files)
+    for path in files.root.rglob("*"):
+        os.utime(path, (5, 5))
+    assert made_of("tiny", files) == before
+    files.made_of("tiny").write_text(before)
+    assert page_made_of(["tiny"], files) != page
+    next(files.blocks("tiny").iterdir()).unlink()
+    assert made_of("tiny", files) != before
