@@ -89,10 +89,10 @@ def test_plan_gives_one_reason_once_with_the_number_of_its_runs(
         (["image", "PLAN", "cpu"], "images: runs execute on the host (asked for), which needs no image"),
         (["dataset", "PLAN", "nope"], "dataset: tiny plans no dataset 'nope'; allowed: generated."),
         (["weights", "PLAN", "nope"], "weights: tiny plans no weights 'nope'; allowed: small_net-none."),
-        (["run", "PLAN", "nope"], "run: tiny plans no run 'nope'; allowed: bs"),
-        (["run", "PLAN", "EVERY", "--log", "FILE/x/y.log"], "FILE/x: Not a directory"),
-        *(([verb, "GONE", "cpu"], "gone/plan.json: cannot be read") for verb in ("image", "dataset", "weights", "run")),
-        *(([verb, "FILE", "cpu"], "damaged.json: not a valid plan") for verb in ("image", "dataset", "weights", "run")),
+        (["measure", "tiny", "nope"], "block: tiny plans no block 'nope'; allowed: 1-"),
+        (["measure", "gone", "1-00000000"], "gone/plan.json: cannot be read"),
+        *(([verb, "GONE", "cpu"], "gone/plan.json: cannot be read") for verb in ("image", "dataset", "weights")),
+        *(([verb, "FILE", "cpu"], "damaged.json: not a valid plan") for verb in ("image", "dataset", "weights")),
     ],
 )
 def test_a_wrong_plan_or_name_is_one_line_and_the_exit_code_says_so(
@@ -106,7 +106,6 @@ def test_a_wrong_plan_or_name_is_one_line_and_the_exit_code_says_so(
         "PLAN": Results(tmp_path).plan("tiny"),
         "GONE": tmp_path / "gone" / "plan.json",
         "FILE": damaged,
-        "EVERY": plan.runs[0].name,
     }
     assert main([*(spelt(word, names) for word in arguments), "--results", str(tmp_path)]) == 1
     error = capsys.readouterr().err
@@ -124,7 +123,7 @@ EXAMPLE = results_of("example-h200")
 FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "deep", "samples", "below/a/file"]
 """Things in the place of a file that a verb reads."""
 NAMES = ["nope", "", ".", "..", "../x", "a/b", "/a/b", "x" * 300, "a\nb", "$(x)", "é", "\udcff"]
-STEP_VERBS = ("image", "dataset", "weights", "run")
+STEP_VERBS = ("image", "dataset", "weights", "measure")
 OUT = "--output OUT"
 READERS = ("report", "blog", "bundle")
 WRONG: dict[str, tuple[list[str], list[str]]] = {

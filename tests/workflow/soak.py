@@ -25,8 +25,8 @@ import psutil
 from tests.waiting import at_work
 from tests.workflow.conftest import Checkout, copy_checkout
 
-VICTIMS = ("everything", "snakemake", "client", "study-run", "study-job", "study-supervise", "study-server", "any")
-"""The whole group, Snakemake, its command for a step, or whoever has that name: a launcher, a training, what forks.
+VICTIMS = ("everything", "snakemake", "client", "study-job", "study-supervise", "study-server", "any")
+"""The whole group, Snakemake, its command for a step, or whoever has that name: a training, what forks.
 Any: one of all that the start has begun, such as a worker of a loader, or a rank."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 LONGEST_MOMENT, LONGEST_WAIT = 9.0, 60.0

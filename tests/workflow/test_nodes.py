@@ -9,14 +9,14 @@ import pytest
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record
 from study.artifacts.run import Node
-from study.artifacts.session import Session
 from study.config.study import Study
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
-from study.host.steps import attempt, launch
+from study.host.steps import attempt
 from study.host.steps.prepare import make_dataset
 from study.training.models.pretrained import decide
 from tests.conftest import HERE, SMALL_NET, study_values
+from tests.unit.host.test_launch import measured
 
 pytestmark = pytest.mark.thorough
 
@@ -75,8 +75,8 @@ def test_a_run_on_two_machines_has_the_losses_of_one_process(
     make(plan, tmp_path)
     made: dict[str, Record] = {}
     for run in plan.runs:
-        record = launch.launch(plan, run, tmp_path, Session(), tmp_path / "log", run.name)
-        assert record.outcome == "ok", (record.message, (tmp_path / "log").read_text())
+        record = measured(plan, run, tmp_path)
+        assert record.outcome == "ok", record.message
         made[run.settings.training.strategy] = record
     one, two = (made[strategy].measurement for strategy in ("single", "ddp_two_nodes"))
     assert one

@@ -1,11 +1,15 @@
 import os
 import re
+import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from study.artifacts.block import blocks_of, made_of, page_made_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, table
 from study.artifacts.prepared import ImageRequest
@@ -14,10 +18,11 @@ from study.config import own_model
 from study.config.sections import Dataset
 from study.data import sources
 from study.host.engine.engine_choice import EngineChoice
-from study.host.plan import process_count
+from study.host.plan import process_count, workflow
 from study.host.plan.workflow import Workflow
-from tests.conftest import plan_at, plant_package, tiny_plan, write_photos
+from tests.conftest import plan_at, plant_package, study_values, tiny_plan, write_photos
 from tests.errors import refused
+from tests.unit.artifacts.test_records import write_records
 
 
 def test_names_are_readable_unique_and_safe() -> None:
@@ -250,17 +255,6 @@ def test_an_error_names_the_first_configuration_that_has_one() -> None:
         tiny_plan(factors=levels, training={"freeze_epochs": 0, "epochs": 1, "drop_last": True}, curve=None)
 
 
-class CountedName(str):
-    """A name that counts how often it is compared."""
-
-    compared = 0
-    __hash__ = str.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        CountedName.compared += 1
-        return str.__eq__(self, other)
-
-
 def test_a_plan_of_many_levels_reads_no_more_files_than_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """All levels share the code, the lock and the data; to read them for each is most of the time of 1,000 levels."""
     calls: Counter[str] = Counter()
@@ -288,29 +282,62 @@ def test_a_plan_of_many_levels_reads_no_more_files_than_one_of_few(monkeypatch: 
     assert planned(8) == few
 
 
-def test_the_place_of_a_run_is_found_without_a_search_through_all(
+def test_blocks_have_the_priorities_of_their_order_below_all_preparation_and_a_look_reads_them_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Snakemake asks for each run: a search each time takes minutes for 10,000 runs."""
+    """Snakemake asks for each block several times: a look at the folder each time takes minutes for 1,000."""
     plan = tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=100)
-    flow = Workflow([plan], Results(tmp_path), [(plan.name, run.name) for run in plan.runs])
-    manifests: list[str] = []
-    real = Results.manifest
+    flow = Workflow([plan], Results(tmp_path))
+    looks: list[Path] = []
+    real = Path.glob
 
-    def counted(files: Results, dataset: str) -> Path:
-        manifests.append(dataset)
-        return real(files, dataset)
+    def counted(folder: Path, pattern: str) -> Iterator[Path]:
+        looks.append(folder)
+        return real(folder, pattern)
 
-    monkeypatch.setattr(Results, "manifest", counted)
-    CountedName.compared = 0
-    for place, run in enumerate(plan.runs):
-        assert flow.order(plan.name, CountedName(run.name), run.key) == len(plan.runs) - place
-        assert flow.counter(plan.name, CountedName(run.name)) == f"run {place + 1} of 300"
-        assert len(flow.needed(plan.name, run.name, run.key)) == 2
-    assert len(flow.missing) == 2
-    assert flow.counter(plan.name, "no-such-r1") == "run 0 of 300"
-    assert CountedName.compared < 10 * 300
-    assert len(manifests) == 300
+    monkeypatch.setattr(Path, "glob", counted)
+    for place, (study, block) in enumerate(flow.blocks):
+        assert flow.order(study, block) == 100 - place
+        assert len(flow.needed(study, block)) == 2
+        assert f"block {place + 1} of 100" in flow.told(study, block)
+    assert flow.first == 101
+    assert len(looks) < 10
+    assert (flow.order("tiny", "1-00000000"), flow.needed("tiny", "1-00000000")) == (0, [])
+
+
+@pytest.mark.parametrize("change", ["nothing", "plan", "block", "figures", "clock", "page"])
+def test_a_start_puts_away_what_is_not_made_of_what_is_there(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(study_values()), encoding="utf-8")
+    files = Results(tmp_path / "results")
+    config: dict[str, Any] = {"studies": ["tiny"], "container": "none", "devices": ["cpu"]}
+    monkeypatch.setattr(workflow, "check_training_stack", lambda *_: None)
+    plan = workflow.start(config, [tmp_path], files.root, read_only=True)[0].plans[0]
+    write_records(plan, files.records("tiny"))
+    for block in blocks_of(plan, files):
+        block.write(files)
+    for path in (files.fit("tiny"), files.timings("tiny"), files.report):
+        path.write_text("")
+    files.figures("tiny").mkdir()
+    files.made_of("tiny").write_text(made_of("tiny", files))
+    files.report_made_of.write_text(page_made_of(["tiny"], files))
+    if change == "plan":
+        config["quiet_wait_seconds"] = 7
+    elif change == "block":
+        next(files.blocks("tiny").iterdir()).unlink()
+    elif change == "figures":
+        files.figures("tiny").rmdir()
+    elif change == "clock":
+        os.utime(files.timings("tiny"), (time.time() + 3600,) * 2)
+    elif change == "page":
+        files.report_made_of.unlink()
+    workflow.start(config, [tmp_path], files.root, read_only=True)
+    assert files.fit("tiny").exists() and files.report.exists()
+    _, lock = workflow.start(config, [tmp_path], files.root, read_only=False)
+    assert lock
+    lock.release()
+    assert (files.fit("tiny").exists(), files.report.exists()) == (change in ("nothing", "page"), change != "page")
 
 
 def test_data_are_prepared_by_a_study_that_can_make_a_run_here(tmp_path: Path) -> None:
@@ -318,8 +345,8 @@ def test_data_are_prepared_by_a_study_that_can_make_a_run_here(tmp_path: Path) -
     absent = [run.model_copy(update={"unavailable": "no GPU"}) for run in able.runs]
     dataset = able.runs[0].dataset
     elsewhere = able.model_copy(update={"name": "elsewhere", "runs": absent})
-    assert Workflow([elsewhere, able], Results(tmp_path), []).dataset_study(dataset) == able.name
-    assert Workflow([elsewhere], Results(tmp_path), []).dataset_study(dataset) == "elsewhere"
+    assert Workflow([elsewhere, able], Results(tmp_path)).dataset_study(dataset) == able.name
+    assert Workflow([elsewhere], Results(tmp_path)).dataset_study(dataset) == "elsewhere"
 
 
 def test_the_last_plan_is_read_where_the_number_of_processes_may_come_from_it() -> None:
@@ -330,16 +357,16 @@ def test_the_last_plan_is_read_where_the_number_of_processes_may_come_from_it() 
         assert process_count.may_differ(study.model_copy(update=changes)) is differs
 
 
-def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
+def test_a_block_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
     """A manifest that is there is no input, whatever its time: Snakemake fails a job whose output is older."""
     plan = tiny_plan()
     run = plan.runs[0]
     manifest = tmp_path / "data" / run.dataset / "manifest.json"
     weights = tmp_path / plan.name / "weights" / f"{run.weights}.json"
     for missing in ([manifest, weights], [weights], []):
-        flow = Workflow([plan], Results(tmp_path), [])
+        flow = Workflow([plan], Results(tmp_path))
         assert flow.missing == [str(path) for path in missing]
-        assert flow.needed(plan.name, run.name, run.key) == flow.missing
+        assert flow.needed(*next(iter(flow.blocks))) == flow.missing
         for path in missing[:1]:
             path.parent.mkdir(parents=True)
             path.touch()
