@@ -24,7 +24,16 @@ from study.artifacts.record_store import is_readable, read_record
 from study.artifacts.run import Run
 from study.artifacts.setting import slug
 from study.base.errors import StudyError
-from study.base.files import code_sha256, digest, file_sha256, json_sha256, write_if_changed, write_whole
+from study.base.files import (
+    PACKAGE,
+    code_files,
+    code_sha256,
+    digest,
+    file_sha256,
+    json_sha256,
+    write_if_changed,
+    write_whole,
+)
 from study.base.strict import Strict
 
 RecordName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]
@@ -229,7 +238,7 @@ def page_made_of(studies: Sequence[str], files: Results) -> str:
 
 
 def _code() -> str:
-    return code_sha256(f"{part}/**/*.{ending}" for part in ANALYSIS for ending in ("py", "j2", "css", "js"))
+    return code_sha256(path.relative_to(PACKAGE).as_posix() for part in ANALYSIS for path in code_files(part))
 
 
 def is_ahead(path: Path) -> bool:
