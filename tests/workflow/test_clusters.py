@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import SLURM_PLUGIN
 from tests.waiting import wait_for
-from tests.workflow.conftest import ALONE, OWN_MODEL, Checkout
+from tests.workflow.conftest import ALONE, OWN_MODEL, START, Checkout
 
 pytestmark = pytest.mark.thorough
 
@@ -51,7 +51,7 @@ def cluster() -> None:
 
 def command(options: Sequence[str], *config: str) -> list[str]:
     """Snakemake with an executor, as a user calls it."""
-    base = [sys.executable, "-m", "snakemake", *options, "--config", "studies=[tiny]", "container=none"]
+    base = [sys.executable, *START, *options, "--config", "studies=[tiny]", "container=none"]
     return [*base, *ALONE, *config]
 
 
@@ -108,15 +108,15 @@ def held(checkout: Checkout) -> Iterator[None]:
 
 
 @NEEDS_CLUSTER_SYNC
-def test_an_executor_makes_the_runs_in_jobs_that_neither_plan_nor_lock(plain: Checkout) -> None:
+def test_an_executor_makes_the_blocks_in_jobs_that_neither_plan_nor_lock(plain: Checkout) -> None:
     options = ["--executor", "cluster-sync", "--cluster-sync-submit-cmd", "bash", "--jobs", "2"]
     done = plain.run(command(options, "overrides={replicates: 1}"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "tiny on cpu: 2 runs pending in 1 block, 0 done" in done.stderr
-    assert {f"run {number} of 2: " in done.stderr for number in (1, 2)} == {True}
+    assert "block 1 of 1, run 2 of 2: " in done.stderr  # the last line of its job
     made = plain.measured()
     told = {(record.outcome, record.started_as, record.session, record.allocation) for record in made.values()}
-    assert told == {("ok", "fresh", 1, None)}
+    assert told == {("ok", "forked", 1, None)}
     assert plain.page()
     again = plain.run(command(options, "overrides={replicates: 1}"))
     assert "nothing is left to do: the report is up to date" in again.stderr
