@@ -157,9 +157,8 @@ class TestSlurm:
         assert done.returncode == 0, done.stdout + done.stderr
         made = {record.settings.training.strategy: record for record in plain.measured().values()}
         assert {record.outcome for record in made.values()} == {"ok"}
-        assert {name: record.allocation and record.allocation.nodes for name, record in made.items()} == {
-            "single": 1, "ddp_two_nodes": 2,
-        }  # fmt: skip
+        # A block is on the machines that its largest run needs.
+        assert {record.allocation and record.allocation.nodes for record in made.values()} == {2}
         assert {path.name for path in plain.root.glob("at-n*")} == {"at-n1", "at-n2"}
         one, two = (made[strategy].measurement for strategy in ("single", "ddp_two_nodes"))
         assert one and two
@@ -184,7 +183,7 @@ class TestSlurm:
                     lost = job_on(plain, "n2")["Comment"]
                     told("scontrol", "update", "nodename=n2", "state=down", "reason=test")
                 before = plain.records()
-                wait_for(lambda: len(plain.records()) > len(before), LONGEST_WAIT, "the other node goes on")
+                wait_for(lambda: plain.records().keys() - before.keys(), LONGEST_WAIT, "the other node goes on")
                 told("scontrol", "update", "nodename=n2", "state=resume")
                 with held(plain):
                     wait_for(lambda: waiting(plain), LONGEST_WAIT, "a job waits in a step")
@@ -200,12 +199,15 @@ class TestSlurm:
                 subprocess.run(["scontrol", "update", "nodename=n2", "state=resume"], capture_output=True, check=False)
         made = plain.records()
         assert len(made) == 6
-        assert before.items() <= made.items()
+        aside = {path.read_bytes() for path in plain.root.glob("results/tiny/records/broken/*.json")}
+        assert {*before.values()} <= {*made.values()} | aside
         assert {record.outcome for record in plain.measured().values()} == {"ok"}
-        run, _, key = job["Comment"].removeprefix("rule_measure_wildcards_tiny_").rpartition("_")
-        given = plain.measured()[f"{run}.{key}.json"].allocation
-        assert given
-        assert given.restarts >= 1 or job["Comment"] == lost  # what a lost node still ended was no job's second start
+        block = re.search(r"(\d+)-[0-9a-f]{8}", job["Comment"])
+        assert block
+        given = [one.allocation for one in plain.measured().values() if one.block == int(block.group(1))]
+        assert (
+            all(one and one.restarts >= 1 for one in given) or job["Comment"] == lost
+        )  # what a lost node still ended was no job's second start
         assert "6 runs, " in plain.page()
 
     def test_an_allocation_that_ends_leaves_whole_blocks_and_a_report(self, plain: Checkout) -> None:

@@ -20,24 +20,17 @@ def pending(plan: Plan, files: Results) -> list[Run]:
     return [run for block in blocks_of(plan, files) if block.missing(files) for run in block.runs]
 
 
-def describe(
-    plans: Sequence[Plan],
-    pending: Mapping[str, Sequence[Run]],
-    known: Mapping[str, Mapping[str, float]],
-    budget_minutes: float | None,
-    files: Results,
-) -> list[str]:
-    """Return what a start will do, in lines: the runs, where they execute, and how long that is expected to take.
-
-    ``pending`` holds the runs to make by study, ``known`` the seconds of a run by study and key.
-    """
+def describe(plans: Sequence[Plan], budget_minutes: float | None, files: Results) -> list[str]:
+    """Return what a start will do, in lines: the runs, where they execute, and how long that is expected to take."""
     lines = [line for plan in plans for line in summary(plan, files)]
-    if not any(pending.values()):
+    keys, times = [], dict[str, float]()
+    for plan in plans:
+        keys += [run.key for run in pending(plan, files)]
+        times |= expected_seconds(plan.name, files)
+    if not keys:
         return [*lines, "nothing is left to measure"]
-    times = {key: seconds for study in known.values() for key, seconds in study.items()}
-    time = expected_words([run.key for runs in pending.values() for run in runs], times)
     limit = "" if budget_minutes is None else f" (time budget: {budget_minutes:g} min)"
-    return [*lines, where(plans[0]), f"expected time: {time}{limit}"]
+    return [*lines, where(plans[0]), f"expected time: {expected_words(keys, times)}{limit}"]
 
 
 def where(plan: Plan) -> str:

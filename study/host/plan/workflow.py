@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.artifacts.block import Block, blocks_of, expected_seconds, is_ahead, made_of, page_made_of, tidy
+from study.artifacts.block import Block, blocks_of, is_ahead, made_of, page_made_of, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Command, Plan, options_of, read_earlier, read_plan, selected, write_plans
 from study.base import devices
@@ -60,10 +60,9 @@ class Workflow:
         return {(block.study, block.name): block for block in blocks}
 
     @cached_property
-    def pending(self) -> list[tuple[str, str]]:
-        """The study and the name of each run that this start is to make."""
-        open_blocks = [block for block in self.blocks.values() if block.missing(self.results)]
-        return [(block.study, run.name) for block in open_blocks for run in block.runs]
+    def pending(self) -> list[Block]:
+        """The blocks that this start is to make."""
+        return [block for block in self.blocks.values() if block.missing(self.results)]
 
     def inputs(self, study: str) -> list[str]:
         """Return the paths of the blocks that the analysis of ``study`` reads.
@@ -144,16 +143,15 @@ class Workflow:
 
     def start_fork_servers(self) -> None:
         """Start the processes from which the runs of this start are forked."""
-        start_fork_servers(self.plans, [] if self.on_other_machines else self.pending, self.results)
+        runs = [(block.study, run.name) for block in self.pending for run in block.runs]
+        start_fork_servers(self.plans, [] if self.on_other_machines else runs, self.results)
 
     def say_what_is_kept(self) -> None:
         """Say what a start that was broken off has measured, and how to go on."""
-        files = {
-            (plan.name, run.name): self.results.record(plan.name, run.file) for plan in self.plans for run in plan.runs
-        }
-        made = sum(files[run].exists() for run in self.pending)
+        runs = sum(len(block.runs) for block in self.pending)
+        made = runs - sum(len(block.missing(self.results)) for block in self.pending)
         print(
-            f"kept: {made} of the {len(self.pending)} run(s) of this start. To go on, start it again. For a report of "
+            f"kept: {made} of the {runs} run(s) of this start. To go on, start it again. For a report of "
             "what is there: python -m study report",
             file=sys.stderr,
             flush=True,
@@ -249,16 +247,15 @@ def start(
             tidy(plan.name, layout)
     except OSError as error:
         raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
-    pending = {plan.name: forecast.pending(plan, layout) for plan in plans}
-    for study, runs in pending.items():
-        forget_damaged(study, runs, layout)
+    for plan in plans:
+        runs = forecast.pending(plan, layout)
+        forget_damaged(plan.name, runs, layout)
         if runs:
-            forecast.note(flow.plan(study), selection, began, layout)
+            forecast.note(plan, selection, began, layout)
     if flow.pending and not on_other_machines:
         check_training_stack(EngineChoice(plans[0].engine, plans[0].engine_reason))
     _forget_stale(flow)
-    known = {name: expected_seconds(name, layout) for name, runs in pending.items() if runs}
-    told = forecast.describe(plans, pending, known, selection.time_budget_minutes, layout)
+    told = forecast.describe(plans, selection.time_budget_minutes, layout)
     print("\n".join(map(printable, told)), file=sys.stderr, flush=True)
     return flow, lock
 

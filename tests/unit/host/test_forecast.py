@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.block import blocks_of, expected_seconds
+from study.artifacts.block import blocks_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import ImageRequest
@@ -23,8 +23,7 @@ def planned(**changes: object) -> Plan:
 def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_once(tmp_path: Path) -> None:
     factors = {"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}
     plan, files = planned(factors=factors, curve=None), Results(tmp_path)
-    runs = forecast.pending(plan, files)
-    assert forecast.describe([plan], {"tiny": runs}, {"tiny": {}}, None, files) == [
+    assert forecast.describe([plan], None, files) == [
         "tiny on cpu: 6 runs pending in 3 blocks, 0 done",
         "tiny on cuda: 6 runs left out: no GPU in this test",
         "runs execute on the host (asked for)",
@@ -34,8 +33,7 @@ def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_on
     for run in first.runs:
         write_new(files.record("tiny", run.file), make_record(plan, plan.runs.index(run)).model_dump_json(indent=1))
     first.write(files)
-    runs, known = forecast.pending(plan, files), expected_seconds("tiny", files)
-    told = forecast.describe([plan], {"tiny": runs}, {"tiny": known}, 30, files)
+    told = forecast.describe([plan], 30, files)
     assert told[0] == "tiny on cpu: 4 runs pending in 2 blocks, 2 done"
     assert told[-1].startswith("expected time: about ")
     assert told[-1].endswith(", from earlier runs with the same settings (time budget: 30 min)")
@@ -63,7 +61,7 @@ def test_a_block_that_was_broken_off_is_pending_as_a_whole(tmp_path: Path) -> No
 def test_a_start_without_a_run_says_that_nothing_is_left(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
     write_records(plan, files.records("tiny"))
-    told = forecast.describe([plan], {"tiny": []}, {"tiny": {}}, None, files)
+    told = forecast.describe([plan], None, files)
     assert told == ["tiny on cpu: no run pending, 6 done", "nothing is left to measure"]
 
 
