@@ -18,7 +18,9 @@ import psutil
 import pytest
 import torch
 
+from study.artifacts.block import blocks_of
 from study.artifacts.layout import Results
+from study.artifacts.plan import read_plan
 from study.artifacts.prepared import Image, read_image
 from study.artifacts.record import JobResult, Record
 from study.base.errors import StudyError
@@ -655,11 +657,11 @@ class TestEnds:
         path = contained.root / "results" / "images" / "cpu.json"
         text = path.read_text()
         plan = contained.root / "results" / "one-cpu" / "plan.json"
-        run = json.loads(plan.read_text())["runs"][0]["name"]
+        block = blocks_of(read_plan(plan), Results(contained.root / "results"))[0].name
         for record in (contained.root / "results/one-cpu/records").iterdir():
             record.unlink()
         path.write_text(text.replace(built.cpu.id, "sha256:" + "0" * 64))
-        done = contained.python("study", "run", "results/one-cpu/plan.json", run)
+        done = contained.python("study", "measure", "one-cpu", block)
         path.write_text(text)
         assert done.returncode == 1
         assert "error: images.cpu: docker lacks the image of the start, and cannot bring it: " in done.stderr
@@ -686,9 +688,13 @@ def _hangs(checkout: Checkout, level: int) -> bool:
 
 
 def _launcher(checkout: Checkout) -> psutil.Process:
-    """The process of the checkout that launches a run."""
+    """The process of the checkout that launches the runs of a block."""
     for process in psutil.process_iter(["cmdline", "cwd"]):
-        if process.info["cwd"] == str(checkout.root) and (process.info["cmdline"] or [])[1:4] == ["-m", "study", "run"]:
+        if process.info["cwd"] == str(checkout.root) and (process.info["cmdline"] or [])[1:4] == [
+            "-m",
+            "study",
+            "measure",
+        ]:
             return process
     raise AssertionError("no launcher")
 
