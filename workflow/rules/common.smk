@@ -53,3 +53,8 @@ wildcard_constraints:
     study="|".join(FLOW.studies),
     block=r"[0-9]+-[0-9a-f]{8}(\.[A-Za-z0-9_-]+)?",
     image="(cpu|cuda)(-[0-9a-f]{8})?",
+
+
+def requested(name):
+    """Return the function that tells Snakemake what a block asks an executor for under the name of a resource."""
+    return lambda wc: FLOW.resource(wc.study, wc.block, name)

@@ -4,11 +4,6 @@ RESOURCES = (
 )
 
 
-def requested(name):
-    """Return the function that tells Snakemake what a block asks an executor for under the name of a resource."""
-    return lambda wc: FLOW.resource(wc.study, wc.block, name)
-
-
 # One block is one process, alone on the machine: it takes every core. Only preparation that is missing is an input, and
 # only of a block that is missing: what exists has no time that counts. The output is an index of the block's records,
 # because Snakemake deletes what it calls an output: a record, never. On another machine a block has the CPUs that
