@@ -6,6 +6,7 @@ moment, and no run. A level that was added later makes a block file of its own, 
 """
 
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -36,6 +37,8 @@ from study.base.files import (
 )
 from study.base.strict import Strict
 
+NAME = re.compile(r"[0-9]{1,10}-[0-9a-f]{8}(\.[A-Za-z0-9_.-]+)?")
+"""The name of a block: its number, a digest of its runs, and its class of machine, if it asks for one."""
 RecordName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]
 
 
@@ -65,7 +68,7 @@ class Block:
     study: str
     number: int
     name: str
-    """Its number, and a digest of its runs, and the class of machine that it asks for: the name of its file."""
+    """The name of its file, without the ending."""
     runs: Sequence[Run]
 
     def missing(self, files: Results) -> list[Run]:
@@ -101,6 +104,8 @@ def _measured(study: str, record: str, key: str, files: Results) -> Measured:
 def block_files(study: str, files: Results) -> Iterator[tuple[Path, BlockFile | None]]:
     """Yield each index of ``study`` with its path; None for a damaged one, which can be made again."""
     for path in sorted(files.blocks(study).glob("*.json")):
+        if not NAME.fullmatch(path.stem):
+            continue
         try:
             yield path, BlockFile.of_file(path)
         except (StudyError, OSError):

@@ -51,7 +51,7 @@ workflow.study = config, FLOW, LOCK
 
 wildcard_constraints:
     study="|".join(FLOW.studies),
-    block=r"[0-9]+-[0-9a-f]{8}(\.[A-Za-z0-9_-]+)?",
+    block=r"[0-9]+-[0-9a-f]{8}(\.[A-Za-z0-9_.-]+)?",
     image="(cpu|cuda)(-[0-9a-f]{8})?",
 
 

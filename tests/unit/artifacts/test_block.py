@@ -145,3 +145,11 @@ def test_an_analysis_is_made_of_plan_blocks_and_code_and_a_page_of_its_analyses(
     assert page_made_of(["tiny"], files) != page
     next(files.blocks("tiny").iterdir()).unlink()
     assert made_of("tiny", files) != before
+
+
+def test_a_file_that_is_no_blocks_is_left_alone(files: Results) -> None:
+    odd = files.blocks("tiny") / "notes.json"
+    odd.write_text("{}")
+    tidy("tiny", files)
+    assert odd.exists()
+    assert all(not block.missing(files) for block in blocks_of(planned(), files))
