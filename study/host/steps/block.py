@@ -65,7 +65,7 @@ def measure_block(study: str, name: str, results: Path, say: Say) -> None:
     context = BlockContext(plan, block, results, read_session(files.session(study)), say)
     missing = block.missing(files)
     if not missing:
-        say(f"{study}, {context.title}: its records are there and are kept; see `python -m study retry`")
+        say(f"{study}, {context.title}: its records are there and are kept; see `{plan.start.retry(study)}`")
         return block.write(files)
     _set_aside([run for run in block.runs if run not in missing], context)
     known = expected_seconds(study, files)

@@ -133,7 +133,10 @@ def test_a_process_killed_between_its_last_record_and_its_file_has_measured_its_
     (index,) = machine.files.blocks("tiny").iterdir()
     before = index.read_bytes()
     index.unlink()
-    assert machine.start(0)[0] == "tiny, block 1 of 3: its records are there and are kept; see `python -m study retry`"
+    assert (
+        machine.start(0)[0]
+        == "tiny, block 1 of 3: its records are there and are kept; see `python -m study retry tiny`"
+    )
     assert index.read_bytes() == before
 
 
