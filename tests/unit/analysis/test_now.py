@@ -58,14 +58,6 @@ def test_a_whole_study_has_the_page_of_the_pipeline(tmp_path: Path, capsys: pyte
     assert "9 of 9 planned runs are there.\n" in capsys.readouterr().err
 
 
-def test_the_page_is_older_than_what_the_next_start_compares_it_with(tmp_path: Path) -> None:
-    begun(tmp_path, 4)
-    main(["report", "--results", str(tmp_path)])
-    main(["report", "--results", str(tmp_path), "--output", str(tmp_path / "mine.html")])
-    times = [(tmp_path / name).stat().st_mtime_ns for name in ("report.html", "plan.json", "mine.html")]
-    assert times == sorted(times)
-
-
 def test_a_study_without_a_plan_is_one_line_and_one_that_has_not_begun_is_rendered_beside_one_that_has(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -125,7 +125,8 @@ def test_the_claims_come_before_the_chart_and_before_all_that_is_folded(tmp_path
     """Six loaders are six answers."""
     factors = {"device": ["cuda"], "loader.workers": [0, 1, 2, 3, 4, 5, 6], "training.batch_size": [8, 16]}
     claim = {"claim": "Batch size 16 is best", "best": {"training.batch_size": 16}, "source": {"title": "A report"}}
-    analysed(with_gpu(tiny_plan(factors=factors, replicates=3, claims=[claim])), tmp_path)
+    workers = {"kind": "workers"}
+    analysed(with_gpu(tiny_plan(factors=factors, loader=workers, replicates=3, claims=[claim])), tmp_path)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     row, chart, folded = (text.index(part) for part in ("Batch size 16 is best", "<figure>", "<details"))
     assert row < chart < folded
