@@ -212,7 +212,8 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     found = []
     for setting, at in parts.items():
         times = _times(at, groups, y)
-        own, joint = _estimate(times, noises[setting], None), _estimate(times, noises[setting], critical)
+        lean = 0.0 if overall.contrast == "control" else _lean(at)
+        own, joint = (_estimate(times, noises[setting], reach).widened(lean) for reach in (None, critical))
         found.append(
             Ratio(
                 contrast=overall.contrast,
@@ -233,6 +234,12 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
 
 Noise = tuple[LogModel, Array]
 """The model that tells the noise of a log ratio, and the weights (m,) of its levels."""
+
+
+def _lean(at: pd.DataFrame) -> float:
+    """Return by how much the machine may have changed the mean difference of pairs, in log units."""
+    paces = at[["pace_a", "pace_b"]].astype(float).apply(np.log)
+    return machine_change.lean(paces.groupby(at["session_block"]).mean().dropna())
 
 
 def _ends(at: pd.DataFrame) -> list[End]:

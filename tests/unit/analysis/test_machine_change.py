@@ -134,6 +134,10 @@ def test_a_real_difference_that_is_larger_than_the_machines_change_in_each_block
     assert contrast.decided
     assert contrast.overall.low is not None
     assert contrast.overall.low < 2.5 < (contrast.overall.high or 0)
+    # What the machine changed between the sides in the mean widens each bound, that of a single setting, too.
+    lean = abs(np.log(swing).reshape(-1, 2) @ [1, -1]).mean() / 10
+    for one in (contrast.overall, contrast.least.ratio):
+        assert np.log(one.high / one.low) > 2 * lean  # type: ignore[operator]
 
 
 def test_a_machine_that_changed_between_blocks_alone_costs_no_verdict() -> None:
