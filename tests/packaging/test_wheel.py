@@ -134,7 +134,7 @@ def test_the_command_reads_any_table_and_moves_records_aside(installed: Path, re
 
 @pytest.mark.parametrize(
     "command",
-    ["plan quickstart", "engine", "start", "schema", "image plan.json cpu", "run plan.json device-cpu-r1"],
+    ["plan quickstart", "engine", "start", "schema", "image plan.json cpu", "measure quickstart 1-00000000"],
 )
 def test_a_verb_that_needs_the_checkout_says_so(command: str, installed: Path, results: Path, tmp_path: Path) -> None:
     shutil.copy2(results / "speedup" / "plan.json", tmp_path)
