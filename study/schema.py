@@ -1,6 +1,7 @@
 """The generated files: JSON Schemas, the keys in ``config/README.md``, the columns in ``docs/timings.md``."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -10,7 +11,7 @@ from study.artifacts import timing
 from study.base.strict import one_line
 from study.config.claims import Claim, Share, Source
 from study.config.effect import IDLE
-from study.config.rules import RULES
+from study.config.rules import RULES, Values
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
 from study.config.selection import Images, Selection
 from study.config.settings import Keys
@@ -108,19 +109,21 @@ def _described(field: FieldInfo) -> str:
     return one_line(field.description or "")
 
 
+def _when(given: Mapping[str, Values]) -> str:
+    return "; ".join(f"`{key}`: {values.names}" for key, values in given.items())
+
+
 def _rules() -> str:
     rows = ["| key | with | allowed | because |", "| --- | --- | --- | --- |"]
     for rule in RULES:
-        others = "; ".join(f"`{key}`: {values.names}" for key, values in rule.when.items())
-        rows.append(f"| `{rule.key}` | {others} | {rule.allowed.names} | {rule.why} |")
+        rows.append(f"| `{rule.key}` | {_when(rule.when)} | {rule.allowed.names} | {rule.why} |")
     return "\n".join(rows)
 
 
 def _idle() -> str:
     rows = ["| key | without effect with | it has one with |", "| --- | --- | --- |"]
     for row in IDLE:
-        others = "; ".join(f"`{key}`: {values.names}" for key, values in row.when.items())
-        rows.append(f"| `{row.key}` | {others} | {row.cure} |")
+        rows.append(f"| `{row.key}` | {_when(row.when)} | {row.cure} |")
     return "\n".join(rows)
 
 

@@ -106,7 +106,7 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
     if pairs.empty:
         return None
     y, settings = study.total, row_settings(study, pairs, telling_keys(study, groups, contrast))
-    logs = pairs[[f"{y}_a", f"{y}_b", "pace_a", "pace_b"]].astype(float).apply(np.log)
+    logs = pairs[[f"{y}_a", f"{y}_b"]].astype(float).apply(np.log)
     block = pairs["session_block"]
     quotients = logs[f"{y}_a"] - logs[f"{y}_b"]
     over = quotients.groupby([setting.label for setting in settings])
@@ -114,7 +114,7 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
     starts = pairs.groupby(block)["session"].first()[left.index]
     model = fit_log_model(np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist())
     blocks = pd.DataFrame({"a": left, "b": 0.0})
-    moved = logs[["pace_a", "pace_b"]].groupby(block).mean().dropna()
+    moved = _paces(pairs)
     undetermined = any(
         str(level) in groups[place].undetermined
         for side in "ab"
@@ -212,7 +212,7 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     found = []
     for setting, at in parts.items():
         times = _times(at, groups, y)
-        lean = 0.0 if overall.contrast == "control" else _lean(at)
+        lean = 0.0 if overall.contrast == "control" else machine_change.lean(_paces(at))
         own, joint = (_estimate(times, noises[setting], reach).widened(lean) for reach in (None, critical))
         found.append(
             Ratio(
@@ -236,10 +236,10 @@ Noise = tuple[LogModel, Array]
 """The model that tells the noise of a log ratio, and the weights (m,) of its levels."""
 
 
-def _lean(at: pd.DataFrame) -> float:
-    """Return by how much the machine may have changed the mean difference of pairs, in log units."""
-    paces = at[["pace_a", "pace_b"]].astype(float).apply(np.log)
-    return machine_change.lean(paces.groupby(at["session_block"]).mean().dropna())
+def _paces(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean log pace of the two sides (columns) in each block (rows) that has both."""
+    logs = pairs[["pace_a", "pace_b"]].astype(float).apply(np.log)
+    return logs.groupby(pairs["session_block"]).mean().dropna()
 
 
 def _ends(at: pd.DataFrame) -> list[End]:
