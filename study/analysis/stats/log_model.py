@@ -60,6 +60,8 @@ class LogModel:
     readings: Readings
     starts: Starts | None
     """None where all runs are of one start, or a start cannot be told from its block."""
+    met: NDArray[np.bool_]
+    """Whether starts connect two levels (m, m): what shifts a start cannot be told from levels that no other met."""
 
     @property
     def even(self) -> "LogModel":
@@ -157,6 +159,9 @@ class LogModel:
         upper = np.sign(rows) == side
         slow, fast = self.readings.slow, self.readings.fast
         estimates = rows @ self.effects + (rows * np.where(upper, slow.shifts, fast.shifts)).sum(1)
+        if not self.met.all():  # what a level is to those that no start holds beside it, nothing tells
+            apart = (np.abs(rows @ self.met) > ROUNDING).any(1) & (np.abs(rows.sum(1)) < ROUNDING)
+            variances = np.where(apart, np.inf, variances)
         own = rows**2 * np.where(upper, slow.variances, fast.variances)
         if not own.any():
             return estimates, np.sqrt(np.maximum(variances, 0)), degrees
@@ -180,6 +185,8 @@ class LogModel:
         for side in (-1, 1):
             estimate, error, degrees = (float(part[0]) for part in self.end(weights[None], side))
             bounds.append(estimate + side * (critical or together(1))(degrees) * error)
+        if not np.isfinite(bounds).all():
+            return Interval(float(np.exp(middle)), None, None)
         with np.errstate(over="ignore"):
             low, high = np.exp(min(bounds[0], middle)), np.exp(max(bounds[1], middle))
             return Interval(float(np.exp(middle)), float(low), float(high))
@@ -266,9 +273,22 @@ def fit_log_model(
     readings = readings_of(without - fit.beta[level], level, ends, noise.variances)
     met = starts_of(without[kept], logs[kept], level[kept], block[kept], _of(starts, kept))
     within = met.within if met and met.count < FEWEST else within_blocks(logs[kept], level[kept], block[kept])
-    return LogModel(
-        list(dict.fromkeys(levels)), level[kept], fit, noise, within, _rounded(readings, seconds, level, fit), met
-    )
+    if "start" in fit.variances:
+        connected = np.ones((len(noise.variances),) * 2, bool)
+    else:
+        connected = _connected(level[kept], places(_of(starts, kept)))
+    rounded = _rounded(readings, seconds, level, fit)
+    return LogModel(list(dict.fromkeys(levels)), level[kept], fit, noise, within, rounded, met, connected)
+
+
+def _connected(levels: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether two levels (m, m) met in one start, by themselves or through others."""
+    seen = np.zeros((int(levels.max()) + 1, int(starts.max()) + 1), bool)
+    seen[levels, starts] = True
+    found = seen @ seen.T
+    while ((wider := found @ found) != found).any():
+        found = wider
+    return found
 
 
 def _of_pairs(matrix: Array) -> Array:
