@@ -80,10 +80,12 @@ def _beyond(plan: Plan, first: Answer | Switches, frame: pd.DataFrame) -> Next |
     images, share = plan.study.dataset.images, plan.study.dataset.valid_fraction
     if key == "training.batch_size" and images and 2 * largest > images * (1 - share):
         return None
-    took = duration_words(2 * plan.study.replicates * block_seconds(frame[frame[key] == largest]))
+    # As many blocks more, which hold both: the blocks that are there hold the smaller one alone.
+    blocks = plan.study.replicates
+    took = duration_words(3 * blocks * block_seconds(frame[frame[key] == largest]))
     return Next(
         title=f"{largest} against {2 * largest}, {took}",
-        command=plan.start.again(plan.name, overrides={key: [largest, 2 * largest]}),
+        command=plan.start.again(plan.name, overrides={key: [largest, 2 * largest], "replicates": 2 * blocks}),
         text=f"{largest} is the largest that was tried.",
     )
 

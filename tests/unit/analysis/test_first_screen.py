@@ -66,7 +66,7 @@ def test_nor_is_one_of_the_first_screens_of_the_examples(example: str, study: st
 def test_where_the_largest_batch_size_is_the_fastest_the_next_step_tries_a_larger_one(tmp_path: Path) -> None:
     step = result_of(Results(tmp_path), measured("curve", tmp_path).name).analysis.screen.next
     assert step and step.command
-    assert "overrides={training.batch_size: [128, 256]}" in step.command
+    assert "overrides={training.batch_size: [128, 256], replicates: 6}" in step.command
 
 
 @pytest.mark.parametrize(
