@@ -153,7 +153,7 @@ class StudyResults:
         """Return every figure of the report by name, with its title, its caption, and a text for who cannot see it.
 
         >>> list(open("docs/example-h200/results.zip")["batch-size"].figures())[:2]
-        ['batch_size_performance', 'phases']
+        ['batch_size_performance', 'telemetry_cuda']
         """
         return dict(self._figures)
 
@@ -162,7 +162,7 @@ class StudyResults:
 
         The caller's matplotlib keeps its backend and its style.
 
-        >>> open("docs/example-h200/results.zip")["batch-size"].figure("phases").savefig("phases.svg")
+        >>> open("docs/example-h200/results.zip")["batch-size"].figure("telemetry_cuda").savefig("gpu.svg")
         """
         if name not in self._figures:
             raise StudyError(f"figure: {self.name} has no figure {name!r}; allowed: {', '.join(self._figures)}")

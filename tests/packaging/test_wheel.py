@@ -105,7 +105,7 @@ def test_the_public_interface_reads_the_example_from_another_folder(installed: P
 import json, sys, study
 results = study.open({str(EXAMPLE)!r})
 one = results["batch-size"]
-one.figure("phases").savefig("phases.png")
+one.figure("telemetry_cuda").savefig("gpu.png")
 print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.records()),
                   [group.best for group in one.analysis().groups], "torch" in sys.modules]))
 """
@@ -113,7 +113,7 @@ print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.r
     assert done.returncode == 0, done.stderr
     home = str(installed / "study" / "__init__.py")
     assert json.loads(done.stdout) == [home, ["batch-size", "speedup"], 50, 50, ["64", "32"], False]
-    assert (tmp_path / "phases.png").stat().st_size > 10_000
+    assert (tmp_path / "gpu.png").stat().st_size > 10_000
 
 
 def test_the_command_makes_a_report_from_records_anywhere(installed: Path, results: Path, tmp_path: Path) -> None:

@@ -319,12 +319,12 @@ def test_nothing_is_installed_without_a_checksum(name: str) -> None:
     assert all("--require-hashes" in command for command in installed), installed
 
 
-def test_figures_have_phases_and_the_telemetry_of_each_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_have_the_telemetry_of_each_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *arguments, **options: None)
     results = shutil.copytree(EXAMPLE / "speedup", tmp_path / "speedup").parent
     assert main(["analyse", "speedup", "--results", str(results)]) == 0
     drawn = {figure["name"] for figure in json.loads((results / "speedup" / "figures" / "index.json").read_text())}
-    assert drawn == {"phases", "telemetry_cpu", "telemetry_cuda"}
+    assert drawn == {"telemetry_cpu", "telemetry_cuda"}
 
 
 def test_figures_replace_nothing_but_figures(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_import_study_loads_nothing_else() -> None:
 
 
 def test_no_part_of_the_interface_loads_torch() -> None:
-    loaded = loaded_after(f"import study; study.open({str(EXAMPLE)!r})['speedup'].figure('phases')")
+    loaded = loaded_after(f"import study; study.open({str(EXAMPLE)!r})['speedup'].figure('telemetry_cuda')")
     assert "pandas" in loaded
     assert not {name.partition(".")[0] for name in loaded} & {"torch", "torchvision", "fastai"}
 
@@ -90,7 +90,7 @@ def test_what_a_caller_does_with_a_table_stays_his_own(batch_size: study.StudyRe
 
 def test_a_figure_leaves_the_callers_matplotlib_alone(batch_size: study.StudyResults, tmp_path: Path) -> None:
     backend, settings = matplotlib.get_backend(), dict(matplotlib.rcParams)
-    batch_size.figure("phases").savefig(tmp_path / "phases.png", dpi=160)
+    batch_size.figure("telemetry_cuda").savefig(tmp_path / "gpu.png", dpi=160)
     assert (backend, settings) == (matplotlib.get_backend(), dict(matplotlib.rcParams))
 
 
@@ -98,7 +98,7 @@ def test_a_figure_looks_as_in_the_report_whatever_the_callers_style(tmp_path: Pa
     for name, use in (("report", use_style), ("own", lambda: matplotlib.style.use("ggplot"))):
         with matplotlib.rc_context():
             use()
-            study.open(EXAMPLE)["speedup"].figure("phases").savefig(tmp_path / name, format="png")
+            study.open(EXAMPLE)["speedup"].figure("telemetry_cuda").savefig(tmp_path / name, format="png")
     assert (tmp_path / "own").read_bytes() == (tmp_path / "report").read_bytes()
 
 
@@ -131,5 +131,7 @@ def test_what_holds_no_results_or_a_damaged_plan_is_one_error(tmp_path: Path) ->
 def test_unknown_names_are_errors_that_list_the_allowed(batch_size: study.StudyResults) -> None:
     with pytest.raises(study.StudyError, match="no study 'batch_size'; allowed: batch-size, speedup"):
         study.open(EXAMPLE)["batch_size"]
-    with pytest.raises(study.StudyError, match=r"no figure 'phase'; allowed: .*, phases, .*telemetry_cuda"):
-        batch_size.figure("phase")
+    with pytest.raises(
+        study.StudyError, match=r"no figure 'telemetry_gpu'; allowed: batch_size_performance, telemetry_cuda"
+    ):
+        batch_size.figure("telemetry_gpu")

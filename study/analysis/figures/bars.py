@@ -1,21 +1,22 @@
 """Where a time goes: its parts as stacked bars on one scale, with words where they find room."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from study.analysis.analysis import Analysis
 from study.analysis.figures.rows import lines_of
 from study.analysis.figures.style import PALETTE, canvas, font, letters, plot, width_of
 from study.analysis.figures.svg import Chart, in_both_widths, inline
-from study.analysis.words import three_digits
+from study.analysis.rows import Levelled, graph_warm_up_sentence, parts_of
+from study.analysis.words import place_words, three_digits
 
-Parts = Mapping[str, tuple[str, str]]
-"""The words and the colour of each part, from left to right."""
-TRAINING: Parts = {
+PARTS = {
     "model_seconds": ("building the model", "p-start"),
     "graph_warm_up_seconds": ("warm-up before capture", "p-warm"),
     "data_wait_seconds": ("waiting for data", "p-wait"),
@@ -27,20 +28,12 @@ TRAINING: Parts = {
     "valid_seconds": ("validation", "p-val"),
     "other_seconds": ("rest", "p-rest"),
 }
-"""Parts of a training time by their columns of the table of timings: see ``stats.rows``."""
-BRIEF: Parts = {
-    "start_up_seconds": ("start-up", "p-start"),
-    "waiting_seconds": ("waiting for data", "p-wait"),
-    "computing_seconds": ("computing", "p-comp"),
-    "forward_seconds": ("forward", "p-comp2"),
-    "backward_seconds": ("backward", "p-comp"),
-    "optimizer_seconds": ("optimizer", "p-comp3"),
-    "valid_seconds": ("validation", "p-val"),
-    "rest_seconds": ("rest", "p-rest"),
-}
-"""Parts of a training time for the first screen; where computing is most of it, its three parts are told apart."""
-COMPUTING = ("forward_seconds", "backward_seconds", "optimizer_seconds")
-MOST = 0.6
+"""The words and the colour of each part of a time, from left to right, by its column of the table of timings."""
+CAPTION = (
+    "The mean of each setting, by the shares of its runs' time, all on one scale. Rest is the time outside the steps: "
+    "ends of epochs, start and end of the loader's workers."
+)
+ON_A_GPU = " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
 BAR, LINE, GAP = 20.0, 16.0, 8.0
 ROOM, LEAST = 26.0, 0.4
 """Pixels from which on a part has its seconds, and from which on it is drawn."""
@@ -60,9 +53,7 @@ class BarsChart:
 
     groups: Mapping[str, tuple[Bar, ...]]
     title: str
-    subtitle: str = ""
     caption: str = ""
-    parts: Parts = field(default_factory=lambda: TRAINING)
 
     @property
     def bars(self) -> list[Bar]:
@@ -72,7 +63,18 @@ class BarsChart:
     @property
     def shown(self) -> list[str]:
         """The parts that take some time, in order."""
-        return [part for part in self.parts if any(bar.parts.get(part) for bar in self.bars)]
+        return [part for part in PARTS if any(bar.parts.get(part) for bar in self.bars)]
+
+
+def phases_of(groups: Levelled, analysis: Analysis) -> BarsChart:
+    """Return the parts of each mean over the runs that count: a bar is as long as the mean in the tables."""
+    found = {
+        place_words(group.setting): tuple(Bar(*one) for one in parts_of(group, rows, analysis.y).items())
+        for group, rows in groups
+    }
+    told = CAPTION + ON_A_GPU * any((rows["device"] == "cuda").any() for _, rows in groups)
+    told += graph_warm_up_sentence(pd.concat([rows for _, rows in groups])) if groups else ""
+    return BarsChart({group: own for group, own in found.items() if own}, "Where the time goes", told)
 
 
 def bars_chart(chart: BarsChart) -> Chart | None:
@@ -80,19 +82,19 @@ def bars_chart(chart: BarsChart) -> Chart | None:
     if not chart.bars:
         return None
     wide, narrow = in_both_widths(lambda width: draw(chart, width), chart.title)
-    key = tuple((_box(chart.parts[part][1]), chart.parts[part][0]) for part in chart.shown)
-    return Chart(chart.title, chart.subtitle, chart.caption, wide, narrow, key)
+    key = tuple((_box(PARTS[part][1]), PARTS[part][0]) for part in chart.shown)
+    return Chart(chart.title, "", chart.caption, wide, narrow, key)
 
 
-def draw(chart: BarsChart, width: int, below: float = 0.0) -> Figure:
-    """Return the chart as a figure of ``width`` pixels, with room ``below``; each bar stands below its label."""
+def draw(chart: BarsChart, width: int) -> Figure:
+    """Return the chart as a figure of ``width`` pixels; each bar stands below its label."""
     totals = [f"{three_digits(sum(bar.parts.values()))} s" for bar in chart.bars]
     room = width - max(map(width_of, totals)) - GAP
     names = [lines_of(bar.label, room, "bold") for bar in chart.bars]
     titles = {title: lines_of(title, width) for title in chart.groups if title}
     height = sum(LINE * len(lines) + 2 + BAR + GAP for lines in names)
     height += sum(LINE * len(lines) + GAP for lines in titles.values())
-    figure = canvas(width, height + below)
+    figure = canvas(width, height)
     axes = plot(figure, 0, width, 0, height)
     axes.set(xlim=(0, max(sum(bar.parts.values()) for bar in chart.bars)), xticks=[])
     y, told = 0.0, iter(zip(names, totals, strict=True))
@@ -106,32 +108,16 @@ def draw(chart: BarsChart, width: int, below: float = 0.0) -> Figure:
             for place, line in enumerate(lines, 1):
                 letters(figure, line, 0, y + LINE * place - 3, "bold")
             y += LINE * len(lines) + 2
-            _bar(axes, bar, chart.parts, y, width)
+            _bar(axes, bar, y, width)
             y += BAR + GAP
     return figure
 
 
-def brief(bars: Sequence[Bar]) -> tuple[Bar, ...]:
-    """Return the bars, whose parts are those of ``TRAINING``, with the parts of ``BRIEF``; the first decides which."""
-    first = bars[0].parts
-    split = sum(first.get(part, 0.0) for part in COMPUTING) >= MOST * sum(first.values())
-    into = {"model_seconds": "start_up_seconds", "graph_warm_up_seconds": "start_up_seconds"}
-    into |= {"data_wait_seconds": "waiting_seconds", "valid_seconds": "valid_seconds"}
-    into |= {part: part if split else "computing_seconds" for part in COMPUTING}
-    found = []
-    for bar in bars:
-        parts = dict.fromkeys(BRIEF, 0.0)
-        for part, seconds in bar.parts.items():
-            parts[into.get(part, "rest_seconds")] += seconds
-        found.append(Bar(bar.label, parts))
-    return tuple(found)
-
-
-def _bar(axes: Axes, bar: Bar, parts: Parts, y: float, width: int) -> None:
+def _bar(axes: Axes, bar: Bar, y: float, width: int) -> None:
     """Draw the parts of a bar one after the other, a pixel apart, each with its name and its seconds if they fit."""
     scale = width / axes.get_xlim()[1]
     begin = 0.0
-    for part, (name, colour) in parts.items():
+    for part, (name, colour) in PARTS.items():
         seconds = bar.parts.get(part, 0.0)
         pixels = seconds * scale
         if pixels >= LEAST:

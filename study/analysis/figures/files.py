@@ -8,11 +8,7 @@ from typing import Any
 import pandas as pd
 import seaborn as sns
 
-from study.analysis.figures import (
-    batch_size_performance,
-    phases,
-    utilisation,
-)
+from study.analysis.figures import batch_size_performance, utilisation
 from study.analysis.figures.style import COLOURS, PALETTE, Drawn
 from study.analysis.result import StudyResult
 from study.analysis.stats.usable import counted
@@ -45,11 +41,9 @@ def use_style() -> None:
 def drawn(result: StudyResult, telemetry: Path) -> dict[str, Drawn]:
     """Return every figure that a study has, by name, in the order of the report; ``telemetry`` holds its samples."""
     plan, frame, analysis, found = result.plan, result.frame, result.analysis, result.records.included
-    counts = counted(frame)
     # The first shows single runs: the records that were excluded, too.
     figures = [("batch_size_performance", batch_size_performance.draw(plan, frame, analysis))]
-    figures.append(("phases", phases.draw(plan, counts, analysis)))
-    figures += _telemetry(plan, counts, found, telemetry)
+    figures += _telemetry(plan, counted(frame), found, telemetry)
     return {name: figure for name, figure in figures if figure}
 
 

@@ -8,16 +8,10 @@ import pandas as pd
 from study.analysis.about.epochs import EpochGroup
 from study.analysis.about.facts import glossary
 from study.analysis.analysis import Analysis
+from study.analysis.figures.bars import bars_chart, phases_of
 from study.analysis.figures.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
-from study.analysis.report.drawings import (
-    latency_chart,
-    main_chart,
-    pairs_chart,
-    phases_chart,
-    ratios_chart,
-    switch_charts,
-)
+from study.analysis.report.drawings import latency_chart, main_chart, pairs_chart, ratios_chart, switch_charts
 from study.analysis.rows import level_rows
 from study.analysis.screen.screen import Screen
 from study.analysis.words import short_key, total_words
@@ -83,7 +77,7 @@ def view(
         unfinished=[f"{progress_sentence([progress])} {missing}"] if (missing := missing_sentence(progress)) else [],
         glossary=glossary(study),
         main=charts[0] if charts else None,
-        why=[*charts[1:], *_present(phases_chart(groups, analysis))],
+        why=[*charts[1:], *_present(bars_chart(phases_of(groups, analysis)))],
         against=_present(ratios_chart(analysis)),
         whole_time=_whole_time(frame),
         analysis=analysis,

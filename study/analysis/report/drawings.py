@@ -14,9 +14,7 @@ from study.analysis.answers.group import Group, Level, ends_with
 from study.analysis.answers.law import law_words
 from study.analysis.answers.switches import Effect, Switches
 from study.analysis.figures import rows
-from study.analysis.figures.bars import bars_chart
 from study.analysis.figures.marks import Arrow, Dot, Row
-from study.analysis.figures.phases import phases_of
 from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
 from study.analysis.rows import Levelled
@@ -142,11 +140,6 @@ def _row(plan: Plan, level: Level, group: Group, every: pd.DataFrame, brief: boo
         cause="" if dots else verdict,
         bold=level.label == group.best,
     )
-
-
-def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
-    """Return the parts of the training time of each level over its runs that count."""
-    return bars_chart(phases_of(groups, analysis))
 
 
 def latency_chart(groups: Levelled) -> Chart | None:

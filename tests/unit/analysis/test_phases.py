@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study.analysis.figures import phases
-from study.analysis.figures.bars import TRAINING, Bar, BarsChart, bars_chart, brief
+from study.analysis.figures import bars as figures
+from study.analysis.figures.bars import PARTS, Bar, BarsChart, bars_chart
 from study.analysis.rows import level_rows
 from study.artifacts.plan import Plan
 from study.config.study import shown
@@ -50,7 +50,7 @@ def frame_of(plan: Plan, **columns: Any) -> pd.DataFrame:
 def phases_of(plan: Plan, frame: pd.DataFrame) -> BarsChart:
     frame = frame.assign(fit_seconds=frame[list(SECONDS)].sum(axis=1))
     analysis = analysis_of(plan.study, frame)
-    return phases.phases_of(level_rows(plan.study, frame, analysis.groups), analysis)
+    return figures.phases_of(level_rows(plan.study, frame, analysis.groups), analysis)
 
 
 def bars(chart: BarsChart) -> list[tuple[str, Any]]:
@@ -82,8 +82,6 @@ def test_a_time_with_the_model_or_without_validation_has_its_own_parts(time: str
     whole = sum(parts.values())
     assert {name: 100 * parts[f"{name}_seconds"] / whole for name in shares} == pytest.approx(shares)
     assert ("valid_seconds" in parts) is (time == "blog_seconds")
-    drawn = phases.draw(plan, frame, analysis_of(plan.study, frame))
-    assert drawn and "4: 12.5 s" in drawn.alt if time == "blog_seconds" else drawn
 
 
 def test_failed_runs_are_in_no_bar_and_a_group_without_parts_has_none() -> None:
@@ -100,18 +98,16 @@ def test_failed_runs_are_in_no_bar_and_a_group_without_parts_has_none() -> None:
 
 
 @pytest.mark.parametrize("column", list(SECONDS))
-def test_without_one_of_the_phases_there_is_no_picture(column: str) -> None:
+def test_without_one_of_the_phases_there_is_no_chart(column: str) -> None:
     frame = frame_of(plan_of())
     frame = frame.assign(**{column: float("nan")})
     analysis = analysis_of(plan_of().study, frame)
-    assert phases.draw(plan_of(), frame, analysis) is None
-    assert bars_chart(phases.phases_of(level_rows(plan_of().study, frame, analysis.groups), analysis)) is None
+    assert bars_chart(figures.phases_of(level_rows(plan_of().study, frame, analysis.groups), analysis)) is None
 
 
-def test_a_time_that_is_no_sum_of_parts_has_no_picture() -> None:
+def test_a_time_that_is_no_sum_of_parts_has_no_chart() -> None:
     plan = plan_of(curve={"x": "training.batch_size", "y": "step_seconds"})
-    frame = frame_of(plan).assign(step_seconds=1.0)
-    assert phases.draw(plan, frame, analysis_of(plan.study, frame)) is None
+    assert bars_chart(phases_of(plan, frame_of(plan).assign(step_seconds=1.0))) is None
 
 
 def test_a_study_without_a_curve_has_a_bar_for_each_level_in_the_order_of_its_file() -> None:
@@ -150,19 +146,4 @@ def test_words_stand_in_a_part_that_has_room_for_them() -> None:
 
 
 def test_every_part_has_a_colour_of_its_own() -> None:
-    assert len({colour for _, colour in TRAINING.values()}) == len(TRAINING) == 10
-
-
-@pytest.mark.parametrize(("computing", "parts"), [(3.0, ["computing"]), (9.0, ["backward", "forward"])])
-def test_the_first_screen_has_few_parts_and_those_of_computing_where_it_is_most(
-    computing: float, parts: list[str]
-) -> None:
-    fine = {"model": 1.0, "graph_warm_up": 0.5, "data_wait": 2.0, "transfer": 0.2, "other": 0.3, "valid": 1.0}
-    fine |= {"forward": 0.5, "backward": computing - 0.5}
-    bar = Bar("16", {f"{name}_seconds": value for name, value in fine.items()})
-    (few,) = brief([bar])
-    found = {name.removesuffix("_seconds"): seconds for name, seconds in few.parts.items() if seconds}
-    assert found["start_up"] == 1.5
-    assert found["rest"] == pytest.approx(0.5)
-    assert sorted(set(found) - {"start_up", "waiting", "valid", "rest"}) == parts
-    assert sum(found.values()) == pytest.approx(sum(fine.values()))
+    assert len({colour for _, colour in PARTS.values()}) == len(PARTS) == 10
