@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.browser.chromium import BrowserError, Page, started
+from tests.browser.chromium import Page
 from tests.browser.conftest import probe
 
 pytestmark = pytest.mark.thorough
@@ -46,46 +45,3 @@ def test_a_number_that_is_drawn_before_the_words_that_it_follows_is_found(page: 
     page.open(f"data:text/html;charset=utf-8,{lines}")
     found = probe(page, "reordered()")
     assert [line.split(": ")[1].split()[0] for line in found] == ["plain", "turned"]
-
-
-def test_the_colour_scheme_and_the_medium_reach_the_page(page: Page) -> None:
-    page.open("data:text/html,<style>:root{color-scheme:light dark} @media print{p{display:none}}</style><p>text")
-    light = probe(page, "brightness()")
-    page.media("dark")
-    assert probe(page, "brightness()") < 0.1 < 0.9 < light
-    assert "text" in probe(page, "texts()")
-    page.media("dark", "print")
-    assert probe(page, "texts()") == []
-
-
-def test_scripts_can_be_switched_off(page: Page) -> None:
-    page.without_scripts()
-    page.open("data:text/html,<body><script>document.body.textContent = 'scripted'</script><p>static")
-    assert probe(page, "texts()") == ["static"]
-
-
-def test_a_click_is_a_real_event_and_what_is_written_goes_where_the_focus_is(page: Page) -> None:
-    page.open("data:text/html,<input onclick='this.title = event.isTrusted'>")
-    page.click("document.querySelector('input')")
-    page.write("text")
-    assert page.evaluate("[document.querySelector('input').title, document.querySelector('input').value]") == [
-        "true", "text",
-    ]  # fmt: skip
-
-
-def test_what_javascript_throws_is_an_error_of_the_test(page: Page) -> None:
-    with pytest.raises(BrowserError, match="planted"):
-        page.evaluate("(() => { throw new Error('planted') })()")
-    with pytest.raises(BrowserError, match=r"Nothing\.here"):
-        page.command("Nothing.here")
-
-
-def test_the_browser_ends_with_its_context_even_after_a_failure(program: str) -> None:
-    here = psutil.Process()
-    before = set(here.children(recursive=True))
-    with pytest.raises(ZeroDivisionError), started(program) as browser, browser.page():
-        running = set(here.children(recursive=True)) - before
-        raise ZeroDivisionError
-    assert len(running) > 1
-    _, left = psutil.wait_procs(running, timeout=20)
-    assert not [one for one in left if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from study.base import strict_yaml
 from tests.conftest import ROOT
 from tests.packaging.conftest import environment, said
 
@@ -47,13 +46,3 @@ class TestWithTheLeastSnakemakeAndSnakefmtAlone:
 def test_the_least_snakemake_is_one_number() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"snakemake>={LEAST},<10" in project["dependencies"]
-
-
-@pytest.mark.gate
-def test_the_catalogue_finds_what_it_looks_for() -> None:
-    """Its documentation names the files and the keys, and its search the words."""
-    usage = strict_yaml.read_mapping(ROOT / ".snakemake-workflow-catalog.yml")["usage"]
-    assert usage.keys() == {"mandatory-flags", "software-stack-deployment", "report"}
-    assert usage["software-stack-deployment"].keys() == {"conda", "apptainer", "apptainer+conda"}
-    assert (ROOT / "config" / "README.md").is_file()
-    assert {"snakemake", "workflow"} <= set((ROOT / "README.md").read_text(encoding="utf-8").lower().split())

@@ -94,12 +94,6 @@ def test_the_version_is_in_one_place(metadata: Message) -> None:
     assert literals == []
 
 
-def test_the_extras_are_those_of_the_locks(metadata: Message) -> None:
-    assert metadata.get_all("Provides-Extra") == ["train", "search", "dev"]
-    needed = metadata.get_all("Requires-Dist") or []
-    assert not [line for line in needed if line.startswith("torch") and "extra" not in line]
-
-
 def test_the_public_interface_reads_the_example_from_another_folder(installed: Path, tmp_path: Path) -> None:
     program = f"""
 import json, sys, study
@@ -123,13 +117,6 @@ def test_the_command_makes_a_report_from_records_anywhere(installed: Path, resul
     assert "17.5" in page  # CPU over GPU, as the example.s page quotes it
     assert 'class="chart wide"' in page
     assert "<style>" in page
-
-
-def test_the_command_reads_any_table_and_moves_records_aside(installed: Path, results: Path, tmp_path: Path) -> None:
-    (tmp_path / "blog.csv").write_text("batch_size,seconds\n16,9.44\n32,10.50\n64,7.18\n128,10.52\n256,11.35\n")
-    assert "too few to compare any law" in say(installed, tmp_path, "fit", "blog.csv")
-    assert "12 file(s) moved" in say(installed, tmp_path, "retry", "speedup", "--outcome", "ok")
-    assert len(list((results / "speedup" / "records" / "superseded").iterdir())) == 12
 
 
 @pytest.mark.parametrize(

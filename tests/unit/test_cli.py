@@ -31,13 +31,6 @@ def test_what_a_run_waits_for_imports_neither_torch_nor_pandas(modules: str) -> 
     assert done.stdout.strip() == "set()"
 
 
-def test_a_verb_imports_no_module_of_another() -> None:
-    code = "import sys; from study.verbs.declare import load; load('retry'); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    declared = {name for name in done.stdout.split() if name.startswith("study.verbs.") or "study_extras" in name}
-    assert declared == {"study.verbs.declare", "study.verbs.user"}
-
-
 def test_the_help_shows_nine_verbs_at_most_and_names_the_extras(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
@@ -57,61 +50,20 @@ def test_every_verb_of_the_table_is_where_it_says_and_has_a_help(name: str, caps
 
 
 def test_plan_prints_the_table_of_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--device", "cpu", "--set", "training.batch_size=[16, 32]", "--results", "nowhere"]
+    options = ["--set", "training.batch_size=[16, 32]", "--results", "nowhere"]
     assert main(["plan", "quickstart", *options]) == 0
     table, _, summary = capsys.readouterr().out.partition("\n\n")
     lines = table.splitlines()
     head = ["position", "block", "name", "device", "training.batch_size", "learning rate", "key"]
     assert re.split(" {2,}", lines[0]) == head
-    assert len(lines) == 1 + 2 * 3
+    assert len(lines) == 1 + 2 * 2 * 3
+    assert sum(line.endswith("  unavailable") for line in lines) == 2 * 3
     assert summary.splitlines() == [
-        "quickstart: 6 runs planned",
+        "quickstart: 12 runs planned",
         "quickstart on cpu: 6 runs pending in 3 blocks, 0 done",
+        "quickstart on cuda: 6 runs left out: CUDA_VISIBLE_DEVICES hides every GPU",
         "expected time: not known until the first block is done",
     ]
-
-
-def test_plan_gives_one_reason_once_with_the_number_of_its_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["plan", "quickstart", "--results", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert said.count("CUDA_VISIBLE_DEVICES hides every GPU") == 1
-    assert "quickstart on cuda: 12 runs left out: CUDA_VISIBLE_DEVICES hides every GPU\n" in said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["plan", "nope"], "studies: 'nope' is not allowed: unknown study"),
-        (["plan", "quickstart", "--set", "training.batch_size"], "--set: 'training.batch_size' is not allowed"),
-        (["retry", "nope"], "retry: no records of a study 'nope'"),
-        (["image", "PLAN", "cpu"], "images: runs execute on the host (asked for), which needs no image"),
-        (["dataset", "PLAN", "nope"], "dataset: tiny plans no dataset 'nope'; allowed: generated."),
-        (["weights", "PLAN", "nope"], "weights: tiny plans no weights 'nope'; allowed: small_net-none."),
-        (["measure", "tiny", "nope"], "block: tiny plans no block 'nope'; allowed: 1-"),
-        (["measure", "gone", "1-00000000"], "gone/plan.json: cannot be read"),
-        *(([verb, "GONE", "cpu"], "gone/plan.json: cannot be read") for verb in ("image", "dataset", "weights")),
-        *(([verb, "FILE", "cpu"], "damaged.json: not a valid plan") for verb in ("image", "dataset", "weights")),
-    ],
-)
-def test_a_wrong_plan_or_name_is_one_line_and_the_exit_code_says_so(
-    arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = tiny_plan()
-    write_plans([plan], tmp_path)
-    damaged = tmp_path / "damaged.json"
-    damaged.write_text('{"name": "tiny"}')
-    names = {
-        "PLAN": Results(tmp_path).plan("tiny"),
-        "GONE": tmp_path / "gone" / "plan.json",
-        "FILE": damaged,
-    }
-    assert main([*(spelt(word, names) for word in arguments), "--results", str(tmp_path)]) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert error.startswith("error: ")
-    assert spelt(words, names) in error
 
 
 def spelt(text: str, names: Mapping[str, object]) -> str:

@@ -94,16 +94,6 @@ def test_a_shell_takes_every_block_and_hands_over_every_word(page: Path, name: s
     assert handed_over(name, plain, tmp_path) == [shlex.split(command) for command in plain]
 
 
-@pytest.mark.parametrize("name", QUIET)
-def test_a_shell_that_refuses_a_block_or_changes_a_word_is_heard(name: str, tmp_path: Path) -> None:
-    assert shell(name, *QUIET[name], "-n", script="make 'study\n", folder=tmp_path).returncode != 0
-    assert handed_over(name, ["make ARGS='a b' c"], tmp_path) == [["make", "ARGS=a b", "c"]]
-    assert handed_over(name, ["ls ~"], tmp_path) != [["ls", "~"]]
-    if name == "zsh":
-        with pytest.raises(AssertionError, match="no matches found"):
-            handed_over(name, ["snakemake --config studies=[batch-size]"], tmp_path)
-
-
 @named
 def test_every_start_that_is_shown_selects_valid_studies(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / "studies"

@@ -4,7 +4,6 @@ import pytest
 
 from study.artifacts.plan import read_plan
 from study.artifacts.record import Record
-from tests.conftest import SMALL_NET
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout
 
 pytestmark = pytest.mark.thorough
@@ -16,15 +15,13 @@ if any(Path("results/tiny/records").glob("*.json")):
             path.write_text("{")
 """
 """From the second run on, the manifest of the smaller one of two data sets is damaged."""
-DAMAGES_WEIGHTS = 'next(Path("results/tiny/weights").glob("small_net*.json")).write_text("{}")'
-"""Each run of the user's own model damages the decision about the weights of the other one."""
 
 
-def outcomes(checkout: Checkout) -> list[tuple[Record, str, str]]:
-    """The records in the order of the plan, and how messages name the manifest and the decision that each run read."""
+def outcomes(checkout: Checkout) -> list[tuple[Record, str]]:
+    """The records in the order of the plan, and how messages name the manifest that each run read."""
     plan = read_plan(checkout.root / "results/tiny/plan.json")
     found = checkout.measured()
-    return [(found[run.file], f"{run.dataset}/manifest.json", f"weights/{run.weights}.json") for run in plan.runs]
+    return [(found[run.file], f"{run.dataset}/manifest.json") for run in plan.runs]
 
 
 def test_what_is_damaged_is_said_and_made_again_by_the_next_start(ready: Checkout) -> None:
@@ -52,7 +49,7 @@ def test_a_manifest_that_is_damaged_between_two_runs_costs_those_that_read_it_an
     factors = {"device": ["cpu"], "dataset.images": [20, 40]}
     checkout.study("tiny", model=OWN_MODEL, factors=factors, replicates=2, curve=None)
     checkout.good()
-    for place, (record, manifest, _) in enumerate(outcomes(checkout)):
+    for place, (record, manifest) in enumerate(outcomes(checkout)):
         if place > 1 and record.settings.dataset.images == 20:
             assert record.outcome == "failed"
             assert str(record.message).startswith(f"{manifest}: not a valid manifest: ")
@@ -63,20 +60,3 @@ def test_a_manifest_that_is_damaged_between_two_runs_costs_those_that_read_it_an
     said = checkout.good()
     assert said.count("it is damaged, and is made again") == 1
     assert {record.outcome for record, *_ in outcomes(checkout)} == {"ok"}
-
-
-def test_a_decision_about_weights_that_is_damaged_costs_those_that_read_it_and_no_other(checkout: Checkout) -> None:
-    checkout.plant(DAMAGES_WEIGHTS)
-    factors = {"device": ["cpu"], "model.name": [OWN_MODEL["name"], SMALL_NET["name"]]}
-    checkout.study("tiny", factors=factors, replicates=2, curve=None)
-    checkout.good()
-    is_damaged = False
-    for record, _, decision in outcomes(checkout):
-        if is_damaged and record.settings.model.name == SMALL_NET["name"]:
-            assert record.outcome == "failed"
-            assert str(record.message).startswith(f"{decision}: not a valid weights: ")
-        else:
-            assert (record.outcome, record.message) == ("ok", None)
-        is_damaged |= record.settings.model.name != SMALL_NET["name"]
-    assert is_damaged
-    assert (checkout.root / "results/report.html").is_file()

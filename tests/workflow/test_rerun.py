@@ -1,7 +1,6 @@
 """An edit of the analysis makes it again, and an edit of anything else does not."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,11 +11,6 @@ from tests.workflow.conftest import Checkout, copy_checkout
 
 pytestmark = pytest.mark.thorough
 
-STEPS = {
-    "analyse": "study.analysis.step",
-    "report": "study.analysis.report.step",
-}
-"""The rules of the analysis, in their order, with their modules."""
 PARTS = ("study/analysis/", "study/artifacts/", "study/base/", "study/config/")
 """The folders with what the analysis is made of."""
 FILES = sorted(
@@ -64,12 +58,3 @@ def test_an_edit_of_the_analysis_makes_it_again_and_one_of_anything_else_does_no
     (finished.root / last).write_bytes(before)
     finished.good()
     assert "nothing is left to do" in finished.good()
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_the_analysis_loads_no_module_of_anything_else(step: str, finished: Checkout) -> None:
-    code = f"import sys, {STEPS[step]}; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('study')))"
-    done = finished.run([sys.executable, "-c", code])
-    assert done.returncode == 0, done.stderr
-    loaded = {Path(file).relative_to(finished.root).as_posix() for file in done.stdout.split()}
-    assert {file for file in loaded if not file.startswith(PARTS)} <= {"study/__init__.py"}

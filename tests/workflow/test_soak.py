@@ -2,25 +2,16 @@
 
 import random
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_for
 from tests.workflow import soak as attack
 from tests.workflow.conftest import Checkout
 from tests.workflow.soak import Soak, soak
 
 pytestmark = pytest.mark.thorough
-
-PUBLISHES = """
-import time
-from pathlib import Path
-records = Path("results/tiny/records")
-records.mkdir(parents=True)
-(records / "a.json").write_text("{}")
-time.sleep(1000)
-"""
 
 
 @pytest.mark.timeout(1800)
@@ -40,49 +31,12 @@ def test_a_small_disk_and_a_read_only_one_cost_nothing(checkout: Checkout) -> No
     assert not +attacked.troubles, dict(attacked.troubles)
 
 
-class Planted(Checkout):
-    """A checkout whose start publishes a record, and which deletes it once the soak has had time to see it."""
-
-    watcher: Soak
-
-    @property
-    def record(self) -> Path:
-        """The record."""
-        return self.root / "results/tiny/records/a.json"
-
-    def command(self, *_: object, **__: object) -> list[str]:
-        """What is started in the background."""
-        return ["python3", "-c", PUBLISHES]
-
-    def delete(self, *_: object) -> None:
-        """Delete the record, by 20 seconds at most after it was published."""
-        end = time.monotonic() + 20
-        while b"{}" not in self.watcher.seen and time.monotonic() < end:
-            time.sleep(0.01)
-        self.record.unlink()
-
-    def snakemake(self, *_: object, **__: object) -> "subprocess.CompletedProcess[str]":
-        """A start that comes to its end."""
-        self.record.parent.mkdir(parents=True)
-        self.record.write_text("{}")
-        self.delete()
-        return subprocess.CompletedProcess([], 0, "", "")
-
-
-class Sure(random.Random):
-    """Dice that let each round wait until a record is published."""
-
-    def random(self) -> float:
-        """Return what is low enough for that, and for no other study."""
-        return 0.2
-
-
-@pytest.mark.parametrize("moment", ["round", "end"])
-def test_a_soak_counts_a_record_that_was_published_and_deleted_in_one_start(
-    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkout = Planted(tmp_path)
-    checkout.watcher = attacked = Soak(checkout, Sure(1))
-    monkeypatch.setattr(Soak, "strike", checkout.delete)
-    getattr(attacked, moment)()
+def test_a_soak_counts_a_record_that_was_published_and_deleted_in_one_start(tmp_path: Path) -> None:
+    attacked, record = Soak(Checkout(tmp_path), random.Random(1)), tmp_path / "results/tiny/records/a.json"
+    record.parent.mkdir(parents=True)
+    with attacked.watched():
+        record.write_text("{}")
+        wait_for(lambda: attacked.seen)
+        record.unlink()
+    attacked.look()
     assert attacked.troubles["records lost or changed"] == 1

@@ -1,17 +1,11 @@
 import getpass
-import importlib
 import os
-import pkgutil
 import socket
 import stat
 from pathlib import Path
 
 import pytest
-from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel
 
-import study.artifacts
-import study.config
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Weights
@@ -162,19 +156,3 @@ def test_the_session_counts_the_starts_that_measured_whatever_a_damaged_record_s
     for number in (1, 2, 999_999_999, 10**12):
         (tmp_path / f"{number}.json").write_text(f'{{\n "session": {number},\n "x": {{"session": 7}}\n}}')
     assert next_session(tmp_path) == 4
-
-
-def test_no_field_has_two_bounds_of_one_side_of_which_only_the_last_would_hold() -> None:
-    """A type allowed zero, and a field of it that asked for more had let zero pass: a report divided by it."""
-    for package in (study.artifacts, study.config):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            importlib.import_module(module.name)
-    models, left = set[type[BaseModel]](), [BaseModel]
-    while left:
-        left += (found := left.pop().__subclasses__())
-        models.update(one for one in found if one.__module__.startswith("study."))
-    assert len(models) > 40
-    for model in models:
-        for name, field in model.model_fields.items():
-            sides = [type(bound) for bound in field.metadata if isinstance(bound, Ge | Gt | Le | Lt)]
-            assert len(sides) == len(set(sides)), f"{model.__name__}.{name}"

@@ -12,7 +12,6 @@ from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record_store import move_aside
 from study.artifacts.session import Session, next_session, write_session
 from study.base.errors import StudyError
-from study.cli import main
 from study.config.selection import Selection
 from study.host.steps import block as step
 from study.host.steps.attempt import Attempt, RunContext
@@ -167,15 +166,6 @@ def test_the_time_left_is_told_from_the_first_run_on_and_holds_other_blocks(mach
     assert "left" not in told[-1]
 
 
-def test_a_block_is_measured_by_its_verb_and_every_line_is_in_its_log(machine: Machine, tmp_path: Path) -> None:
-    name = blocks_of(machine.plan, machine.files)[0].name
-    log = tmp_path / "block.log"
-    assert main(["measure", "tiny", name, "--results", str(tmp_path), "--log", str(log)]) == 0
-    assert [line.partition(": ")[0] for line in log.read_text().splitlines()] == [
-        f"block 1 of 3, run {number} of 3" for number in (1, 2, 3)
-    ]
-
-
 def test_an_index_that_names_a_file_elsewhere_counts_as_none_and_moves_nothing(machine: Machine) -> None:
     machine.start(3)
     precious = machine.files.root / "precious.json"
@@ -192,19 +182,3 @@ def test_a_session_that_is_damaged_is_one_line(machine: Machine) -> None:
     name = blocks_of(machine.plan, machine.files)[0].name
     with pytest.raises(StudyError, match=r"session.json: not a valid session: "):
         measure_block("tiny", name, machine.files.root, print)
-
-
-def test_a_record_that_another_process_wrote_meanwhile_is_kept(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = machine.files.record("tiny", machine.plan.runs[0].file)
-
-    def late(context: RunContext) -> Attempt:
-        path.write_text("precious")
-        return machine.attempt(context)
-
-    path.parent.mkdir()
-    monkeypatch.setattr(step, "attempt", late)
-    with pytest.raises(StudyError, match="is kept"):
-        machine.start()
-    assert path.read_text() == "precious"

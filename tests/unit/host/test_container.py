@@ -13,7 +13,7 @@ from study.config import own_model
 from study.config.load import read_selection
 from study.config.selection import Selection
 from study.config.settings import Settings
-from study.host.engine import base, container, engine_choice
+from study.host.engine import container, engine_choice
 from study.host.engine.container import Box, Mount, check_readable, check_visible, own_mounts, settings_inside
 from study.host.engine.docker import DOCKERFILE, base_of
 from study.host.engine.engine_choice import ENGINES, EngineChoice, engine, request
@@ -363,10 +363,3 @@ def test_a_changed_dockerfile_asks_for_another_image(tmp_path: Path, monkeypatch
     after = request(Selection(), "cpu")
     assert before.reference != after.reference
     assert request(Selection(), "cuda").identity == after.identity  # the same bytes for both devices
-
-
-def test_the_line_that_tells_of_an_error_is_found() -> None:
-    said = "docker: Error response from daemon: no such thing.\nSee 'docker run --help'.\n"
-    assert base.last_words(said) == "docker: Error response from daemon: no such thing."
-    assert base.last_words("one\ntwo\n") == "two"
-    assert base.last_words("") == "no message"

@@ -15,7 +15,6 @@ from study.host.engine.base import Engine, StoredImage, Trouble
 from study.host.engine.container import LAUNCHER
 from study.host.engine.docker import Docker, Podman
 from study.host.engine.engine_choice import ENGINES, engine
-from tests.errors import refused
 
 BUILT = ImageRequest(device="cpu", kind="built", reference="study:cpu-1", base_image="base:1", identity="1")
 REFERENCE = ImageRequest(device="cuda", kind="reference", reference="x/study:2", base_image=None, identity="2")
@@ -57,14 +56,6 @@ def described(wanted: ImageRequest, name: str, run_as: str) -> Image:
         request=wanted, engine=name, engine_version="1", id="sha256:9", digest=None, run_as=run_as, created=None,
         lock_sha256=None, python="3", libraries={}, gpu_seen=False,
     )  # fmt: skip
-
-
-def test_an_engine_is_known_by_its_name_and_the_host_is_none() -> None:
-    assert list(ENGINES) == ["docker", "podman", "apptainer"]
-    assert all(engine(name).name == name for name in ENGINES)
-    with refused("container", "none") as error:
-        engine("none")
-    assert error.allowed == "docker, podman, apptainer"
 
 
 @pytest.mark.parametrize(
@@ -233,13 +224,6 @@ def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(
     assert base.remove_orphans(engine(name)) == ["own", "elsewhere"]
     removed = [line for line in client.asked() if line.startswith("rm")]
     assert removed == [f"rm --force --volumes {one}" for one in ("recycled", "gone", "broken", "restarted")]
-
-
-def test_apptainer_keeps_no_containers(client: Client) -> None:
-    assert base.remove_orphans(engine("apptainer")) == []
-    assert engine("apptainer").state("x") is None
-    engine("apptainer").remove("x")
-    assert client.asked() == []
 
 
 @pytest.mark.parametrize(

@@ -58,13 +58,6 @@ def test_a_block_that_was_broken_off_is_pending_as_a_whole(tmp_path: Path) -> No
     assert forecast.summary(plan, files) == ["tiny on cpu: 2 runs pending in 1 block, 4 done"]
 
 
-def test_a_start_without_a_run_says_that_nothing_is_left(tmp_path: Path) -> None:
-    plan, files = planned(), Results(tmp_path)
-    write_records(plan, files.records("tiny"))
-    told = forecast.describe([plan], None, files)
-    assert told == ["tiny on cpu: no run pending, 6 done", "nothing is left to measure"]
-
-
 def test_settings_that_were_never_measured_are_counted_apart() -> None:
     keys = [run.key for run in planned().runs]
     words = forecast.expected_words(keys, {keys[0]: 60.0})

@@ -2,7 +2,6 @@ import json
 import os
 import signal
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,6 @@ from study.host.engine import container
 from study.host.fork_servers import can_fork
 from study.host.steps import attempt, watch
 from study.host.steps import block as step
-from study.host.steps.watch import alone_on_this_machine
 from study.verbs.declare import say
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
@@ -196,7 +194,10 @@ def test_every_file_of_a_run_lies_in_the_results_that_are_named(
     write_plans([plan], results.root)
     monkeypatch.chdir(elsewhere)
     block = blocks_of(plan, results)[0]
-    assert main(["measure", "tiny", block.name, "--results", str(results.root)]) == 0
+    log = results.root / "block.log"
+    assert main(["measure", "tiny", block.name, "--results", str(results.root), "--log", str(log)]) == 0
+    said = [line.partition(": ")[0] for line in log.read_text().splitlines()]
+    assert said == ["block 1 of 1, run 1 of 2", "block 1 of 1, run 2 of 2"]
     assert results.block("tiny", block.name).is_file()
     assert results.record("tiny", run.file).is_file()
     assert results.log("tiny", f"{run.name}.{run.key}").read_text() == "hello\n"
@@ -234,29 +235,6 @@ def test_a_look_writes_only_the_plans_that_are_missing(tmp_path: Path) -> None:
     after = {path: path.read_bytes() for path in tmp_path.rglob("plan.json")}
     assert before.items() <= after.items()
     assert (tmp_path / "other" / "plan.json") in after
-
-
-def test_a_second_pipeline_waits_for_its_turn_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    fake(monkeypatch, "sys.exit(3)")
-    monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only a main thread may set one
-    plan, files = tiny_plan(), Results(tmp_path)
-    write_plans([plan], tmp_path)
-    block = blocks_of(plan, files)[0].name
-    said, records = "", files.records("tiny")
-    thread = threading.Thread(target=lambda: step.measure_block("tiny", block, tmp_path, say))
-    with alone_on_this_machine("other, block 3 of 4"):
-        thread.start()
-        while "waiting" not in said:
-            assert thread.is_alive()
-            thread.join(0.01)
-            said += capfd.readouterr().err
-        assert not list(records.glob("*.json"))
-    thread.join()
-    assert len(list(records.glob("*.json"))) == 2
-    assert "tiny, block 1 of 1: waiting: other, block 3 of 4" in said
-    assert f"(process {os.getpid()}) measures on this machine" in said
 
 
 def planted_noise(monkeypatch: pytest.MonkeyPatch, *percent: float) -> None:

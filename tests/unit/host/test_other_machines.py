@@ -88,21 +88,6 @@ def test_every_device_counts_as_there_where_an_executor_makes_the_runs(
     assert [run.key for run in elsewhere.runs] == [run.key for run in here.runs]
 
 
-@pytest.mark.parametrize("program", ["make", "snakemake"])
-def test_a_plan_knows_the_words_of_its_start_so_that_a_printed_command_starts_the_same_study(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
-) -> None:
-    monkeypatch.setenv("STUDY_STARTED_BY", program)
-    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(study_values()), encoding="utf-8")
-    config = {"studies": ["tiny"], "container": "none", "devices": ["cpu"], "overrides": {"training.epochs": 2}}
-    (plan,) = plans_for(config, [tmp_path], tmp_path)
-    command = plan.start.again("tiny", overrides={"replicates": 4})
-    assert command.startswith("make study ARGS=" if program == "make" else "snakemake --cores 1 ")
-    asked = plan.start.config | {"studies": ["tiny"]}
-    assert asked == config
-    assert all(word in command for word in ("none", "devices=[cpu]", "training.epochs: 2", "replicates: 4"))
-
-
 @pytest.fixture
 def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Clients of engines that have every image, on a machine without a GPU; the folder of a study for both devices."""
@@ -141,12 +126,6 @@ def test_an_image_that_would_be_built_here_is_refused_with_its_key_whatever_devi
     assert placed(engines, container=engine, images={"cuda": given["cuda"]}, devices=["cuda"]) == engine
     with refused("image", str(engines / "new.lock")):
         placed(engines, container=engine, images=given, overrides={"image": [str(engines / "new.lock")]})
-
-
-def test_an_image_that_cannot_be_had_is_refused_with_its_key(engines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers(engines, monkeypatch, "docker", 'test "$1" = version && echo 1')
-    with refused("images.cuda"):
-        placed(engines, container="docker", images={"cuda": "registry/study:1"}, devices=["cuda"])
 
 
 def test_the_cpus_of_a_run_are_not_judged_by_the_machine_of_the_start(engines: Path) -> None:

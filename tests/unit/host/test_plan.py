@@ -11,7 +11,7 @@ import yaml
 
 from study.artifacts.block import blocks_of, made_of, page_made_of
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, table
+from study.artifacts.plan import Plan
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
 from study.config import own_model
@@ -20,7 +20,7 @@ from study.data import sources
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import process_count, workflow
 from study.host.plan.workflow import Workflow
-from tests.conftest import plan_at, plant_package, study_values, tiny_plan, write_photos
+from tests.conftest import plan_at, plant_package, study_values, tiny_plan
 from tests.errors import refused
 from tests.unit.artifacts.test_records import write_records
 
@@ -33,16 +33,6 @@ def test_names_are_readable_unique_and_safe() -> None:
     odd = tiny_plan(factors={"training.learning_rate": [0.1, 0.01], "training.drop_last": [True, False]}, curve=None)
     assert len({run.name for run in odd.runs}) == 4
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", run.file) for run in [*plan.runs, *odd.runs])
-
-
-def test_paths_as_levels_leave_their_base_names_alone_in_names_that_odd_letters_keep_apart(tmp_path: Path) -> None:
-    names = ("one", "two", "写真 1", "写真 '1")
-    levels = [str(write_photos(tmp_path / "alice" / name, {"a": 5, "b": 5})) for name in names]
-    dataset = {"source": "folder", "path": levels[0], "image_size": 32}
-    runs = tiny_plan(dataset=dataset, factors={"dataset.path": levels}, curve=None).runs
-    assert len({run.name for run in runs}) == 4
-    assert sum(run.name.startswith(("one_", "two_")) for run in runs) == 2
-    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", run.file) and "alice" not in run.file for run in runs)
 
 
 def test_each_block_holds_every_configuration_once_in_an_order_of_its_own() -> None:
@@ -121,21 +111,10 @@ def test_a_users_own_model_is_in_the_key_by_its_code_and_what_it_is_tried_on(her
     assert weights() != before
 
 
-def test_what_a_users_own_model_imports_from_beside_it_is_in_the_key(here: Path) -> None:
-    files = {"nets.py": "from blocks import Block", "blocks.py": "from parts.small import Block", "parts/small.py": ""}
-    write(here, files)
-    keys = [own_key("nets:mine")]
-    for name, text in files.items():
-        write(here, {name: f"{text}\n# edited"})
-        keys.append(own_key("nets:mine"))
-    write(here, {"other.py": "a = 1"})
-    assert own_key("nets:mine") == keys[-1]
-    assert len(set(keys)) == 4
-
-
 @pytest.mark.parametrize(
     ("name", "module", "read", "text"),
     [
+        ("nets:mine", "nets.py", "parts/small.py", "from parts.small import Block"),
         ("nets:mine", "nets.py", "sizes.json", "open('sizes.json')"),
         ("nets:mine", "nets.py", "conf/sizes.json", "Path(__file__).with_name('conf/sizes.json')"),
         ("zoo.small:mine", "zoo/small.py", "zoo/sizes/all.json", "open(Path(__file__).parent / 'sizes' / f'{a}.json')"),
@@ -220,15 +199,6 @@ def test_what_is_installed_on_the_host_is_in_no_key_of_a_run_in_an_image(
     assert planned("00000000") == plan
     assert plan.packages == {}
     assert planned("11111111").runs[0].key != plan.runs[0].key
-
-
-def test_the_table_shows_name_factors_block_and_position() -> None:
-    text = table(tiny_plan(factors={"device": ["cpu", "cuda"], "training.batch_size": [4]}))
-    head = text.splitlines()[0].split()
-    assert head[:3] == ["position", "block", "name"]
-    assert {"device", "training.batch_size"} <= set(head)
-    assert "bs4-cpu-r1" in text
-    assert [line.endswith("  unavailable") for line in text.splitlines()[1:]] == [False, True]
 
 
 def test_a_study_without_factors_is_one_run_a_replicate() -> None:
