@@ -13,11 +13,16 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
+from study.config.sections import Dataset
+from study.data.splits import item_of
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 """Formats that a file of a user or a download may have. Pillow knows others, some of which start external programs."""
 MAX_PIXELS = 65_000_000
 """Largest image: cameras and phones reach 64 million pixels. Its decoding takes up to 2 GB, namely with 16 bits."""
+
+ARRAYS = ("images", "labels", "valid")
+"""Small images of one size are kept as three arrays, in files of these names: thousands of files take long to open."""
 
 Stored = Path | NDArray[Any]
 
@@ -41,6 +46,43 @@ def listed(manifest: Manifest, base: Path) -> ImageSet:
         [numbers[str(item.label)] for item in manifest.items],
         [index for index, item in enumerate(manifest.items) if item.split == "train"],
         [index for index, item in enumerate(manifest.items) if item.split == "valid"],
+        manifest.classes,
+    )
+
+
+def write_arrays(
+    dataset: Dataset,
+    folder: Path,
+    images: NDArray[np.uint8],
+    labels: NDArray[np.integer[Any]],
+    valid: NDArray[np.bool_],
+    classes: list[str],
+) -> Manifest:
+    """Write images (n, h, w) or (n, h, w, 3), labels (n,) and validation mask (n,), and return their manifest."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays: tuple[NDArray[Any], ...] = (images, labels.astype(np.int64), valid)
+    for name, array in zip(ARRAYS, arrays, strict=True):
+        np.save(folder / f"{name}.npy", array)
+    return Manifest(
+        source=dataset.source,
+        generated=dataset.drawn,
+        seed=dataset.seed,
+        valid_fraction=dataset.valid_fraction,
+        classes=classes,
+        train_images=int((~valid).sum()),
+        valid_images=int(valid.sum()),
+        items=[item_of(folder, f"{name}.npy") for name in ARRAYS],
+    )
+
+
+def opened_arrays(manifest: Manifest, folder: Path) -> ImageSet:
+    """Return the images that :func:`write_arrays` put into ``folder``."""
+    images, labels, valid = (np.load(folder / f"{name}.npy") for name in ARRAYS)
+    return ImageSet(
+        list(images),
+        [int(label) for label in labels],
+        [int(index) for index in np.flatnonzero(~valid)],
+        [int(index) for index in np.flatnonzero(valid)],
         manifest.classes,
     )
 

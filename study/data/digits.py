@@ -29,7 +29,7 @@ class Digits(Source):
 
     in_the_image = True  # scikit-learn comes with fastai: where runs are in containers, the host has neither
     packages = ("sklearn",)
-    code = ("data/digits.py", "data/arrays.py")
+    code = ("data/digits.py", "data/decode.py")
 
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the keys of the choice and the split. An image keeps its 8 x 8 pixels until a run decodes it."""
@@ -44,7 +44,7 @@ class Digits(Source):
         import numpy as np
         from sklearn.datasets import load_digits
 
-        from study.data import arrays
+        from study.data.decode import write_arrays
 
         scans, labels = load_digits(return_X_y=True)
         if len(scans) != SCANS:
@@ -52,13 +52,13 @@ class Digits(Source):
         chosen = in_turn(labels.tolist())[: dataset.images]
         pixels = np.round(scans[chosen].reshape(-1, 8, 8) * (255 / 16)).astype(np.uint8)
         valid = np.arange(dataset.images) >= dataset.images - held_out(dataset)
-        return arrays.write(dataset, folder, pixels, labels[chosen], valid, DIGITS)
+        return write_arrays(dataset, folder, pixels, labels[chosen], valid, DIGITS)
 
     def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
         """Return the scans, dark paper and light ink."""
-        from study.data import arrays
+        from study.data.decode import opened_arrays
 
-        return arrays.opened(manifest, folder)
+        return opened_arrays(manifest, folder)
 
 
 def held_out(dataset: Dataset) -> int:

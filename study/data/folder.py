@@ -1,23 +1,67 @@
-"""A user's own photographs: one subfolder per class, every file verified by a full decode."""
+"""A user's own photographs: what lies in the folder, by names alone, and which of it a run can use.
 
+Each file of a class is decoded once. The folder has a subfolder for each class, or parts of a split above these.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from study.artifacts.prepared import LeftOut, Manifest
+from study.artifacts.prepared import LeftOut, Manifest, Split
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data.listing import Listing, check_both_parts, listing
 from study.data.looks import Look, in_both, look
-from study.data.preflight import check_classes, given_folder, stat_files, train_images
-from study.data.sources import DatasetInfo, Source
-from study.data.splits import assign_splits, item_of
+from study.data.sources import DatasetInfo, Source, as_text, given_folder, stat_files
+from study.data.splits import assign_splits, manifest_of, train_images
+
+SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
+OF_SYSTEMS = {
+    "__macosx", "__pycache__", "@eadir", "#recycle", "@recycle", "#snapshot", "$recycle.bin", "lost+found",
+    "system volume information",
+}  # fmt: skip
+"""Folders that systems and programs leave in any folder, in small letters."""
+PART = re.compile(
+    r"(?:(?P<train>train|trn|training)|(?P<valid>val|valid|validate|validation|dev|eval|evaluation)"
+    r"|(?P<test>test|tst|testing))(?:[ _-]?(?:set|split|data|images|imgs))?",
+    re.IGNORECASE,
+)
+"""Names of the folders of a split, which lie above the classes."""
+TESTED = "it is in the part for tests, and a run trains on one part and validates on the other"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files below a folder of pictures, each in one place. Names are relative to the folder."""
+
+    classes: dict[str, list[str]]
+    """The files of each class that may be images; a folder without any is a class, too."""
+    splits: dict[str, Split]
+    """The part of each of these, if folders above the classes say it; empty otherwise."""
+    left_out: list[LeftOut]
+    """All other files, with the reason."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A path below the folder, in its parts, and why it is no image."""
+
+    parts: tuple[str, ...]
+    why: str | None
+    expected: bool = False
+    """Whether no one takes it for a picture."""
+
+    @property
+    def name(self) -> str:
+        return "/".join(self.parts)
 
 
 class Folder(Source):
     """The folder ``dataset.path``. It is read where it lies, and never written."""
 
     in_the_image = True
-    code = ("data/folder.py", "data/listing.py", "data/looks.py", "data/splits.py", "data/decode.py")
+    code = ("data/folder.py", "data/looks.py", "data/splits.py", "data/sources.py", "data/decode.py")
 
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the keys of the split. The files themselves are those of :meth:`inspect`."""
@@ -26,7 +70,7 @@ class Folder(Source):
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the number of classes and images, and the name, size and time of every image file."""
         folder, found = given_folder(str(dataset.path)), _listed(dataset)
-        check_classes({label: len(names) for label, names in found.classes.items()}, str(dataset.path))
+        check_classes(found.classes, str(dataset.path))
         files = stat_files(folder, [folder / name for names in found.classes.values() for name in names])
         counts = [len(names) for names in found.classes.values()]
         trained = list(found.splits.values()).count("train") or train_images(counts, dataset.valid_fraction)
@@ -46,26 +90,21 @@ class Folder(Source):
         sound = {label: [name for name in names if name in looks] for label, names in found.classes.items()}
         splits = {name: found.splits[name] for name in looks if found.splits}
         try:
-            check_classes({label: len(names) for label, names in sound.items()}, str(dataset.path))
+            check_classes(sound, str(dataset.path))
             check_both_parts(sound, splits, str(dataset.path))
         except StudyError as error:
             more = f"; {len(unreadable)} file(s) cannot be decoded, first {unreadable[0].name!r}" if unreadable else ""
             raise StudyError(f"{error}{more}") from None
-        splits = splits or assign_splits(sound, dataset.valid_fraction, dataset.seed)
-        items = [item_of(given, name, label, splits[name]) for label, names in sound.items() for name in names]
-        return Manifest(
-            source=dataset.source,
-            generated=False,
-            seed=dataset.seed,
-            valid_fraction=dataset.valid_fraction,
-            classes=sorted(sound),
-            train_images=sum(split == "train" for split in splits.values()),
-            valid_images=sum(split == "valid" for split in splits.values()),
-            items=items,
+        manifest = manifest_of(
+            dataset,
+            given,
+            {name: label for label, names in sound.items() for name in names},
+            splits or assign_splits(sound, dataset.valid_fraction, dataset.seed),
             left_out=[*found.left_out, *unreadable],
-            in_both=in_both(items, [looks[item.name].thumbnail for item in items]),
             otherwise=[LeftOut(name=name, reason=one.otherwise) for name, one in looks.items() if one.otherwise],
         )
+        again = in_both(manifest.items, [looks[item.name].thumbnail for item in manifest.items])
+        return manifest.model_copy(update={"in_both": again})
 
     def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
         """Return the user's folder."""
@@ -88,3 +127,158 @@ def _listed(dataset: Dataset) -> Listing:
                 key=f"dataset.{key}", value=value, context=f"with {given!r}", why=why, allowed=str(default)
             )
     return found
+
+
+def check_classes(classes: dict[str, list[str]], path: str) -> None:
+    """Raise one clear error that names ``path`` unless there are at least two classes with at least two images each."""
+    refused = partial(StudyError, key="dataset.path", value=path)
+    if not any(classes.values()):
+        raise refused(why="it holds no image in a subfolder; give a folder with one subfolder per class")
+    if len(classes) < 2:
+        raise refused(why=f"it holds one class ({next(iter(classes))!r}); at least two are needed")
+    for label, names in classes.items():
+        if len(names) < 2:
+            needed = "at least two are needed, one to train and one to validate"
+            raise refused(why=f"class {label!r} has {len(names)} image(s); {needed}")
+
+
+def listing(folder: Path, given: str) -> Listing:
+    """Return what lies in ``folder``, which the user ``given`` so. Links to folders are followed.
+
+    Raise :class:`StudyError` if its folders are no classes and no parts of a split, with what to write.
+    """
+    refused = partial(StudyError, key="dataset.path", value=given)
+    found = list(_walk(folder, (), (folder.resolve(),)))
+    images = [one for one in found if one.why is None]
+    tops = [path.name for path in _class_folders(folder)]
+    depths = {top: [len(one.parts) for one in images if one.parts[0] == top] for top in tops}
+    kinds = {top: _kind(top) for top in tops if depths[top]}
+    parts = {top: kind for top, kind in kinds.items() if kind and max(depths[top]) > 2}
+    if len(set(kinds.values()) - {None}) > 1 and None not in kinds.values() and not parts:
+        why = f"its folders {_these(kinds)} are named as the parts of a split, and hold no folder of a class"
+        raise refused(why=why, allowed="a folder for each class in each part, such as train/bird and train/forest")
+    if parts:
+        _check_parts(parts, kinds, given)
+    elif len(kinds) == 1 and min(depths[only := next(iter(kinds))]) > 2:
+        raise refused(why=f"its only folder with pictures, {only!r}, holds folders", allowed=_joined(given, only))
+    _check_below(images, parts, given)
+    at, used = (1, [folder / top for top, kind in parts.items() if kind != "test"]) if parts else (0, [folder])
+    classes: dict[str, list[str]] = {path.name: [] for above in used for path in _class_folders(above)}
+    splits: dict[str, Split] = {}
+    left_out = []
+    for one in found:
+        kind = parts.get(one.parts[0])
+        reason = one.why or _misplaced(one.parts, at, kind)
+        if reason:
+            beside = one.why is not None and len(one.parts) < at + 2
+            expected = one.expected or beside or kind == "test"
+            left_out.append(LeftOut(name=as_text(one.name), reason=reason, expected=expected))
+            continue
+        classes.setdefault(one.parts[at], []).append(one.name)
+        if kind:
+            splits[one.name] = "train" if kind == "train" else "valid"
+    check_both_parts(classes, splits, given)
+    return Listing({label: classes[label] for label in sorted(classes)}, splits, left_out)
+
+
+def _walk(folder: Path, above: tuple[str, ...], real: tuple[Path, ...], why: str | None = None) -> Iterator[_Found]:
+    """Yield what lies below ``folder`` and is no folder; ``real`` are the true paths of all folders around it."""
+    for path in sorted(folder.iterdir(), key=lambda path: path.name):
+        parts, hidden = (*above, path.name), why or _not_counted(path.name)
+        if not path.is_dir():
+            yield _Found(parts, hidden or _why_no_image(path, "/".join(parts)), hidden is not None)
+        elif hidden:
+            try:
+                yield from [] if path.is_symlink() else list(_walk(path, parts, real, hidden))
+            except OSError:
+                yield _Found(parts, hidden, expected=True)
+        elif (target := path.resolve()) in real:
+            yield _Found(parts, "it is a link to a folder that holds it")
+        else:
+            yield from _walk(path, parts, (*real, target))
+
+
+def _not_counted(name: str) -> str | None:
+    """Return why nothing of this name counts, nor what lies in it, or None."""
+    if name.startswith("."):
+        return f"{as_text(name)!r} is hidden"
+    return f"{name!r} holds no pictures of yours" if name.lower() in OF_SYSTEMS else None
+
+
+def _why_no_image(path: Path, name: str) -> str | None:
+    """Return why a path cannot be that of an image, or None if it can."""
+    if name != as_text(name):
+        return "its name is no UTF-8"
+    if not path.is_file():
+        return "it is not a file"
+    return None if path.suffix.lower() in SUFFIXES else f"its suffix {path.suffix!r} is not that of an image"
+
+
+def _class_folders(folder: Path) -> list[Path]:
+    """Return the folders at the top. Raise :class:`StudyError` if one has no proper name, or holds the others."""
+    tops = [path for path in folder.iterdir() if path.is_dir() and not _not_counted(path.name)]
+    for path in tops:
+        refused = partial(StudyError, key="dataset.path", value=as_text(path.name), context="as a class")
+        if path.name != as_text(path.name):
+            raise refused(why="its name is no UTF-8; give the folder another name")
+        if folder.resolve().is_relative_to(path.resolve()):
+            raise refused(why="it is a link to a folder that holds all classes; remove the link")
+    return sorted(tops, key=lambda path: path.name)
+
+
+def _kind(name: str) -> str | None:
+    """Return ``train``, ``valid`` or ``test`` for the name of a part of a split, or None."""
+    match = PART.fullmatch(name)
+    return match.lastgroup if match else None
+
+
+def _check_parts(parts: dict[str, str], kinds: dict[str, str | None], given: str) -> None:
+    """Raise :class:`StudyError` unless the folders ``parts`` are one split, with nothing beside them."""
+    refused = partial(StudyError, key="dataset.path", value=given)
+    train = min(parts, key=lambda top: ("train", "valid", "test").index(parts[top]))
+    if others := [top for top in kinds if top not in parts]:
+        why = f"beside {_these(parts)}, which look like the parts of a split, {others[0]!r} holds pictures"
+        raise refused(why=why, allowed=f"{_joined(given, train)}, or folders of classes with other names")
+    counts = [list(parts.values()).count(kind) for kind in ("train", "valid")]
+    if max(counts) > 1:
+        raise refused(why=f"its folders {_these(parts)} are one part twice", allowed="one folder for each part")
+    if min(counts) < 1:
+        why = f"its folders {_these(parts)} are no part to train on and one to validate on"
+        raise refused(why=why, allowed=f"{_joined(given, train)}, of which dataset.valid_fraction is held out")
+
+
+def _check_below(images: list[_Found], parts: dict[str, str], given: str) -> None:
+    """Raise :class:`StudyError` if a class holds folders as the parts of a split are named."""
+    at = 1 if parts else 0
+    inside: dict[str, set[str]] = {}
+    for one in images:
+        if len(one.parts) > at + 2 and (kind := _kind(one.parts[at + 1])):
+            inside.setdefault("/".join(one.parts[: at + 1]), set()).add(kind)
+    for label, kinds in inside.items():
+        if len(kinds) > 1:
+            why = f"the class {label!r} holds the parts of a split, which lie above the classes"
+            raise StudyError(key="dataset.path", value=given, why=why, allowed=f"train/{label}, val/{label}")
+
+
+def check_both_parts(classes: dict[str, list[str]], splits: dict[str, Split], given: str) -> None:
+    """Raise :class:`StudyError` if folders say the parts, and a class has no picture in one of them."""
+    for label, names in classes.items() if splits else ():
+        for split, purpose in (("train", "train on"), ("valid", "validate on")):
+            if split not in {splits[name] for name in names}:
+                why = f"the class {label!r} has no picture to {purpose}"
+                raise StudyError(key="dataset.path", value=given, why=why, allowed="the same classes in both parts")
+
+
+def _misplaced(parts: tuple[str, ...], at: int, kind: str | None) -> str | None:
+    """Return why the place of an image is not that of a picture of a class, whose folders lie ``at`` levels down."""
+    if kind == "test":
+        return TESTED
+    return "it lies beside the folders of the classes" if len(parts) < at + 2 else None
+
+
+def _these(names: dict[str, str] | dict[str, str | None]) -> str:
+    return " and ".join(map(repr, names))
+
+
+def _joined(given: str, name: str) -> str:
+    return f"{given.rstrip('/')}/{name}"

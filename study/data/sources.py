@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from study.artifacts.prepared import Manifest
+from study.base.errors import StudyError
 from study.base.files import code_sha256, digest
 from study.config.sections import Dataset
 
@@ -131,3 +132,26 @@ EVERY_RUN = ("source", "path", "channels", "image_size")
 def open_set(manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
     """Return the images of a manifest, which lies in ``folder``."""
     return source_of(dataset).open(manifest, dataset, folder, results)
+
+
+def given_folder(given: str) -> Path:
+    """Return the folder that ``dataset.path`` names. Raise :class:`StudyError` if there is none."""
+    try:
+        folder = Path(given).expanduser()
+        if not folder.exists():
+            raise StudyError(key="dataset.path", value=given, why="no such folder")
+        if not folder.is_dir():
+            raise StudyError(key="dataset.path", value=given, why="it is a file; give a folder")
+    except (OSError, RuntimeError) as error:
+        raise StudyError(key="dataset.path", value=given, why=f"cannot be read: {error}") from None
+    return folder
+
+
+def as_text(name: str) -> str:
+    """Return a file's name with escapes such as ``\\xff`` for bytes that are no UTF-8, which no manifest can hold."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def stat_files(folder: Path, files: Iterable[Path]) -> list[list[Any]]:
+    """Return relative name, size in bytes and modification time (ns) of each of the ``files`` below ``folder``."""
+    return [[path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns] for path in files]

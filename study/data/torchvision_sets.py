@@ -12,8 +12,7 @@ from study.artifacts.layout import Results
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data.preflight import as_text, given_folder, stat_files
-from study.data.sources import DatasetInfo, Source
+from study.data.sources import DatasetInfo, Source, as_text, given_folder, stat_files
 from study.data.splits import item_of
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from study.base.files import file_sha256, write_whole
 from study.base.privacy import anonymous
 from study.base.strict import Strict
 from study.config.settings import Settings
-from study.data.preflight import check_batch_size
 from study.data.sources import open_set, source_of
+from study.data.splits import check_batch_size
 from study.training.loops.contract import TrainingJob
 from study.training.loops.replicas import Replicas
 from study.training.models.pretrained import imagenet_model, read_state

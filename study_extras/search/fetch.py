@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from study.base.errors import StudyError
 from study.base.files import room_for, write_if_changed
-from study.data.preflight import images_a_class
+from study.data.splits import images_a_class
 from study_extras.search.collect import BATCH, OFFLINE, Collector, Wanted
 from study_extras.search.find import find
 from study_extras.search.manifest import LeftOut, Manifest, Picture, read_earlier

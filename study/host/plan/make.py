@@ -22,7 +22,7 @@ from study.config.sections import short_name
 from study.config.selection import Selection
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
-from study.data import preflight, sources
+from study.data import sources, splits
 from study.host.engine.engine_choice import EngineChoice, named
 from study.host.plan import keys, process_count
 
@@ -173,7 +173,7 @@ def _configuration(
     dataset_id, train_images = shared.dataset(settings)
     before = shared.processes_before.get(_levels({key: get(settings, key) for key in factors}))
     settings, trouble = process_count.resolve(settings, counts.get(settings.device, 0), study, train_images, before)
-    preflight.check_batch_size(settings, train_images, study)
+    splits.check_batch_size(settings, train_images, study)
     weights_id = shared.weights(settings)
     code, image = shared.code(tuple(keys.measured_code(settings))), shared.image(settings)
     packages = shared.installed(settings)

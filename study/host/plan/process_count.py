@@ -5,7 +5,7 @@ from functools import partial
 from study.base.errors import StudyError
 from study.config.settings import Settings
 from study.config.study import Study
-from study.data import preflight
+from study.data import splits
 
 CPU_PROCESSES = 2
 """Largest number of processes that ``auto`` gives on a CPU: the smallest number that has to share a batch."""
@@ -69,7 +69,7 @@ def _fit(settings: Settings, count: int, train_images: int) -> bool:
     last batch."""
     if count % settings.training.nodes or not _share_evenly(settings, count):
         return False
-    return preflight.misfit_of_batches(_with_processes(settings, count), train_images) is None
+    return splits.misfit_of_batches(_with_processes(settings, count), train_images) is None
 
 
 def _share_evenly(settings: Settings, count: int) -> bool:

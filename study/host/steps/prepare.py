@@ -20,8 +20,8 @@ from study.base.errors import StudyError
 from study.base.files import room_for, write_if_changed
 from study.config.sections import Dataset, Limits
 from study.config.settings import Settings
-from study.data.preflight import check_batch_size
 from study.data.sources import inspect, source_of
+from study.data.splits import check_batch_size
 from study.host.engine import bring
 from study.host.engine.container import check_visible, environment
 from study.host.engine.engine_choice import engine

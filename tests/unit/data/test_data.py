@@ -12,8 +12,8 @@ from PIL import Image
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
+from study.data import drawing
 from study.data.decode import FORMATS, MAX_PIXELS, decode
-from study.data.generated import patterns, photographs
 from study.data.looks import look
 from study.data.sources import inspect, name_of, open_set, source_of
 from study.data.splits import assign_splits
@@ -49,7 +49,7 @@ def test_photographs_are_the_same_to_the_byte_on_a_second_drawing(tmp_path: Path
 def test_photographs_have_the_size_and_weight_of_photographs() -> None:
     sizes = []
     for number in range(24):
-        image, buffer = photographs.photograph(42, number), io.BytesIO()
+        image, buffer = drawing.photograph(42, number), io.BytesIO()
         assert abs(image.width - 400) <= 40 and abs(image.height - 300) <= 40
         image.save(buffer, "JPEG", quality=88)
         sizes.append(len(buffer.getvalue()))
@@ -59,7 +59,7 @@ def test_photographs_have_the_size_and_weight_of_photographs() -> None:
 
 def test_no_mean_colour_tells_the_two_classes_apart() -> None:
     """Learnable by shapes, not by colour: the best threshold on any channel's mean misses often."""
-    means = np.array([np.asarray(photographs.photograph(1, n)).mean((0, 1)) for n in range(80)])
+    means = np.array([np.asarray(drawing.photograph(1, n)).mean((0, 1)) for n in range(80)])
     bird = np.arange(80) % 2 == 0
     for channel in range(3):
         right = [max(hit, 1 - hit) for cut in means[:, channel] if (hit := ((means[:, channel] > cut) == bird).mean())]
@@ -83,7 +83,7 @@ def test_patterns_take_the_shapes_of_cifar10_and_mnist(tmp_path: Path) -> None:
 
 def test_patterns_are_learnable_but_not_trivial() -> None:
     """A nearest-mean classifier beats chance and makes mistakes."""
-    images, labels = patterns.patterns(dataset(classes=4, images=400, channels=1, image_size=28))
+    images, labels = drawing.patterns(dataset(classes=4, images=400, channels=1, image_size=28))
     flat = images.reshape(400, -1).astype(float)
     means = np.stack([flat[:200][labels[:200] == c].mean(0) for c in range(4)])
     guess = ((flat[200:, None] - means) ** 2).sum(-1).argmin(1)

@@ -12,7 +12,7 @@ from study.artifacts.plan import write_plans
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data.listing import listing
+from study.data.folder import listing
 from study.data.looks import look
 from study.data.sources import inspect, source_of
 from study.host.steps.prepare import prepare_dataset

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from study.artifacts.prepared import Manifest
 from study.config.sections import Dataset
-from study.data.preflight import images_a_class, train_images
 from study.data.sources import DatasetInfo, Source
+from study.data.splits import images_a_class, train_images
 
 if TYPE_CHECKING:
     from study.data.decode import ImageSet
 
 
 class Generated(Source):
-    """Images that this project draws. The modules that draw, with NumPy and Pillow, are imported when they are used."""
+    """Images that this project draws. The module that draws, with NumPy and Pillow, is imported when it is used."""
 
-    code = ("data/generated/*.py", "data/arrays.py", "data/splits.py")
+    code = ("data/generated.py", "data/drawing.py", "data/decode.py", "data/splits.py")
 
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the keys of the drawing and the split. A photograph has a size of its own, a pattern the model's."""
@@ -32,14 +32,14 @@ class Generated(Source):
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Draw every image into ``folder``."""
-        from study.data.generated import patterns, photographs
+        from study.data import drawing
 
-        return photographs.draw(dataset, folder) if dataset.photographs else patterns.draw(dataset, folder)
+        return (drawing.draw_photographs if dataset.photographs else drawing.draw_patterns)(dataset, folder)
 
     def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
         """Return the photographs, or the patterns in their arrays."""
-        from study.data import arrays
+        from study.data.decode import opened_arrays
 
         if dataset.photographs:
             return super().open(manifest, dataset, folder, results)
-        return arrays.opened(manifest, folder)
+        return opened_arrays(manifest, folder)

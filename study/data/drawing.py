@@ -1,22 +1,23 @@
-"""Photographs drawn from a seed: birds against the sky, and woodland.
+"""Images drawn from a seed: photographs of birds and of woodland, or small patterns of any number of classes.
 
-Each image depends only on the seed and its own number, so a second drawing has the same bytes. Both photograph classes
-share sky, foliage, colour casts and grain, so that no single colour separates them: a network has to look at shapes and
-texture.
+A photograph depends only on the seed and its own number, so a second drawing has the same bytes. Both classes share
+sky, foliage, colour casts and grain, so that no single colour separates them: a network has to look at shapes and
+texture. Patterns have the shapes of CIFAR-10 and MNIST, and lie in arrays.
 """
 
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
 from study.artifacts.prepared import Manifest
 from study.base.devices import usable_cpus
 from study.base.processes import die_with_parent
 from study.config.sections import Dataset
-from study.data.generated.patterns import field
-from study.data.splits import assign_splits, item_of
+from study.data.decode import write_arrays
+from study.data.splits import assign_splits, manifest_of
 
 Colour = tuple[int, int, int]
 CLASSES = ("bird", "woodland")
@@ -26,7 +27,7 @@ BARK = ((60, 45, 35), (95, 80, 65), (130, 125, 115), (40, 38, 36))
 PLUMAGE = ((35, 30, 30), (110, 75, 50), (200, 195, 185), (150, 60, 45), (60, 80, 120), (95, 95, 90))
 
 
-def draw(dataset: Dataset, folder: Path) -> Manifest:
+def draw_photographs(dataset: Dataset, folder: Path) -> Manifest:
     """Draw ``dataset.images`` photographs as JPEG files into ``folder``, and return the manifest that names them."""
     labels = [CLASSES[number % 2] for number in range(dataset.images)]
     names = [f"{label}/{number:05d}.jpg" for number, label in enumerate(labels)]
@@ -35,19 +36,10 @@ def draw(dataset: Dataset, folder: Path) -> Manifest:
     jobs = [(dataset.seed, number, str(folder / name)) for number, name in enumerate(names)]
     with ProcessPoolExecutor(max_workers=min(usable_cpus(), 8), initializer=die_with_parent) as pool:
         list(pool.map(_save_photograph, jobs, chunksize=16))
-    by_class = {label: names[index::2] for index, label in enumerate(CLASSES)}
-    splits = assign_splits(by_class, dataset.valid_fraction, dataset.seed)
-    items = [item_of(folder, name, label, splits[name]) for name, label in zip(names, labels, strict=True)]
-    return Manifest(
-        source="generated",
-        generated=True,
-        seed=dataset.seed,
-        valid_fraction=dataset.valid_fraction,
-        classes=list(CLASSES),
-        train_images=sum(split == "train" for split in splits.values()),
-        valid_images=sum(split == "valid" for split in splits.values()),
-        items=items,
+    splits = assign_splits(
+        {label: names[index::2] for index, label in enumerate(CLASSES)}, dataset.valid_fraction, dataset.seed
     )
+    return manifest_of(dataset, folder, dict(zip(names, labels, strict=True)), splits)
 
 
 def _save_photograph(job: tuple[int, int, str]) -> None:
@@ -195,3 +187,46 @@ def _camera(rng: np.random.Generator, image: Image.Image) -> Image.Image:
     texture = field(rng, image.width, image.height, (90, 160))[..., None] * rng.uniform(4, 14)
     cast = rng.normal(1, 0.06, 3).astype(np.float32) * np.float32(rng.uniform(0.75, 1.2))
     return Image.fromarray(np.clip((pixels + grain + texture) * cast, 0, 255).astype(np.uint8))
+
+
+def field(rng: np.random.Generator, width: int, height: int, octaves: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return smooth noise (height, width) float32 in about [-1, 1], the sum of random grids of the given sizes."""
+    total = np.zeros((height, width), np.float32)
+    for octave, cells in enumerate(octaves):
+        grid = rng.uniform(-1, 1, (cells, cells)).astype(np.float32)
+        total += np.asarray(Image.fromarray(grid).resize((width, height), Image.Resampling.BICUBIC)) / 1.6**octave
+    return total / 1.6
+
+
+def draw_patterns(dataset: Dataset, folder: Path) -> Manifest:
+    """Write the patterns of ``dataset`` as arrays into ``folder``, and return their manifest."""
+    images, labels = patterns(dataset)
+    classes = [f"class{number:03d}" for number in range(dataset.classes)]
+    by_class = {
+        name: [str(i) for i in range(number, dataset.images, dataset.classes)] for number, name in enumerate(classes)
+    }
+    splits = assign_splits(by_class, dataset.valid_fraction, dataset.seed)
+    valid = np.array([splits[str(index)] == "valid" for index in range(dataset.images)])
+    return write_arrays(dataset, folder, images, labels, valid, classes)
+
+
+def patterns(dataset: Dataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return images (n, h, w) or (n, h, w, 3) uint8 and labels (n,) int64.
+
+    Each image is its class's smooth template, shifted, scaled and buried in another template and noise.
+    """
+    rng = np.random.default_rng([dataset.seed, dataset.classes])
+    side, channels = dataset.image_size, dataset.channels
+    templates = np.stack(
+        [np.stack([field(rng, side, side, (4, 7)) for _ in range(channels)], axis=-1) for _ in range(dataset.classes)]
+    )
+    labels = np.arange(dataset.images, dtype=np.int64) % dataset.classes
+    images = np.empty((dataset.images, side, side, channels), np.uint8)
+    reach = max(side // 6, 1)
+    for index, label in enumerate(labels):
+        shift = rng.integers(-reach, reach + 1, 2)
+        other = templates[int(rng.integers(dataset.classes))]
+        signal = np.roll(templates[label], tuple(shift), (0, 1)) * rng.uniform(0.5, 1) + 0.45 * other
+        noise = rng.standard_normal((side, side, channels), dtype=np.float32) * 0.35
+        images[index] = np.clip(128 + 70 * (signal + noise), 0, 255)
+    return (images[..., 0] if channels == 1 else images), labels
