@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from study.analysis.answers.curve import CurveFit, curve_of_model, means_of
-from study.analysis.answers.law import NoDifference, NoLaw, TooFewPoints, Turn
+from study.analysis.answers.curve import CurveFit, Turn, curve_of_model, means_of
 from study.analysis.stats.fits import fit_laws
 from study.analysis.stats.laws import LogMeans, by_name
-from study.analysis.stats.level_test import level_test
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.optimum import optimum_of
+from study.analysis.stats.optimum import level_test, optimum_of
 
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
@@ -73,7 +71,7 @@ def law_named(sizes: Array, times: Array) -> bool:
     """Whether the verdict is that some law other than the constant describes the times."""
     runs = np.tile(sizes, len(times)).tolist()
     verdict = fit_curve(runs, times.ravel().tolist(), [0] * len(runs)).verdict
-    return not isinstance(verdict, TooFewPoints | NoDifference | NoLaw)
+    return verdict.kind not in ("too_few_points", "no_difference", "no_law")
 
 
 def turn_of(sizes: Array, times: Array) -> Turn | None:

@@ -25,7 +25,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from study.analysis.result import result_of
+from study.analysis.analysis import result_of
 from study.artifacts.layout import Results
 from study.artifacts.prepared import read_manifest
 from study.artifacts.telemetry import from_parquet

@@ -1,31 +1,34 @@
-"""From the table of timings to an answer: means with intervals, the best set, the curve, the contrast, caveats."""
+"""One study's result, from the table of timings to an answer, which every page, picture and program shares."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.about.about import About, about
-from study.analysis.answers.answer import Answer, first_answer
+from study.analysis.about import About, about
+from study.analysis.answers import Answer, first_answer
 from study.analysis.answers.bottleneck import bottlenecks_of
 from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.compared import Measured
 from study.analysis.answers.context import Context, scope_of
-from study.analysis.answers.contrast import contrasts_of
+from study.analysis.answers.contrast import contrasts_of, control_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
-from study.analysis.answers.null_control import control_of
 from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.answers.ways import ways_of
-from study.analysis.caveats.caveat import Caveat, find_caveats
-from study.analysis.screen.screen import Screen, screen_of
+from study.analysis.caveats import Caveat, find_caveats
+from study.analysis.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.stats.usable import usable_runs
+from study.analysis.table.files import read_table, read_timings, read_warm_up_runs
 from study.artifacts.checked import Records
-from study.artifacts.plan import Plan
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
+from study.base.errors import StudyError
 from study.base.strict import Versioned
 
 
@@ -94,3 +97,38 @@ def analyse(
 def read_analysis(path: Path) -> Analysis:
     """Return the analysis that the step ``analyse`` wrote. Raise :class:`StudyError` if there is none."""
     return Analysis.read(path, f"make it with: python -m study analyse {path.parent.name}")
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What one study's runs give."""
+
+    plan: Plan
+    frame: pd.DataFrame
+    """The table of timings."""
+    analysis: Analysis
+    records: Records = field(default_factory=Records)
+    """Those that the table is from, without their steps; none where table and analysis were read from their files."""
+
+
+def result_of(files: Results, name: str) -> StudyResult:
+    """Return what the records of the study ``name`` give now: each of its files is read once.
+
+    Raise :class:`StudyError` if there is no valid plan of it.
+    """
+    plan = _plan_of(files, name)
+    frame, records = read_table(plan, files.records(name), files.telemetry_folder(name))
+    return StudyResult(plan, frame, analyse(plan, frame, records, read_warm_up_runs(files.root)), records)
+
+
+def kept_result(files: Results, name: str) -> StudyResult:
+    """Return what the step ``analyse`` wrote of the study ``name``. Raise :class:`StudyError` if a file is missing."""
+    plan = _plan_of(files, name)
+    return StudyResult(plan, read_timings(files.timings(name), plan), read_analysis(files.fit(name)))
+
+
+def _plan_of(files: Results, name: str) -> Plan:
+    plan = read_plan(files.plan(name))
+    if plan.name != name:
+        raise StudyError(f"{files.plan(name)}: it is the plan of {plan.name!r}")
+    return plan

@@ -10,12 +10,11 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from study.analysis.analysis import Analysis
+from study.analysis.analysis import Analysis, StudyResult, result_of
 from study.analysis.answers.claim import ClaimRow as ClaimRow
 from study.analysis.answers.context import Context
 from study.analysis.figures.files import drawn, use_style
 from study.analysis.figures.style import Drawn
-from study.analysis.result import StudyResult, result_of
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results, bundles
 from study.artifacts.plan import Plan, read_plan

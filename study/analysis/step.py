@@ -7,9 +7,9 @@ from pathlib import Path
 
 from matplotlib import rc_context
 
+from study.analysis.analysis import result_of
 from study.analysis.figures.files import drawn, use_style
 from study.analysis.figures.style import Drawn
-from study.analysis.result import result_of
 from study.analysis.table.files import write_csv
 from study.artifacts.block import forget_deferred, made_of
 from study.artifacts.layout import Results

@@ -12,8 +12,8 @@ from typing import Literal
 from pydantic import Field
 from scipy import special
 
+from study.analysis.stats.equivalence import POWER
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE
-from study.analysis.stats.power import POWER
 from study.base.strict import Strict
 from study_extras.compare.difference import KNOWN, Difference, Error, errors_of
 

@@ -10,9 +10,9 @@ import numpy as np
 from pydantic import Field
 from scipy import special
 
+from study.analysis.stats.equivalence import POWER
 from study.analysis.stats.log_model import together
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.power import POWER
 from study.base.strict import Strict
 from study_extras.compare.side import Side, learning, start_means
 

@@ -7,10 +7,8 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.answers.curve import CurveFit, curve_of_model
-from study.analysis.answers.law import EqualTimes
-from study.analysis.stats.level_test import level_test
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.optimum import Optimum, optimum_of
+from study.analysis.stats.optimum import Optimum, level_test, optimum_of
 from study.analysis.words import coefficients, law_formula, listed, number
 from study_extras.fit.table import Columns, checked_table
 
@@ -94,7 +92,7 @@ def as_text(fit: Fit) -> str:
         "",
         *_laws(curve),
         "",
-        *_fastest(fit.optimum, name, isinstance(curve.verdict, EqualTimes)),
+        *_fastest(fit.optimum, name, curve.verdict.kind == "equal_times"),
     ]
     return "\n".join(lines)
 

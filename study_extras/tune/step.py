@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from study.analysis.analysis import result_of
 from study.analysis.report.step import report_now
-from study.analysis.result import result_of
 from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.groups import GroupFit, groups_of
 from study.analysis.stats.log_model import Interval, LogModel

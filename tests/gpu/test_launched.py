@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study.analysis.caveats.caveat import find_caveats
+from study.analysis.caveats import find_caveats
 from study.analysis.caveats.machine import Busy
 from study.analysis.table import files as table_files
 from study.analysis.table import rows

@@ -6,10 +6,9 @@ from datetime import date
 
 from pydantic import Field
 
-from study.analysis.answers.compared import Measured
+from study.analysis.answers.compared import Measured, Word, against, note_of, told_of, word_of
 from study.analysis.answers.context import inverse, within
 from study.analysis.answers.group import End
-from study.analysis.answers.verdict import Word, against, note_of, told_of, word_of
 from study.analysis.stats.learning import accuracy_of
 from study.analysis.stats.log_model import together
 from study.analysis.stats.usable import Estimate, estimate, model_of

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from study.analysis.answers.context import FEW, Context, bounds, capital
+from study.analysis.answers.curve import Verdict
 from study.analysis.answers.group import Group, Level, smallest
-from study.analysis.answers.law import Verdict
 from study.analysis.stats.gate import Undetermined, Unfair
 from study.analysis.stats.usable import Estimate
 from study.analysis.words import listed, short

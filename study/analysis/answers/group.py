@@ -11,7 +11,7 @@ from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.stats import gate, machine_change
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
 from study.analysis.stats.groups import Fits, GroupFit
-from study.analysis.stats.level_test import level_test
+from study.analysis.stats.optimum import level_test
 from study.analysis.stats.usable import Estimate, mean_of, place_of
 from study.analysis.table.exclusions import BY_RULE, keys_of
 from study.artifacts.setting import Levels, Setting

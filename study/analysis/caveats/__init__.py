@@ -1,1 +1,40 @@
 """What a reader must know before believing the numbers: one class for each caveat, from its detection to its words."""
+
+from collections.abc import Sequence
+from typing import Annotated, get_args
+
+import pandas as pd
+from pydantic import Field
+
+from study.analysis.answers.group import Group
+from study.analysis.caveats.base import OneCaveat, Seen
+from study.analysis.caveats.inputs import Inputs
+from study.analysis.caveats.learning import Learning
+from study.analysis.caveats.machine import OfMachine
+from study.analysis.caveats.runs import Runs
+from study.analysis.caveats.work import FewSteps, Work
+from study.analysis.stats.groups import GroupFit
+from study.artifacts.checked import Records
+from study.config.study import Study
+
+Every = Learning | Work | Runs | OfMachine | Inputs | FewSteps
+Caveat = Annotated[Every, Field(discriminator="kind")]
+"""One thing that a reader must know before believing the numbers; the kinds stand in the order of their importance."""
+KINDS: tuple[type[OneCaveat], ...] = get_args(Every)
+
+
+def find_caveats(
+    study: Study,
+    frame: pd.DataFrame,
+    fitted: Sequence[GroupFit] = (),
+    groups: Sequence[Group] = (),
+    records: Records | None = None,
+) -> list[Caveat]:
+    """Return every caveat of a study, the most important first.
+
+    ``frame`` is its table of timings with the reasons for exclusions, ``fitted`` and ``groups`` are its groups, and
+    ``records`` those of its runs.
+    """
+    seen = Seen(study, frame, fitted, groups, records or Records())
+    found: list[Caveat] = [caveat for kind in KINDS for caveat in kind.find(seen)]  # type: ignore[misc]
+    return found

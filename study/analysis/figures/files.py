@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import seaborn as sns
 
+from study.analysis.analysis import StudyResult
 from study.analysis.figures import batch_size_performance, utilisation
 from study.analysis.figures.style import COLOURS, PALETTE, Drawn
-from study.analysis.result import StudyResult
 from study.analysis.stats.usable import counted
 from study.analysis.words import short_key
 from study.artifacts.checked import read_samples

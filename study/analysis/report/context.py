@@ -13,7 +13,7 @@ from study.analysis.figures.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.report.drawings import latency_chart, main_chart, pairs_chart, ratios_chart, switch_charts
 from study.analysis.rows import level_rows
-from study.analysis.screen.screen import Screen
+from study.analysis.screen import Screen
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
 from study.base.quantities import duration_words

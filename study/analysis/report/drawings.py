@@ -9,9 +9,9 @@ import pandas as pd
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse, within
 from study.analysis.answers.contrast import side
+from study.analysis.answers.curve import law_words
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level, ends_with
-from study.analysis.answers.law import law_words
 from study.analysis.answers.switches import Effect, Switches
 from study.analysis.figures import rows
 from study.analysis.figures.marks import Arrow, Dot, Row

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from math import log
 
-from study.analysis.answers.answer import Answer
+from study.analysis.answers import Answer
 from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, RatioAt
 from study.analysis.answers.fastest import Fastest
 from study.analysis.answers.group import ends_with
 from study.analysis.answers.switches import Combination, Switches
 from study.analysis.answers.ways import Ways
-from study.analysis.caveats.caveat import Caveat
+from study.analysis.caveats import Caveat
 from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.caveats.work import ShortJob
 from study.analysis.words import at_setting, short

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.answer import Answer
+from study.analysis.answers import Answer
 from study.analysis.answers.context import Context, capital
 from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.fastest import Fastest, OnlyLevel

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.answer import Answer
+from study.analysis.answers import Answer
 from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, NoRatio
 from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded

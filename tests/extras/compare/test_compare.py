@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from study.analysis.stats.power import POWER
+from study.analysis.stats.equivalence import POWER
 from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from study.analysis.answers.bottleneck import Bottleneck
-from study.analysis.answers.null_control import NullControl
-from study.analysis.caveats.caveat import find_caveats
+from study.analysis.answers.contrast import NullControl
+from study.analysis.caveats import find_caveats
 from study.analysis.caveats.machine import Busy
 from study.analysis.caveats.runs import ExcludedRuns, FarRuns
 from study.analysis.caveats.work import UnequalCircumstances

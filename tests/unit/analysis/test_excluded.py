@@ -5,10 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from study.analysis.analysis import StudyResult
 from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns
 from study.analysis.figures.files import drawn
 from study.analysis.report.context import view
-from study.analysis.result import StudyResult
 from study.analysis.table.files import read_table, read_timings, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.checked import read_records

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from study.analysis.analysis import result_of
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.ending import screen_lines
-from study.analysis.result import result_of
 from study.artifacts.layout import Results
 from tests.conftest import ROOT
 from tests.examples import results_of

@@ -15,30 +15,24 @@ from typing import Literal, get_args
 
 import pytest
 
-from study.analysis.analysis import Analysis
-from study.analysis.answers.answer import Answer
+from study.analysis.analysis import Analysis, result_of
+from study.analysis.answers import Answer
 from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.context import Context
-from study.analysis.answers.contrast import Contrast, NoRatio, RatioAt
-from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
-from study.analysis.answers.law import (
-    EqualTimes,
+from study.analysis.answers.contrast import Contrast, NoRatio, NullControl, RatioAt
+from study.analysis.answers.curve import (
     Fall,
-    NoDifference,
-    NoLaw,
+    Plain,
     PowerLaw,
-    Rise,
-    TooFewPoints,
     Turn,
     Unreplicated,
     Verdict,
-    Zigzag,
 )
-from study.analysis.answers.null_control import NullControl
+from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
 from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Way, Ways
+from study.analysis.caveats import KINDS, Caveat
 from study.analysis.caveats.base import OfSetting
-from study.analysis.caveats.caveat import KINDS, Caveat
 from study.analysis.caveats.inputs import LeftOut, Mixed, NoChecksum, RandomWeights, Reduced, UnrepeatedTraining
 from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
 from study.analysis.caveats.machine import Busy, MachineChanged, SeparateStarts, Starts, Throttled
@@ -52,11 +46,16 @@ from study.analysis.caveats.runs import (
     SetAsideRun,
     Unsuccessful,
 )
-from study.analysis.caveats.steps import FewSteps
-from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalCircumstances, UnequalWork, WaitsForData
+from study.analysis.caveats.work import (
+    DecodedBefore,
+    FewSteps,
+    ShortJob,
+    UnequalCircumstances,
+    UnequalWork,
+    WaitsForData,
+)
 from study.analysis.report.ending import screen_lines
 from study.analysis.report.step import write_page
-from study.analysis.result import result_of
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.ratios import Difference
@@ -83,17 +82,17 @@ ALPHA, WIDE, TIGHT = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5), Bo
 POWER = {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}
 
 VERDICTS: list[Verdict] = [
-    TooFewPoints(),
+    Plain(kind="too_few_points"),
     Unreplicated(law=None),
     Unreplicated(law="rise"),
-    EqualTimes(),
-    NoDifference(),
-    NoLaw(),
+    Plain(kind="equal_times"),
+    Plain(kind="no_difference"),
+    Plain(kind="no_law"),
     PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}),
     PowerLaw(coefficients=POWER, intervals={"alpha": Bounds(low=0.8, high=1.2), "Tmin": TIGHT, "c": WIDE}),
     Turn(low=32.0, high=128.0),
-    Rise(),
-    Zigzag(),
+    Plain(kind="rise"),
+    Plain(kind="zigzag"),
     Fall(law="rise", doubt="another_law", misses=None, alpha_interval=ALPHA),
     Fall(law="rise", doubt="lack_of_fit", misses=0.042, alpha_interval=ALPHA),
     Fall(law="power", doubt="lack_of_fit", misses=0.042, alpha_interval=ALPHA),

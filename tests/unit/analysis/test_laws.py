@@ -11,17 +11,12 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from benchmarks.coverage_laws import U_SHAPES, fit_curve, means_of_runs, turn_of
-from study.analysis.answers.curve import CurveFit
-from study.analysis.answers.law import (
+from study.analysis.answers.curve import (
+    CurveFit,
     Fall,
-    NoDifference,
-    NoLaw,
     PowerLaw,
-    Rise,
-    TooFewPoints,
     Turn,
     Unreplicated,
-    Zigzag,
 )
 from study.analysis.stats.fits import Fitted, fit_laws, predict
 from study.analysis.stats.laws import LAWS, Law, LogMeans, by_name
@@ -169,7 +164,7 @@ def test_the_planted_law_is_chosen(truth: str, best: str) -> None:
 def test_flat_data_report_no_law() -> None:
     fits = [fitted("flat", seed) for seed in repeats(20, 60)]
     assert sum(bool(fit.power.reported) for fit in fits) <= 0.05 * len(fits)
-    assert sum(isinstance(fit.verdict, NoDifference | NoLaw) for fit in fits) >= 0.9 * len(fits)
+    assert sum(fit.verdict.kind in ("no_difference", "no_law") for fit in fits) >= 0.9 * len(fits)
 
 
 def test_a_u_is_a_rise_and_no_power_law() -> None:
@@ -250,14 +245,14 @@ def test_times_that_rise_do_not_fall_and_turn() -> None:
     rng = np.random.default_rng(1)
     for truth in (5 + sizes / 30, 0.2 * sizes, sizes**0.4):
         seconds = truth * np.exp(rng.normal(0, 0.02, 25))
-        assert isinstance(fit_curve(sizes.tolist(), seconds.tolist(), [0] * 25).verdict, Rise)
+        assert fit_curve(sizes.tolist(), seconds.tolist(), [0] * 25).verdict.kind == "rise"
 
 
 @pytest.mark.parametrize("truth", [[5, 7, 5.2, 7.2, 7.4], [6, 5, 7, 5.4, 7.3], [10, 5, 8, 6, 4], [5, 6, 9, 8, 7]])
 def test_a_time_that_goes_up_and_down_is_not_said_to_fall_or_to_rise_once(truth: list[float]) -> None:
     rng = np.random.default_rng(1)
     seconds = np.tile(truth, 5) * np.exp(rng.normal(0, 0.02, 25))
-    assert isinstance(fit_curve(np.tile(SIZES, 5).tolist(), seconds.tolist(), [0] * 25).verdict, Zigzag)
+    assert fit_curve(np.tile(SIZES, 5).tolist(), seconds.tolist(), [0] * 25).verdict.kind == "zigzag"
 
 
 def test_a_law_that_misses_the_means_is_not_named_without_saying_so() -> None:
@@ -273,7 +268,7 @@ def test_a_law_that_misses_the_means_is_not_named_without_saying_so() -> None:
 def test_two_sizes_are_described_by_no_law() -> None:
     """Any law with two coefficients goes through two points."""
     fit = fit_curve([1.0, 2.0] * 5, [4.0, 2.0, 4.1, 2.1, 3.9, 2.05, 4.2, 2.0, 4.0, 1.9], [0] * 10)
-    assert isinstance(fit.verdict, TooFewPoints)
+    assert fit.verdict.kind == "too_few_points"
     assert fit.differs_p is not None
     assert fit.differs_p < 0.001
 
@@ -281,7 +276,7 @@ def test_two_sizes_are_described_by_no_law() -> None:
 def test_three_sizes_leave_the_laws_of_three_coefficients_untested() -> None:
     fit = fit_curve([16.0, 32.0, 64.0] * 4, [20.0, 12.0, 8.0, 20.4, 12.2, 8.1, 19.7, 11.9, 7.9, 20.1, 12, 8], [0] * 12)
     assert {name for name, law in fit.models.items() if law.aicc is not None} == {"constant"}
-    assert isinstance(fit.verdict, TooFewPoints)
+    assert fit.verdict.kind == "too_few_points"
 
 
 def test_three_sizes_that_fall_and_rise_are_said_to_do_so_without_a_law() -> None:

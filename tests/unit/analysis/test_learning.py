@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from study.analysis.caveats.caveat import Caveat
+from study.analysis.caveats import Caveat
 from study.analysis.caveats.learning import Censored as CensoredRuns
 from study.analysis.caveats.learning import NotLearned
 from study.analysis.caveats.work import UnequalWork

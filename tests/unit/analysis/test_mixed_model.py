@@ -5,10 +5,9 @@ import pytest
 from scipy import stats
 
 from study.analysis.stats.critical_values import dunnett
-from study.analysis.stats.level_test import level_test
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.optimum import optimum_of
+from study.analysis.stats.optimum import level_test, optimum_of
 from study.analysis.table.exclusions import far_runs
 
 LEVELS, BLOCKS = 5, 5

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from study.analysis.about.epochs import epochs_of
-from study.analysis.analysis import Analysis, read_analysis
-from study.analysis.answers.law import NoDifference
+from study.analysis.analysis import Analysis, read_analysis, result_of
 from study.analysis.caveats.machine import SeparateStarts, Starts
 from study.analysis.caveats.runs import FarRuns, Unsuccessful
 from study.analysis.figures.files import drawn
@@ -15,7 +14,6 @@ from study.analysis.figures.style import Drawn
 from study.analysis.report.drawings import ratios_chart
 from study.analysis.report.step import breakable, content_hash, marked, render, write_page
 from study.analysis.report.tables import resources
-from study.analysis.result import result_of
 from study.analysis.step import write_analysis
 from study.analysis.table.files import read_timings, write_csv
 from study.analysis.table.rows import table
@@ -393,7 +391,7 @@ def test_the_answer_does_not_contradict_itself_on_pure_noise(tmp_path: Path) -> 
         analysis = analysis_of(plan.study, frame.assign(fit_seconds=np.exp(rng.normal(1, 0.05, len(frame)))))
         (group,) = analysis.groups
         assert group.curve is not None
-        if isinstance(group.curve.verdict, NoDifference):
+        if group.curve.verdict.kind == "no_difference":
             contradictions += len(group.indistinguishable) < 5
     assert contradictions == 0
 

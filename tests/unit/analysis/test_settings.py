@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from study.analysis.analysis import Analysis
+from study.analysis.analysis import Analysis, result_of
 from study.analysis.answers.fastest import Fastest
 from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Ways
-from study.analysis.result import result_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import ROOT, write_new, write_whole

@@ -3,13 +3,12 @@ import numpy as np
 import pytest
 
 from benchmarks.coverage_laws import fit_curve
-from study.analysis.answers.curve import CurveFit, means_of
-from study.analysis.answers.law import NoDifference, PowerLaw, TooFewPoints, Unreplicated
+from study.analysis.answers.curve import CurveFit, Plain, PowerLaw, Unreplicated, means_of
 from study.analysis.stats.fits import Bounds, aicc, fit_laws
 from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.laws import by_name
-from study.analysis.stats.level_test import level_test
 from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.optimum import level_test
 from tests.chance import at_least
 from tests.conftest import repeats
 
@@ -99,7 +98,7 @@ def test_no_law_fits_the_blogs_five_points_better_than_a_constant() -> None:
     assert not fit.power.reported
     assert (alpha_of(fit).low, alpha_of(fit).high) == (None, None)
     assert fit.best == "constant"
-    assert fit.verdict == TooFewPoints()
+    assert fit.verdict == Plain(kind="too_few_points")
 
 
 def test_the_blogs_two_runs_together_do_not_tell_one_batch_size_from_another() -> None:
@@ -107,7 +106,7 @@ def test_the_blogs_two_runs_together_do_not_tell_one_batch_size_from_another() -
     fit = fit_curve([*BLOG, *BLOG], [*table, *figure], ["table"] * 5 + ["figure"] * 5)
     assert fit.differs_p is not None
     assert fit.differs_p > 0.05
-    assert isinstance(fit.verdict, NoDifference)
+    assert fit.verdict.kind == "no_difference"
 
 
 def test_pure_noise_prints_no_alpha() -> None:

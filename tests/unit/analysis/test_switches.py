@@ -11,7 +11,7 @@ import pytest
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context
 from study.analysis.answers.switches import Effect, Switches
-from study.analysis.caveats.caveat import find_caveats
+from study.analysis.caveats import find_caveats
 from study.analysis.caveats.work import DecodedBefore
 from study.analysis.table.rows import table
 from study.artifacts.record import Record

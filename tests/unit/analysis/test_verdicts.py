@@ -11,10 +11,9 @@ from study.analysis.answers.fastest import Fastest
 from study.analysis.caveats.learning import Censored
 from study.analysis.caveats.machine import Starts
 from study.analysis.caveats.runs import FarRuns, Noisier
-from study.analysis.stats.level_test import level_test
+from study.analysis.stats.equivalence import smallest_difference
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.optimum import may_be_fastest, optimum_of
-from study.analysis.stats.power import smallest_difference
+from study.analysis.stats.optimum import level_test, may_be_fastest, optimum_of
 from study.artifacts.record import TIMED_OUT
 from study.config.study import Study
 from tests.chance import at_least, at_most
