@@ -9,7 +9,7 @@ import pytest
 
 from study.base.errors import StudyError
 from study.training.loops.loaders import MicroBatches
-from study.training.loops.replicas import ImageCount, Replicas, steps_of_epoch
+from study.training.loops.replicas import ImageCount
 from study.training.loops.torch import loop as torch_loop
 from tests.unit.training.gloo_ranks import LOOPS
 from tests.unit.training.test_loops import make_job, tiny_run
@@ -83,20 +83,3 @@ def test_the_images_of_a_step_of_one_process_are_those_that_it_counted(
     assert [step.images for step in measured.steps] == [images] * 4
     assert [epoch.images for epoch in measured.epochs] == [2 * images] * 2
     assert measured.replicas == []
-
-
-def test_of_many_processes_each_counts_its_own_and_a_step_has_the_plans() -> None:
-    count = ImageCount([8, 3], Replicas(1, 2, together=True))
-    count.begin()
-    for images, planned in ((4, 8), (2, 3)):
-        assert count.expect() == planned
-        count.add(images)
-        assert count.end_step() == planned
-    count.end_epoch()
-    assert count.epochs == [6]
-
-
-def test_the_steps_of_an_epoch_hold_every_image_or_leave_out_the_last_ones() -> None:
-    assert steps_of_epoch(27, 8, drop_last=False) == [8, 8, 8, 3]
-    assert steps_of_epoch(27, 8, drop_last=True) == [8, 8, 8]
-    assert steps_of_epoch(24, 8, drop_last=False) == [8, 8, 8]

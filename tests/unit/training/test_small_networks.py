@@ -12,7 +12,6 @@ from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.config.sections import Training
 from study.training.loops.fastai import loop as fastai_loop
-from study.training.loops.loader_alone import loop as loader_alone
 from study.training.loops.loaders import make_loaders
 from study.training.loops.schedule import stages
 from study.training.loops.torch import loop as torch_loop
@@ -22,6 +21,8 @@ from tests.unit.training.gloo_ranks import LOOPS
 from tests.unit.training.test_loops import make_job, tiny_run
 
 LENET = "replications.cifar10_project.networks:lenet_cifar"
+HALVED = {"learning_rate": 0.02, "learning_rate_rule": "linear", "reference_batch_size": 24}
+"""A rule that makes the rate 0.01 with batches of 12."""
 
 
 def small_run(loop: str = "torch", **changes: Any) -> Run:
@@ -58,14 +59,6 @@ def test_accumulation_over_k_micro_batches_is_one_step_of_k_times_the_batch(
     assert (whole.epochs[0].train_loss or 0) > (whole.epochs[1].train_loss or 0), "nothing was learned"
 
 
-def test_the_loader_alone_counts_the_steps_that_the_training_has(tmp_path: Path) -> None:
-    training = {"batch_size": 6, "gradient_accumulation": 4, "drop_last": False, "validation": "end"}
-    run = small_run(training=training, loader={"kind": "alone", "workers": 0})
-    measured = loader_alone.train(make_job(tmp_path, run))
-    assert [step.images for step in measured.steps] == [24, 24, 24, 8] * 2
-    assert measured.epochs[0].valid_seconds == 0 < measured.epochs[1].valid_seconds
-
-
 def test_validation_at_the_end_is_one_pass_after_the_last_epoch(tmp_path: Path) -> None:
     measured = torch_loop.train(make_job(tmp_path, small_run(training={"validation": "end", "epochs": 3})))
     found = [(epoch.valid_seconds > 0, epoch.accuracy is not None) for epoch in measured.epochs]
@@ -88,7 +81,7 @@ def test_the_sum_of_the_losses_is_over_steps_and_their_mean_over_images(tmp_path
     ],
 )
 def test_a_schedule_sets_the_rate_of_every_layer(tmp_path: Path, schedule: str, course: list[float]) -> None:
-    job = make_job(tmp_path, small_run(training={"schedule": schedule, "epochs": 1, "learning_rate": 0.01}))
+    job = make_job(tmp_path, small_run(training={"schedule": schedule, "epochs": 1} | HALVED))
     (stage,) = stages(job.settings, 3)
     assert [stage.rates(part / 6) for part in range(6)] == [pytest.approx((0.01 * factor,) * 3) for factor in course]
     assert stage.momentum(0.5) is None
@@ -148,13 +141,14 @@ def test_stock_fastai_trains_a_whole_network_by_its_own_methods(tmp_path: Path, 
                 rates.append(round(self.opt.hypers[0]["lr"], 12))
 
     digits = {"images": 100, "channels": 1, "image_size": 28}
-    training = {"schedule": schedule, "epochs": 1}
+    training = {"schedule": schedule, "epochs": 1} | HALVED
     job = make_job(tmp_path, small_run("fastai", dataset=digits, model=MNIST_CNN, training=training))
     learner = fastai_loop.make_learner(job, fastai_loop.make_dataloaders(job))
     learner.add_cb(Watch())
     fastai_loop.fit(learner, job.settings)
     assert len(rates) == 6
-    assert (len(set(rates)) == 1) == (schedule == "constant")
+    assert rates == [0.01] * 6 if schedule == "constant" else len(set(rates)) == 6
+    assert max(rates) == pytest.approx(0.01, rel=0.1)
     measured = fastai_loop.train(job)
     assert measured.parameters == sum(p.numel() for p in models.build(MNIST_CNN["name"], classes=2).parameters())
     assert measured.body_sha256 == job.weights.body_sha256
