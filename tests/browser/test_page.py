@@ -78,15 +78,6 @@ def test_an_interval_stands_in_one_line_on_a_phone(page: Page, show: Show, name:
     assert max(lines) < 1.5
 
 
-def test_the_numbers_of_the_first_epoch_are_seen_on_a_phone(page: Page, show: Show) -> None:
-    show("example", **PHONE)
-    cells = "[...document.querySelectorAll('.scroll[aria-label^=\"Epoch\"] td:nth-child(2)')]"
-    assert page.evaluate(f"{cells}.length") > 20
-    assert page.evaluate(f"Math.max(...{cells}.map(cell => cell.getBoundingClientRect().right))") < 375 - 16
-    groups = "[...document.querySelectorAll('.scroll[aria-label^=\"Epoch\"] tr.group')].map(row => row.innerText)"
-    assert len(set(page.evaluate(groups))) == len(page.evaluate(groups)) > 10
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_two_parts_of_a_bar_have_no_colours_that_look_alike(page: Page, show: Show, scheme: str) -> None:
     show("switches", scheme=scheme)

@@ -122,13 +122,3 @@ def test_a_filter_leaves_the_rows_that_hold_its_words(opened: Page) -> None:
         opened.evaluate(f"{fields}[{number}].select()")
         opened.write("no run has this name")
         assert opened.until(f"{rows} === 0")
-
-
-def test_the_controls_work_without_a_word_on_the_console(opened: Page) -> None:
-    probe(opened, "openDetails()")
-    controls = "[...document.querySelectorAll('main button, main input')]"
-    count = opened.evaluate(f"{controls}.length")
-    assert count
-    for number in range(count):
-        opened.evaluate(f"{controls}[{number}]?.click()")
-    assert opened.messages == []

@@ -48,17 +48,6 @@ def deployed(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.timeout(600)
 @pytest.mark.xdist_group("snakedeploy")
 class TestAFolderOfSnakedeploys:
-    def test_it_has_the_configuration_of_the_tag_and_a_snakefile_that_uses_its_workflow(
-        self, deployed: Path, tracked: Path
-    ) -> None:
-        assert {path.name for path in deployed.iterdir()} == {"LICENSE", "config", "profiles", "workflow"}
-        for name in ("config", "profiles"):
-            files = {path.relative_to(tracked) for path in (tracked / name).rglob("*") if path.is_file()}
-            assert files == {path.relative_to(deployed) for path in (deployed / name).rglob("*") if path.is_file()}
-        written = " ".join((deployed / "workflow" / "Snakefile").read_text(encoding="utf-8").split())
-        assert f"module training_study: snakefile: {DECLARED} config: config #" in written
-        assert written.endswith("use rule * from training_study")
-
     def test_a_dry_run_there_plans_the_folders_own_studies(self, deployed: Path, clone: Path) -> None:
         """The package is that of the clone, as after `pip install --editable`: no test asks the host of the address."""
         snakefile = deployed / "workflow" / "Snakefile"

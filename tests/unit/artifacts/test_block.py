@@ -10,17 +10,14 @@ import pytest
 from study.artifacts.block import (
     Block,
     blocks_of,
-    defer,
     expected_seconds,
     find_block,
-    forget_deferred,
     made_of,
     page_made_of,
     tidy,
 )
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.record_store import move_aside
 from study.base.errors import StudyError
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import write_records
@@ -83,8 +80,7 @@ def test_a_block_is_found_by_its_name_although_its_file_was_just_deleted(files: 
         find_block(more, "1-00000000", files)
 
 
-@pytest.mark.parametrize("how", ["moved", "edited"])
-def test_an_index_follows_its_records_and_keeps_its_time_until_then(files: Results, how: str) -> None:
+def test_an_index_follows_its_records_and_keeps_its_time_until_then(files: Results) -> None:
     paths = sorted(files.blocks("tiny").iterdir())
     for path in paths:
         os.utime(path, (time.time() + 5,) * 2)
@@ -92,18 +88,14 @@ def test_an_index_follows_its_records_and_keeps_its_time_until_then(files: Resul
     tidy("tiny", files)
     assert {path: path.stat().st_mtime_ns for path in paths} == before
     record = files.record("tiny", json.loads(paths[0].read_text())["runs"][0]["record"])
-    if how == "moved":
-        move_aside(record, "superseded")
-    else:
-        record.write_text("edited")
-        os.utime(record, (time.time() + 10,) * 2)
+    record.write_text("edited")
+    os.utime(record, (time.time() + 10,) * 2)
     text = paths[0].read_text()
     tidy("tiny", files)
     assert paths[1].stat().st_mtime_ns == before[paths[1]]
-    assert paths[0].exists() is (how == "edited")
+    assert paths[0].exists()
     assert text not in texts(files).values()
-    left = [block for block in blocks_of(planned(), files) if block.missing(files)]
-    assert names(left) == ([[record.name.partition(".")[0]]] if how == "moved" else [])
+    assert not any(block.missing(files) for block in blocks_of(planned(), files))
 
 
 def test_a_block_with_some_of_its_records_and_no_index_is_one_block(files: Results) -> None:
@@ -113,17 +105,6 @@ def test_a_block_with_some_of_its_records_and_no_index_is_one_block(files: Resul
     files.record("tiny", block.runs[1].file).unlink()
     again = blocks_of(plan, files)[0]
     assert (again.name, again.missing(files)) == (block.name, [block.runs[1]])
-
-
-def test_what_a_budget_leaves_is_forgotten_and_its_block_is_still_to_be_made(files: Results) -> None:
-    plan = planned(replicates=3)
-    left = blocks_of(plan, files)[-1]
-    before = texts(files)
-    for forget in (tidy, forget_deferred):
-        defer(left, files)
-        assert blocks_of(plan, files)[-1].missing(files)
-        forget("tiny", files)
-        assert texts(files) == before
 
 
 def test_the_expected_time_of_a_run_is_its_process_and_the_pause_after_it(files: Results) -> None:

@@ -213,7 +213,10 @@ def test_the_samples_of_a_record_are_those_with_its_checksum(plan: Plan, samples
         read_samples(record, samples)
 
 
-@pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "text", "infinite", "huge", "bomb", "rows"])
+BOMB = pytest.param("bomb", marks=pytest.mark.thorough)
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "text", "infinite", "huge", "rows", BOMB])
 def test_samples_that_cannot_be_read_are_refused_whatever_their_checksum(
     plan: Plan, samples: Path, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ for line in sys.stdin.read().splitlines():
 """
 
 
+@pytest.mark.thorough
 def test_the_configuration_is_what_snakemake_hands_to_the_workflow(folder: Path) -> None:
     seen = {line: as_snakemake_reads_it(line.split(), folder / "config.yaml") for line in LINES}
     assert {line: values["container"] for line, values in seen.items()} == LINES

@@ -2,14 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 from study.artifacts.block import blocks_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import ImageRequest
 from study.base.files import write_new
-from study.base.quantities import duration_words
 from study.host.plan import forecast
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record, write_records
@@ -62,11 +59,3 @@ def test_settings_that_were_never_measured_are_counted_apart() -> None:
     keys = [run.key for run in planned().runs]
     words = forecast.expected_words(keys, {keys[0]: 60.0})
     assert words == "about 3 min, from earlier runs with the same settings; 3 runs of other settings not counted"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.2, "1 s"), (40, "40 s"), (89.9, "90 s"), (100, "2 min"), (3600, "60 min"), (9000, "2.5 h")],
-)
-def test_durations_are_said_in_two_digits_or_so(seconds: float, words: str) -> None:
-    assert duration_words(seconds) == words

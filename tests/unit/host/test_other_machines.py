@@ -12,7 +12,6 @@ import yaml
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.session import read_session
-from study.base import strict_yaml
 from study.base.errors import StudyError
 from study.base.files import remove_unfinished
 from study.base.fork_server import FORK_SERVERS
@@ -26,7 +25,7 @@ from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import forecast
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import joined, plans_for
-from tests.conftest import ROOT, SLURM_PLUGIN, study_values, tiny_plan
+from tests.conftest import SLURM_PLUGIN, study_values, tiny_plan
 from tests.errors import refused
 from tests.unit.host.test_blocks import SELECTION
 
@@ -244,16 +243,6 @@ def test_the_number_of_processes_is_not_judged_by_the_machine_of_the_start() -> 
     assert {run.settings.training.strategy: run.settings.training.replicas for run in plan.runs} == {
         "ddp": 1, "ddp_two_nodes": 2,
     }  # fmt: skip
-
-
-def test_no_profile_sets_what_a_class_of_machine_may_ask_for() -> None:
-    """Snakemake applies `set-resources` after the rule's own, and a class would lose."""
-    for folder in ("profiles/slurm", "study_extras/kubernetes"):
-        profile = strict_yaml.read_mapping(ROOT / folder / "config.yaml")
-        assert (
-            not profile["set-resources"]["measure"].keys()
-            & requested_resources([run_settings("cpu", "single", 1)], {}).keys()
-        )
 
 
 def answers(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str) -> None:

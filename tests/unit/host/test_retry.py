@@ -71,13 +71,6 @@ def test_no_record_moves_while_a_start_is_at_work(results: Results, capsys: pyte
     assert not list(results.root.rglob("superseded"))
 
 
-def test_an_unknown_study_is_answered_with_those_that_have_records(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["retry", "nope", "--results", str(results.root)]) == 1
-    assert capsys.readouterr().err == "error: retry: no records of a study 'nope'; allowed: tiny\n"
-
-
 def test_records_that_do_not_fit_are_never_measured_over_and_move_aside_with_a_retry(
     results: Results, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,10 +111,3 @@ def test_a_link_in_place_of_the_folder_for_what_is_excluded_moves_no_record_out_
     assert capsys.readouterr().err == "error: records/superseded is a link; replace it by a folder, or remove it\n"
     assert {path.name for path in records.glob("*.json")} == before
     assert list(outside.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["../tiny", "/tmp", "tiny/../tiny", "", "."])
-def test_a_name_that_is_a_path_is_no_study(name: str, results: Results, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["retry", name, "--results", str(results.root)]) != 0
-    assert capsys.readouterr().err.startswith("error: ")
-    assert not list(results.root.rglob("superseded"))
