@@ -60,5 +60,6 @@ class Job(Strict):
     results: str
     seed: int
     packages: dict[str, str] = Field({}, description="Versions that the process has to find, by the packages' names.")
+    small: bool = Field(False, description="Whether few steps are enough: nothing of it is a number.")
     reference_workload: bool = True
     nodes: list[Node] = Field([], description="The machines of a run on several; empty for all on this one.")

@@ -76,7 +76,7 @@ class Timing(Strict):
     samples_refused: str | None = None
     """Reason why the samples beside the record are not used; empty where they are or are none."""
     warmed_up: bool | None = None
-    """Whether a warm-up run ran on the device before, in the same start."""
+    """Whether a warm-up run of its way of computing and shape ran before, in the same start."""
     started_as: str | None = None
     """Whether the run's process was `forked` from one that had imported torch, or `fresh`."""
     node: str | None = Field(None, description="Pseudonym of the machine; empty in older records.")

@@ -50,9 +50,10 @@ class Selection(Declared):
     """Classes of machines by the names that a study's `machine` has, with what a run asks an executor for: `{a100:
     {slurm_partition: gpu, constraint: a100}}`."""
     warm_up_run: bool = True
-    """True to execute one run on each device before the first run of a start there, so that no run that counts meets
-    cold caches and clocks. It is kept in `results/warm_up_runs`, and in no number. Without it the analysis leaves out
-    the first run of each start."""
+    """True to execute each way of computing and shape once on each device before the first block of a start, so that no
+    run that counts meets cold caches, kernels and clocks: the first a whole run, the others in few steps. They are kept
+    in `results/warm_up_runs`, and in no number. Without them the analysis leaves out the first run of each start if it
+    is slow."""
     quiet_wait_seconds: float = Field(60, ge=0, le=MOST_SECONDS)
     """Longest wait before a run, in seconds, for a machine on which others cross no limit of `evidence`. 0: no wait. A
     run that began without a quiet machine is recorded as such."""

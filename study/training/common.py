@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from study.base.files import file_sha256, write_whole
 from study.base.privacy import anonymous
 from study.base.strict import Strict
 from study.config.settings import Settings
+from study.data.decode import ImageSet
 from study.data.sources import open_set, source_of
 from study.data.splits import check_batch_size
 from study.training.loops.contract import TrainingJob
@@ -107,9 +108,10 @@ def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) 
     """Return all inputs of a loop, in the process that trains. Only the first of several processes reports progress."""
     settings, results = job.run.settings, Path(job.results)
     torch.hub.set_dir(str(Results(results).hub))  # stock fastai looks for ImageNet's weights there
+    images = open_set(inputs.manifest, settings.dataset, Results(results).data(job.run.dataset), results)
     return TrainingJob(
         settings=settings,
-        images=open_set(inputs.manifest, settings.dataset, Results(results).data(job.run.dataset), results),
+        images=_few(images, settings) if job.small else images,
         weights=inputs.weights,
         state=_state(inputs.weights, settings.model.weights, results),
         device=device,
@@ -117,6 +119,18 @@ def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) 
         progress=ProgressLines() if replicas.rank == 0 else lambda done, total, words: None,
         replicas=replicas,
     )
+
+
+def _few(images: ImageSet, settings: Settings) -> ImageSet:
+    """Return the images of a few steps: full ones, and the last one of an epoch.
+
+    With fp16 the first steps may train nothing, until the gradients' scale fits.
+    """
+    training = settings.training
+    steps = 12 if training.precision == "fp16" else 3
+    last = 0 if training.drop_last else len(images.train) % training.global_batch_size
+    judged = 2 * training.global_batch_size + len(images.valid) % training.global_batch_size
+    return replace(images, train=images.train[: steps * training.step_images + last], valid=images.valid[:judged])
 
 
 def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:

@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 
 import pandas as pd
 import pytest
 
 from study.analysis.analysis import read_analysis
-from study.artifacts.record import Record, sealed
+from study.artifacts.record import sealed
 from study.artifacts.record_store import read_record
 from study.config.study import Evidence
 from tests.waiting import wait_for
@@ -88,13 +89,14 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert table["excluded"].fillna("").tolist() == [*[""] * 4, "broken block"]
         assert table["warmed_up"].tolist() == [False, False, True, True, False]
 
-    def test_the_warm_up_run_is_recorded_and_no_number_depends_on_it(self, shared: Checkout) -> None:
+    def test_each_way_of_computing_is_warmed_up_and_no_number_depends_on_it(self, shared: Checkout) -> None:
         results = shared.root / "results"
-        (path,) = (results / "warm_up_runs").glob("*.json")
-        warm_up_run = Record.model_validate_json(path.read_text(encoding="utf-8"))
-        assert (warm_up_run.outcome, warm_up_run.settings.device, warm_up_run.session) == ("ok", "cpu", 3)
-        assert warm_up_run.measurement
-        assert f"1 run, one at each start on each device, of {warm_up_run.process_seconds:.1f} s" in shared.page()
+        found = [read_record(path) for path in (results / "warm_up_runs").glob("*.json")]
+        assert {(record.outcome, record.settings.device, record.session) for record in found} == {("ok", "cpu", 3)}
+        assert sorted(record.settings.training.batch_size for record in found) == [4, 8]
+        trained = [sum(epoch.images for epoch in record.measurement.epochs) for record in found if record.measurement]
+        assert 0 < min(trained) < max(trained) == 16  # one whole, and one in small
+        assert re.search(r"2 runs of [0-9.]+ to [0-9.]+ s, at each start for each way of computing", shared.page())
         table, fit = (results / "tiny" / name for name in ("timings.csv", "fit.json"))
         before = table.read_bytes(), read_analysis(fit)
         for file in (*(results / "warm_up_runs").iterdir(), table, fit, results / "report.html"):

@@ -49,9 +49,10 @@ def facts_of(plan: Plan, records: Mapping[str, Record], warm_up_runs: Sequence[R
     if away:
         facts["Unavailable"] = "; ".join(f"{quantity(count, 'run')}: {reason}" for reason, count in away.items())
     warmed = {record.settings.device for record in records.values() if record.warmed_up}
-    if seconds := [f"{one.process_seconds:.1f}" for one in warm_up_runs if one.settings.device in warmed]:
-        count = quantity(len(seconds), "run")
-        facts["Warm-up runs"] = f"{count}, one at each start on each device, of {', '.join(seconds)} s; not counted"
+    if seconds := [one.process_seconds for one in warm_up_runs if one.settings.device in warmed]:
+        count, least, most = quantity(len(seconds), "run"), f"{min(seconds):.1f}", f"{max(seconds):.1f}"
+        of = most if least == most else f"{least} to {most}"
+        facts["Warm-up runs"] = f"{count} of {of} s, at each start for each way of computing and shape; not counted"
     return facts
 
 

@@ -85,6 +85,8 @@ class RunContext:
     """The file to which its process writes."""
     warmed_up: bool = False
     """Whether a warm-up run ran before."""
+    small: bool = False
+    """Whether it is a warm-up run that takes few steps."""
 
     @cached_property
     def image(self) -> Image | None:
@@ -247,7 +249,7 @@ def _write_job(context: RunContext, run: Run, results: str, packages: Mapping[st
     job["packages"] = dict(packages)
     if settings.training.nodes > 1 and context.plan.engine == "none":
         job["nodes"] = [one.model_dump() for one in nodes_of(settings.training.nodes)]
-    job["reference_workload"] = os.environ.get(INSTRUMENTS) != "off"
+    job |= {"small": context.small, "reference_workload": not context.small and os.environ.get(INSTRUMENTS) != "off"}
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)
     return path

@@ -1,8 +1,7 @@
 """A block from its order to its file: in time, alone on the machine, each run measured, and again if it was disturbed.
 
 A block is measured whole or not at all. One that was broken off has some of its records: they are kept aside, and it is
-measured anew. The warm-up run is a run on a device before the first of a start that counts, so that none meets cold
-caches and clocks.
+measured anew.
 """
 
 import time
@@ -14,16 +13,16 @@ from study.artifacts.block import Block, blocks_of, defer, expected_seconds, fin
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, read_plan, selected
 from study.artifacts.record import Record
-from study.artifacts.record_store import free_aside, move_aside, read_record
+from study.artifacts.record_store import free_aside, move_aside
 from study.artifacts.run import Run
 from study.artifacts.session import Session, read_session
 from study.base.errors import StudyError
 from study.base.files import room_for
-from study.base.privacy import node
 from study.base.processes import not_ended
 from study.base.quantities import duration_words, quantity
 from study.host.fork_servers import start_fork_servers
 from study.host.steps.attempt import Attempt, RunContext, attempt
+from study.host.steps.warm_up import warm_up
 from study.host.steps.watch import alone_on_this_machine
 
 Say = Callable[[str], None]
@@ -111,10 +110,10 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> None:
     """Measure each run of the block, write its record, and tell how it ended and how long the others will take."""
     rest = _keys_of_other_blocks(context)
     took = dict(known)
+    warm = [warm_up(context.plan, run, context.results, context.session, context.say) for run in context.block.runs]
     for place, run in enumerate(context.block.runs):
-        begun = time.monotonic()
-        record = measure(context, run, context.run(place))
-        took.setdefault(run.key, time.monotonic() - begun)
+        record = measure(context, run, context.run(place), warm[place])
+        took.setdefault(run.key, record.process_seconds)
         left = [later.key for later in context.block.runs[place + 1 :]] + rest
         words = f"; {_time_left(left, took)}" if left else ""
         context.say(f"{context.run(place)}: {record.outcome}, {_told(record)}{words}")
@@ -156,7 +155,7 @@ def _told(record: Record) -> str | None:
     return f"{measured.fit_seconds:.2f} s" + ("" if accuracy is None else f", accuracy {accuracy:.0%}")
 
 
-def measure(context: BlockContext, run: Run, title: str) -> Record:
+def measure(context: BlockContext, run: Run, title: str, warmed_up: bool = False) -> Record:
     """Execute ``run`` in a fresh process, publish its record, and return it. Execute it once more if it was disturbed.
 
     The first record is then kept beside those that count. Raise :class:`StudyError` if the record exists already (it is
@@ -165,7 +164,6 @@ def measure(context: BlockContext, run: Run, title: str) -> Record:
     files, study = context.files, context.plan.name
     path, log = files.record(study, run.file), files.log(study, run.file.removesuffix(".json"))
     log.parent.mkdir(parents=True, exist_ok=True)
-    warmed_up = warm_up(context, run)
     with log.open("w", encoding="utf-8") as file, room_for(path):
         one = RunContext(context.plan, run, context.results, context.session, title, file, warmed_up)
         tried = attempt(one)
@@ -181,30 +179,3 @@ def publish(tried: Attempt, record: Path, samples: Path) -> Record:
     """Write a record with its telemetry, and return it. A signal waits until both are there."""
     with not_ended():
         return tried.keep(record, samples)
-
-
-def warm_up(context: BlockContext, run: Run) -> bool:
-    """Return whether a warm-up run succeeded on this machine's device of ``run`` in this start; without one, execute
-    it.
-
-    It is like ``run``, the first on this device, and its record lies in a folder of its own. If it fails, or cannot be
-    started, that is said, and the runs go on.
-    """
-    if not context.session.warm_up_run:
-        return False
-    device = run.settings.device
-    path = context.files.warm_up_run(context.session.name, node(), device)
-    title = f"warm-up run on {device}, like {run.name}"
-    try:
-        if not path.exists():
-            log = context.files.log("warm_up_runs", path.stem)
-            log.parent.mkdir(parents=True, exist_ok=True)
-            with log.open("w", encoding="utf-8") as file:
-                tried = attempt(RunContext(context.plan, run, context.results, context.session, title, file))
-            record = tried.keep(path, path.with_suffix(".parquet"))
-            told = "" if record.message is None else f" ({record.message})"
-            context.say(f"{title}: {record.outcome}, {record.process_seconds:.1f} s{told}; in no number")
-        return read_record(path).outcome == "ok"
-    except StudyError as error:
-        context.say(f"warm-up run on {device}: {error}")
-        return False

@@ -18,12 +18,12 @@ from study.artifacts.run import Run
 from study.artifacts.session import Session
 from study.base.errors import StudyError
 from study.base.fork_server import FORK_SERVERS
-from study.base.privacy import node
 from study.cli import main
 from study.host.engine import container
 from study.host.fork_servers import can_fork
 from study.host.steps import attempt, watch
 from study.host.steps import block as step
+from study.host.steps.warm_up import warm_up
 from study.verbs.declare import say
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
@@ -267,22 +267,22 @@ def test_a_run_disturbed_in_two_starts_loses_neither_record(tmp_path: Path, monk
     assert len(kept) == 2
 
 
-def test_a_start_warms_up_each_device_once_and_a_warm_up_run_that_fails_stops_nothing(
+def test_a_start_warms_up_each_way_of_computing_once_and_a_warm_up_run_that_fails_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    plan = tiny_plan()
+    plan = tiny_plan(replicates=2)
     good = f"(scratch / 'result.json').write_bytes(pathlib.Path({str(tmp_path / 'good.json')!r}).read_bytes())"
     result = JobResult(outcome="ok", measurement=make_record(plan).measurement)
     (tmp_path / "good.json").write_text(result.model_dump_json())
-    folder = Results(tmp_path).warm_up_runs
     for number, code in enumerate([good, "sys.exit(3)"], start=1):
         fake(monkeypatch, code)
         session = Session(number=number, name=f"start-{number}", warm_up_run=True)
-        for run in plan.runs:
-            Results(tmp_path).record("tiny", run.file).unlink(missing_ok=True)
-            record = measured(plan, run, tmp_path, session)
-            assert record.warmed_up is (code == good)
-    assert sorted(path.name for path in folder.iterdir()) == [f"start-{number}.{node()}.cpu.json" for number in (1, 2)]
-    first = read_record(folder / f"start-1.{node()}.cpu.json")
-    assert (first.run, first.settings, first.warmed_up) == (plan.runs[0].name, plan.runs[0].settings, False)
-    assert f"warm-up run on cpu, like {plan.runs[0].name}: failed" in capfd.readouterr().err
+        warm = [warm_up(plan, run, tmp_path, session, say) for run in plan.runs]
+        assert warm == [code == good] * 4
+    made = [read_record(path) for path in Results(tmp_path).warm_up_runs.glob("start-1.*.json")]
+    whole = {record.run: record.settings in [run.settings for run in plan.runs] for record in made}
+    assert sorted(whole.values()) == [False, True]
+    assert whole[plan.runs[0].name]
+    told = capfd.readouterr().err
+    assert f"warm-up run on cpu, like {plan.runs[0].name}: failed" in told
+    assert f"warm-up run on cpu, like {plan.runs[1].name} in small: failed" in told
