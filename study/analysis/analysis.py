@@ -26,7 +26,7 @@ from study.analysis.stats.usable import usable_runs
 from study.analysis.table.files import read_table, read_timings, read_warm_up_runs
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_plan
+from study.artifacts.plan import Plan, Selected, read_plan
 from study.artifacts.record import Record
 from study.base.errors import StudyError
 from study.base.strict import Versioned
@@ -132,3 +132,19 @@ def _plan_of(files: Results, name: str) -> Plan:
     if plan.name != name:
         raise StudyError(f"{files.plan(name)}: it is the plan of {plan.name!r}")
     return plan
+
+
+def ending(studies: Sequence[str], results: Path) -> list[str]:
+    """Return what the terminal says at the end of a start: each study's first screen, and the report's address.
+
+    Without ``studies`` they are those of the last start. Raise :class:`StudyError` where a file is missing.
+    """
+    files = Results(results)
+    names = list(studies) or Selected.read(files.selection, "name the studies of an earlier start").studies
+    lines = []
+    for name in names:
+        analysis = read_analysis(files.fit(name))
+        lines += [f"{name}:"] * (len(names) > 1) + analysis.screen.lines(analysis.answer, analysis.claims)
+    if files.report.is_file():
+        lines.append(f"report  {files.report.resolve().as_uri()}")
+    return lines

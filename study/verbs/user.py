@@ -64,7 +64,7 @@ def report(options: argparse.Namespace) -> None:
         raise StudyError("--output: missing: nothing is written into a bundle: name the file to write")
     output = options.output or options.results / "report.html"
     if options.from_tables:
-        from study.analysis.report.ending import ending
+        from study.analysis.analysis import ending
         from study.analysis.report.step import render
 
         if not options.studies:
@@ -83,7 +83,7 @@ def report(options: argparse.Namespace) -> None:
 @verb(argument("studies", nargs="*", help="names of the studies (default: those of the last start)"), RESULTS)
 def answer(options: argparse.Namespace) -> None:
     """Print each study's answer, the report's address, and the next step."""
-    from study.analysis.report.ending import ending
+    from study.analysis.analysis import ending
 
     print("\n".join(map(printable, ending(options.studies, options.results))))
 

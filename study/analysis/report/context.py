@@ -5,7 +5,6 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.about.epochs import EpochGroup
 from study.analysis.about.facts import glossary
 from study.analysis.analysis import Analysis
 from study.analysis.figures.bars import bars_chart, phases_of
@@ -13,11 +12,10 @@ from study.analysis.figures.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.report.drawings import latency_chart, main_chart, pairs_chart, ratios_chart, switch_charts
 from study.analysis.rows import level_rows
-from study.analysis.screen import Screen
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
 from study.base.quantities import duration_words
-from study.config.study import TOTALS_OF_INFERENCE
+from study.config.study import TOTALS_OF_INFERENCE, Study
 
 
 @dataclass(frozen=True)
@@ -25,10 +23,8 @@ class StudyView:
     """One study's part of the page."""
 
     name: str
-    title: str
-    question: str
-    answer: str
-    screen: Screen
+    study: Study
+    analysis: Analysis
     progress: Progress
     unfinished: list[str]
     """How far the study is, which comes first; nothing where every planned run is there."""
@@ -39,12 +35,9 @@ class StudyView:
     against: list[Chart]
     whole_time: str
     """The wall time of the study, and the share of it that trained."""
-    analysis: Analysis
     axis: str
     total: str
     rate: str
-    facts: list[tuple[str, str]]
-    epochs: list[EpochGroup]
     runs: list[dict[str, Any]]
     pictures: list[dict[str, str]]
     """Title, caption and address of each picture of the study's folder."""
@@ -53,11 +46,7 @@ class StudyView:
 
 
 def view(
-    plan: Plan,
-    frame: pd.DataFrame,
-    analysis: Analysis,
-    pictures: list[dict[str, str]],
-    folder: str = "",
+    plan: Plan, frame: pd.DataFrame, analysis: Analysis, pictures: list[dict[str, str]], folder: str = ""
 ) -> StudyView:
     """Return all values that the template shows on one study."""
     study = plan.study
@@ -69,10 +58,8 @@ def view(
     progress = progress_of(plan, frame)
     return StudyView(
         name=plan.name,
-        title=study.title,
-        question=study.question,
-        answer=analysis.answer,
-        screen=analysis.screen,
+        study=study,
+        analysis=analysis,
         progress=progress,
         unfinished=[f"{progress_sentence([progress])} {missing}"] if (missing := missing_sentence(progress)) else [],
         glossary=glossary(study),
@@ -80,14 +67,11 @@ def view(
         why=[*charts[1:], *_present(bars_chart(phases_of(groups, analysis)))],
         against=_present(ratios_chart(analysis)),
         whole_time=_whole_time(frame),
-        analysis=analysis,
         axis=short_key(study.curve.x)
         if study.curve
         else ("" if study.effects else ", ".join(short_key(key) for key in study.compared)) or "setting",
         total=total_words(analysis.y),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
-        facts=list(analysis.about.facts.items()),
-        epochs=analysis.about.epochs,
         runs=_runs(plan, frame, analysis.y),
         pictures=pictures,
         folder=folder,

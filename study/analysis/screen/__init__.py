@@ -6,6 +6,7 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers import Answer, first_answer
+from study.analysis.answers.claim import ClaimRow
 from study.analysis.answers.context import Context, capital, excludes_one
 from study.analysis.answers.contrast import Contrast, side
 from study.analysis.answers.fastest import Fastest
@@ -33,6 +34,24 @@ class Screen(Strict):
     changes: list[Change] = Field(description="What could change the answer, at most two.")
     other_notes: int = Field(description="Notes that change no verdict, and are counted.")
     next: Next | None = Field(description="Null where nothing is open.")
+
+    def lines(self, answer: str, claims: Sequence[ClaimRow]) -> list[str]:
+        """Return the first screen of a terminal, with the answer and the claims; each line has its name before it."""
+        parts = [("answer", answer.replace("**", "")), ("job", "; ".join(self.job))]
+        for row, before in zip(claims, [None, *claims], strict=False):
+            claim = "the same" if before and before.claim == row.claim else f'"{row.claim}"'
+            parts.append(("claim", f"{row.word}: {claim}. {row.measured}{f': {row.note}' if row.note else ''}"))
+        if self.limit:
+            parts.append(("limit", f"{self.limit.phase}: {self.limit.text[0].lower()}{self.limit.text[1:]}"))
+        may = " ".join(f"{change.cause} {change.becomes}" for change in self.changes)
+        if more := self.other_notes:
+            told = f"{more} {'more ' * bool(may)}note{'s' * (more != 1)}{'; none changes a verdict' * (not may)}."
+            may = f"{may} {told}".strip()
+        parts.append(("may", may))
+        if self.next:
+            command = f": {self.next.command}" if self.next.command else f". {self.next.text}"
+            parts.append(("next", f"{self.next.title}{command}"))
+        return [f"{name:<8}{text}" for name, text in parts if text]
 
 
 def screen_of(

@@ -8,7 +8,6 @@ import yaml
 
 from study.analysis.analysis import result_of
 from study.analysis.report.context import StudyView, view
-from study.analysis.report.ending import screen_lines
 from study.artifacts.layout import Results
 from tests.conftest import ROOT
 from tests.examples import results_of
@@ -25,8 +24,8 @@ MOST = {
 
 def words(view: StudyView) -> Iterator[tuple[str, str]]:
     """Each element of a first screen by its name."""
-    screen = view.screen
-    yield "answer", view.answer.replace("**", "")
+    screen = view.analysis.screen
+    yield "answer", view.analysis.answer.replace("**", "")
     yield "job", " ".join(screen.job)
     for row in view.analysis.claims:
         yield from (("claim", row.claim), ("measured", row.measured), ("source", row.source))
@@ -47,7 +46,7 @@ def check(results: Path, study: str) -> None:
     long = {f"{name}: {text}" for name, text in found if len(text.split()) > MOST[name]}
     assert not long
     assert sum(" core" in part for part in result.analysis.screen.job) <= 1  # each machine once
-    terminal = " ".join(screen_lines(result.analysis))
+    terminal = " ".join(result.analysis.screen.lines(result.analysis.answer, result.analysis.claims))
     for name, text in found:
         if name in ("answer", "claim", "measured", "change", "next"):
             assert text in terminal

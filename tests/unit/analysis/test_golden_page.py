@@ -54,7 +54,6 @@ from study.analysis.caveats.work import (
     UnequalWork,
     WaitsForData,
 )
-from study.analysis.report.ending import screen_lines
 from study.analysis.report.step import write_page
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.fits import Bounds
@@ -367,7 +366,7 @@ def page(results: Path) -> str:
     context = Context(plan.study, analysis.groups)
     told = ["# Every answer", *(answer.text(context) for answer in ANSWERS)]
     told += ["# Every verdict on a curve", *(verdict.text() for verdict in VERDICTS), "# The terminal"]
-    told += screen_lines(analysis)
+    told += analysis.screen.lines(analysis.answer, analysis.claims)
     shown = Words((results / "report.html").read_text(encoding="utf-8")).text().rstrip()
     return "\n".join([shown, *told]) + "\n"
 

@@ -207,7 +207,7 @@ class TestWhatTheTablesSay:
         assert ratio.ratio.value == pytest.approx(2)
         page = view(plan, frame, analysis, [])
         assert page.rate == "images/s"
-        assert "int8 calibrated on 128 training images" in dict(page.facts)["Inference"]
+        assert "int8 calibrated on 128 training images" in page.analysis.about.facts["Inference"]
 
     def test_the_page_has_a_bar_at_each_median_and_a_tick_at_the_99th_percentile(self) -> None:
         plan, records = study_records()
