@@ -41,12 +41,12 @@ def test_every_strategy_reaches_the_losses_of_one_process(tmp_path: Path, loop: 
     plan = gpu_plan(tmp_path, **digits(loop=loop), factors=factors)
     records = {run.name: measured(plan, run, tmp_path) for run in plan.runs}
     print(table(plan, records).T.to_string())
-    measured = {str(record.settings.training.strategy): of(record) for record in records.values()}
+    made = {str(record.settings.training.strategy): of(record) for record in records.values()}
     for strategy in strategies[1:]:
-        replicas = measured[strategy].replicas
+        replicas = made[strategy].replicas
         assert len(replicas) == GPUS
         assert all((replica.memory.device_allocated_bytes or 0) > 0 for replica in replicas)
-        assert curve(measured[strategy]) == pytest.approx(curve(measured["single"]), rel=1e-3)
+        assert curve(made[strategy]) == pytest.approx(curve(made["single"]), rel=1e-3)
 
 
 @pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")

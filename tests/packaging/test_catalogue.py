@@ -17,8 +17,8 @@ pytestmark = pytest.mark.thorough
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of programs of an environment with the least Snakemake, snakefmt, and nothing else."""
-    return environment(tmp_path_factory.mktemp("environment"), f"snakemake=={LEAST}", "snakefmt")
+    """The folder of programs of an environment with the least Snakemake and nothing else."""
+    return environment(tmp_path_factory.mktemp("environment"), f"snakemake=={LEAST}")
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +29,9 @@ def clone(tracked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.timeout(900)
 @pytest.mark.xdist_group("catalogue")
-class TestWithTheLeastSnakemakeAndSnakefmtAlone:
+class TestWithTheLeastSnakemakeAlone:
     def test_the_default_configuration_passes_the_lint(self, programs: Path, clone: Path) -> None:
         assert "your workflow is in a good condition" in said(programs / "snakemake", "--lint", cwd=clone)
-
-    def test_the_workflow_is_formatted(self, programs: Path, clone: Path) -> None:
-        files = [*clone.rglob("Snakefile"), *clone.rglob("*.smk")]
-        said(programs / "snakefmt", "--check", *map(str, files), cwd=clone)
 
     def test_a_dry_run_plans_the_default_study(self, programs: Path, clone: Path) -> None:
         arguments = ("--cores", "1", "--dry-run", "--config", "container=none")

@@ -9,7 +9,6 @@ import socket
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.conftest import TRANSFER, write_photos
@@ -223,16 +222,6 @@ def test_ctrl_c_before_the_first_step_is_one_sentence(at: str, command: list[str
     last = done.stderr.splitlines()[-1]
     assert last == "interrupted: each file that is there is whole, and the same command goes on from there"
     assert "Traceback" not in done.stderr
-
-
-def test_a_start_looks_at_its_jobs_no_more_often_the_more_it_has_made(ready: Checkout) -> None:
-    """Snakemake's limit of jobs in a second would leave a thread behind for each job, which looks once a second."""
-    ready.study("tiny", replicates=4)
-    with ready.started() as process:
-        wait_for(lambda: len(ready.records()) >= 2, 240)
-        early = psutil.Process(process.pid).num_threads()
-        wait_for(lambda: len(ready.records()) >= 6, 240)
-        assert psutil.Process(process.pid).num_threads() <= early + 1
 
 
 def test_files_from_the_future_cost_no_record_and_stop_no_step(ready: Checkout) -> None:

@@ -152,12 +152,6 @@ def test_a_budget_begins_no_block_that_it_cannot_end_by_the_earlier_runs(machine
     assert machine.broken() == []
 
 
-def test_a_block_that_the_budget_leaves_starts_no_process(machine: Machine) -> None:
-    said = machine.start(0, deadline=time.time() - 1)
-    assert said[0] == "time budget: block 1 of 3 of tiny is left for the next start (3 runs): no time is left"
-    assert (len(said), machine.made()) == (3, [])
-
-
 def test_the_time_left_is_told_from_the_first_run_on_and_holds_other_blocks(machine: Machine) -> None:
     machine.seconds = {run.key: 600.0 for run in machine.plan.runs}
     told = [line.rpartition("; ")[2] for line in machine.start()]

@@ -5,11 +5,11 @@ from pathlib import Path
 from study.artifacts.block import blocks_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.prepared import ImageRequest
 from study.base.files import write_new
 from study.host.plan import forecast
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record, write_records
+from tests.unit.host.test_engines import BUILT
 
 
 def planned(**changes: object) -> Plan:
@@ -38,8 +38,7 @@ def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_on
 
 def test_a_dry_run_names_each_run_of_a_block_with_its_setting_its_device_and_its_image(tmp_path: Path) -> None:
     plan = planned()
-    image = ImageRequest(device="cpu", kind="built", reference="study:cpu-1", base_image="base", identity="00000000")
-    contained = plan.model_copy(update={"engine": "docker", "images": {"cpu": image}})
+    contained = plan.model_copy(update={"engine": "docker", "images": {"cpu": BUILT}})
     block = blocks_of(plan, Results(tmp_path))[0]
     lines = [f"    {run.name} ({run.setting.label}): cpu, " for run in block.runs]
     head = "tiny, block 1 of 3: 2 runs, one after the other"
@@ -53,9 +52,3 @@ def test_a_block_that_was_broken_off_is_pending_as_a_whole(tmp_path: Path) -> No
     files.record("tiny", plan.runs[0].file).unlink()
     assert forecast.pending(plan, files) == plan.runs[:2]
     assert forecast.summary(plan, files) == ["tiny on cpu: 2 runs pending in 1 block, 4 done"]
-
-
-def test_settings_that_were_never_measured_are_counted_apart() -> None:
-    keys = [run.key for run in planned().runs]
-    words = forecast.expected_words(keys, {keys[0]: 60.0})
-    assert words == "about 3 min, from earlier runs with the same settings; 3 runs of other settings not counted"

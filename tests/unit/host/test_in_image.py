@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.host.engine import lifetime
 from study.host.engine.base import Engine
@@ -16,19 +15,16 @@ from study.host.engine.engine_choice import EngineChoice
 from study.host.engine.lifetime import End
 from study.host.steps.in_image import dataset_task, in_a_container
 from tests.conftest import plan_at
+from tests.unit.host.test_engines import BUILT, described
 
 
 def test_a_download_that_fails_keeps_what_it_brought_and_the_next_one_is_lent_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    request = ImageRequest(device="cpu", kind="reference", reference="x", base_image=None, identity="x")
-    image = Image(
-        request=request, engine="docker", engine_version="1", id="x", digest=None, run_as="x", created=None,
-        lock_sha256=None, python="3", libraries={}, gpu_seen=False,
-    )  # fmt: skip
     (tmp_path / "images").mkdir()
+    image = described(BUILT, "docker", "x")
     (tmp_path / "images" / "cpu.json").write_text(image.model_dump_json(), encoding="utf-8")
-    plan = plan_at(EngineChoice("docker", "asked for", {"cpu": request}))
+    plan = plan_at(EngineChoice("docker", "asked for", {"cpu": BUILT}))
     run, brought = plan.runs[0], Results(tmp_path).downloads / "first.bin"
     lent: list[bool] = []
 

@@ -205,27 +205,6 @@ def test_each_run_has_a_seed_of_its_own_that_does_not_change() -> None:
     assert len({attempt.run_seed(seed, f"bs4-cpu-r{r}") for seed in (1, 2) for r in (1, 2, 3)}) == 6
 
 
-def test_plans_keep_their_time_where_nothing_changed(tmp_path: Path) -> None:
-    write_plans([tiny_plan()], tmp_path)
-    path = tmp_path / "tiny" / "plan.json"
-    os.utime(path, ns=(5, 5))
-    write_plans([tiny_plan()], tmp_path)
-    assert path.stat().st_mtime_ns == 5
-    write_plans([tiny_plan(replicates=2)], tmp_path)
-    assert path.stat().st_mtime_ns != 5
-    assert json.loads((tmp_path / "plan.json").read_text()) == {"studies": ["tiny"]}
-
-
-def test_a_look_writes_only_the_plans_that_are_missing(tmp_path: Path) -> None:
-    write_plans([tiny_plan()], tmp_path)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("plan.json")}
-    other = tiny_plan(replicates=2).model_copy(update={"name": "other"})
-    write_plans([tiny_plan(replicates=3), other], tmp_path, only_missing=True)
-    after = {path: path.read_bytes() for path in tmp_path.rglob("plan.json")}
-    assert before.items() <= after.items()
-    assert (tmp_path / "other" / "plan.json") in after
-
-
 def planted_noise(monkeypatch: pytest.MonkeyPatch, *percent: float) -> None:
     """Let others use this share of the CPUs during each process, one after the other."""
     seen = iter(percent)

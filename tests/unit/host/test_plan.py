@@ -12,17 +12,15 @@ import yaml
 from study.artifacts.block import blocks_of, made_of, page_made_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
 from study.config import own_model
-from study.config.sections import Dataset
-from study.data import sources
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import process_count, workflow
 from study.host.plan.workflow import Workflow
 from tests.conftest import plan_at, plant_package, study_values, tiny_plan
 from tests.errors import refused
 from tests.unit.artifacts.test_records import write_records
+from tests.unit.host.test_engines import BUILT
 
 
 def test_names_are_readable_unique_and_safe() -> None:
@@ -188,10 +186,9 @@ def test_what_is_installed_on_the_host_is_in_no_key_of_a_run_in_an_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
-    image = ImageRequest(device="cpu", kind="built", reference="study:cpu", base_image="base", identity="00000000")
 
     def planned(identity: str) -> Plan:
-        there = image.model_copy(update={"identity": identity})
+        there = BUILT.model_copy(update={"identity": identity})
         return plan_at(EngineChoice("docker", "asked for", {"cpu": there, "cuda": there}))
 
     plan = planned("00000000")
@@ -227,29 +224,20 @@ def test_an_error_names_the_first_configuration_that_has_one() -> None:
 
 def test_a_plan_of_many_levels_reads_no_more_files_than_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """All levels share the code, the lock and the data; to read them for each is most of the time of 1,000 levels."""
-    calls: Counter[str] = Counter()
-    opened, looked = Path.open, sources.inspect
+    opened: list[Path] = []
+    real = Path.open
 
-    def count_opened(path: Path, *given: Any, **named: Any) -> Any:
-        calls["opened"] += 1
-        return opened(path, *given, **named)
+    def counted(path: Path, *given: Any, **named: Any) -> Any:
+        opened.append(path)
+        return real(path, *given, **named)
 
-    def count_looked(dataset: Dataset) -> sources.DatasetInfo:
-        calls["looked"] += 1
-        return looked(dataset)
-
-    def planned(levels: int) -> Counter[str]:
-        calls.clear()
-        plan = tiny_plan(factors={"training.batch_size": list(range(1, levels + 1))}, replicates=2)
-        assert len(plan.runs) == 2 * levels
-        return Counter(calls)
-
-    monkeypatch.setattr(Path, "open", count_opened)
-    monkeypatch.setattr(sources, "inspect", count_looked)
-    few = planned(2)
-    assert few["looked"] == 2  # for the data, and for the trial of the model
-    assert few["opened"] > 10
-    assert planned(8) == few
+    monkeypatch.setattr(Path, "open", counted)
+    counts = []
+    for levels in (2, 8):
+        opened.clear()
+        tiny_plan(factors={"training.batch_size": list(range(1, levels + 1))}, replicates=2)
+        counts.append(len(opened))
+    assert counts[0] == counts[1] > 10
 
 
 def test_blocks_have_the_priorities_of_their_order_below_all_preparation_and_a_look_reads_them_once(

@@ -7,7 +7,6 @@ import pytest
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import write_if_changed
@@ -17,14 +16,13 @@ from study.host.engine.engine_choice import EngineChoice
 from study.host.steps import prepare as step
 from study.host.steps.in_image import Task
 from tests.conftest import plan_at
-
-REQUEST = ImageRequest(device="cpu", kind="reference", reference="x", base_image=None, identity="x")
+from tests.unit.host.test_engines import BUILT
 
 
 def planned(tmp_path: Path, photos: Path, batch_size: int) -> tuple[Plan, Path, str]:
     """A plan on the photographs for docker, its file, and the name of its data."""
     values = {"source": "folder", "path": str(photos), "image_size": 32}
-    choice = EngineChoice("docker", "asked for", {"cpu": REQUEST})
+    choice = EngineChoice("docker", "asked for", {"cpu": BUILT})
     plan = plan_at(choice, dataset=values, factors={"training.batch_size": [batch_size]})
     path = tmp_path / "plan.json"
     path.write_text(plan.model_dump_json(), encoding="utf-8")
