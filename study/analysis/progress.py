@@ -8,7 +8,7 @@ import pandas as pd
 from study.analysis.table.exclusions import of_planned_runs
 from study.analysis.words import agreeing
 from study.artifacts.plan import Plan
-from study.base.quantities import quantity
+from study.base.errors import quantity
 
 
 @dataclass(frozen=True)

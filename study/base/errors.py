@@ -1,4 +1,4 @@
-"""The one error type that a user is meant to read, and how a bad value is shown."""
+"""What a user reads: the one error type, and how a value, a duration and a number of things are said."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -28,6 +28,20 @@ def shown(value: Any) -> str:
     """Return ``value`` as an error shows it: whole if it is short."""
     text = "a whole number beyond 64 bits" if is_too_large(value) else repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
+
+
+def duration_words(seconds: float) -> str:
+    """Return a duration in seconds, minutes or hours, in two digits or so: ``40 s``, ``3 min``, ``2.5 h``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s" if seconds >= 1 else "1 s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def quantity(count: int, thing: str) -> str:
+    """Return a number of things, such as ``1 run`` or ``2 runs``."""
+    return f"{count} {thing}{'s' * (count != 1)}"
 
 
 class StudyError(Exception):

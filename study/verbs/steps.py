@@ -9,10 +9,10 @@ from study.verbs.declare import LOG, PLAN, RESULTS, argument, end_with_parent, s
 @verb(PLAN, argument("image", help="name of the image in the plan: cpu, cuda"), RESULTS, LOG)
 def image(options: argparse.Namespace) -> str:
     """Build, load or pull an image of a study, and test it once."""
-    from study.base import checkout
+    from study.base.files import checkout
     from study.host.steps.prepare import prepare_image
 
-    checkout.root()
+    checkout()
     end_with_parent()
     return prepare_image(options.plan, options.image, options.results, options.log)
 
@@ -58,10 +58,10 @@ def weights(options: argparse.Namespace) -> str | None:
 )
 def measure(options: argparse.Namespace) -> None:
     """Measure one block of runs, each in a fresh process, and write its records."""
-    from study.base import checkout
+    from study.base.files import checkout
     from study.host.steps.block import measure_block
 
-    checkout.root()
+    checkout()
     end_with_parent()
     measure_block(options.study, options.block, options.results, partial(say, log=options.log))
 
@@ -78,12 +78,12 @@ def analyse(options: argparse.Namespace) -> str | None:
 @verb(argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"))
 def engine(options: argparse.Namespace) -> None:
     """Print the engine of the runs: docker, podman, apptainer or none."""
-    from study.base import checkout
+    from study.base.files import checkout
     from study.config.load import read_selection
     from study.host.engine import engine_choice
     from study.host.plan import configuration
 
-    checkout.root()
+    checkout()
     print(
         engine_choice.choose_engine(
             read_selection(configuration.as_snakemake_reads_it(options.snakemake)), fetch=True
@@ -94,11 +94,10 @@ def engine(options: argparse.Namespace) -> None:
 @verb()
 def schema(options: argparse.Namespace) -> None:
     """Write workflow/schemas, config/README.md and docs/timings.md from the models."""
-    from study.base import checkout
-    from study.base.files import write_whole
+    from study.base.files import checkout, write_whole
     from study.schema import generated_files
 
-    root = checkout.root()
+    root = checkout()
     for path, text in generated_files().items():
         write_whole(root / path, text)
         print(path)

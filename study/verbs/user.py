@@ -12,10 +12,10 @@ from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, 
 @verb(argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"))
 def start(options: argparse.Namespace) -> None:
     """Run Snakemake with these arguments. Its own words go to its log in .snakemake/log."""
-    from study.base import checkout
+    from study.base.files import checkout
     from study.host.plan.terminal import snakemake
 
-    checkout.root()
+    checkout()
     sys.exit(snakemake(options.snakemake))
 
 
@@ -30,10 +30,10 @@ def plan(options: argparse.Namespace) -> None:
     """Print the runs of a study (name, factors, block, position), and sum them up."""
     from study.artifacts.layout import Results
     from study.artifacts.plan import table
-    from study.base import checkout
+    from study.base.files import checkout
     from study.host.plan import configuration, forecast, workflow
 
-    checkout.root()
+    checkout()
     config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
     planned = workflow.plans_for(config, configuration.study_folders(), options.results)[0]
     for line in (table(planned), *forecast.of_plan(planned, Results(options.results))):

@@ -9,8 +9,8 @@ from study.analysis.figures.rows import Group, RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
 from study.analysis.report.step import stylesheet, templates
 from study.analysis.words import listed
+from study.base.errors import quantity
 from study.base.files import write_whole
-from study.base.quantities import quantity
 from study_extras.compare.statistics import Compared, Pair
 from study_extras.compare.step import Compared as Comparison
 from study_extras.compare.words import answer_of, verdict_word

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from study.analysis.answers.context import bounds, inverse
 from study.analysis.words import agreeing, listed, number, short
-from study.base.quantities import quantity
+from study.base.errors import quantity
 from study_extras.compare.more_starts import MOST_MORE, More
 from study_extras.compare.side import PHASES, STATES, Stand
 from study_extras.compare.statistics import Compared, Margin, Pair, Ranking

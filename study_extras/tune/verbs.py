@@ -12,8 +12,8 @@ from study.verbs.declare import argument, say, verb
 )
 def tune(options: argparse.Namespace) -> None:
     """Find the settings that train a study's network fastest on this machine, and what they gain."""
-    from study.base import checkout
+    from study.base.files import checkout
     from study_extras.tune.step import tune
 
-    checkout.root()
+    checkout()
     tune(options.study, options.minutes, options.device, say)

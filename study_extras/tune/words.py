@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from study.analysis.stats.log_model import Interval
 from study.analysis.words import interval, number, short_key
-from study.base.quantities import duration_words, quantity
+from study.base.errors import duration_words, quantity
 from study.config.study import Study, shown
 from study_extras.tune.race import Setting, Standing
 from study_extras.tune.space import Levels, Space

@@ -7,7 +7,7 @@ from typing import Any
 from study.analysis.words import bytes_words, listed, short_key
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
-from study.base.quantities import quantity
+from study.base.errors import quantity
 from study.config import names
 from study.config.names import level_words
 from study.config.sections import Training

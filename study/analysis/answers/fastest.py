@@ -11,7 +11,7 @@ from study.analysis.stats.gate import Undetermined, Unfair
 from study.analysis.stats.usable import Estimate
 from study.analysis.words import listed, short
 from study.artifacts.setting import Setting
-from study.base.quantities import quantity
+from study.base.errors import quantity
 from study.base.strict import Strict
 
 

@@ -15,7 +15,7 @@ from study.analysis.words import device_words, group_names, listed, short
 from study.artifacts.checked import Records
 from study.artifacts.record import Record
 from study.artifacts.setting import Setting
-from study.base.quantities import quantity
+from study.base.errors import quantity
 from study.base.strict import Strict
 from study.config.study import Study
 

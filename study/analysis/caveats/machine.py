@@ -12,7 +12,7 @@ from study.analysis.stats.machine_change import CHANGE_LIMIT, REFERENCE_COLUMNS
 from study.analysis.stats.starts import FEWEST
 from study.analysis.words import device_words, listed, short_key
 from study.artifacts.setting import Setting
-from study.base.quantities import quantity
+from study.base.errors import quantity
 
 BUSY_LIMIT = 25
 """Percent of the whole machine: a quarter of two cores is a process that never rests on half of one."""

@@ -14,7 +14,7 @@ from study.analysis.stats.usable import counted
 from study.analysis.table.exclusions import BY_RULE, FIRST
 from study.analysis.words import agreeing, evidence_words, listed, short
 from study.artifacts.setting import Setting
-from study.base.quantities import quantity
+from study.base.errors import quantity
 from study.base.strict import Strict
 
 

@@ -14,7 +14,7 @@ from study.analysis.report.drawings import latency_chart, main_chart, pairs_char
 from study.analysis.rows import level_rows
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
-from study.base.quantities import duration_words
+from study.base.errors import duration_words
 from study.config.study import TOTALS_OF_INFERENCE, Study
 
 

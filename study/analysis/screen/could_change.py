@@ -15,7 +15,7 @@ from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.caveats.work import ShortJob
 from study.analysis.words import at_setting, short
 from study.artifacts.setting import Setting
-from study.base.quantities import quantity
+from study.base.errors import quantity
 from study.base.strict import Strict
 
 MOST = 2

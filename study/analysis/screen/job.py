@@ -8,7 +8,7 @@ from datetime import date, datetime
 from study.analysis.words import device_words, listed
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
-from study.base.quantities import quantity
+from study.base.errors import quantity
 from study.config.sections import is_own, short_name
 from study.config.settings import get
 from study.config.study import TOTALS_OF_INFERENCE, Study

@@ -17,7 +17,7 @@ from study.analysis.table.exclusions import MANY
 from study.analysis.table.rows import NOT_YET
 from study.analysis.words import device_words, listed, short
 from study.artifacts.plan import Plan
-from study.base.quantities import duration_words, quantity
+from study.base.errors import duration_words, quantity
 from study.base.strict import Strict
 from study.config.effect import allows
 

@@ -15,9 +15,8 @@ from typing import Any, TextIO
 
 from study import __version__
 from study.artifacts.prepared import ImageRequest
-from study.base import checkout
 from study.base.errors import StudyError
-from study.base.files import ROOT, file_sha256
+from study.base.files import ROOT, file_sha256, git_commit
 from study.config.sections import Device
 from study.host.engine.base import (
     BUILD_SECONDS,
@@ -184,7 +183,7 @@ class Docker(Engine):
     def _build_argv(self, wanted: ImageRequest, context: Path) -> list[str]:
         values = {
             "VERSION": __version__,
-            "REVISION": checkout.commit() or "unknown",
+            "REVISION": git_commit() or "unknown",
             "LOCK_SHA256": file_sha256(context / LOCK.name),
         }
         if wanted.base_image != base_of(DOCKERFILE.read_text(encoding="utf-8")):

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study.base import strict_yaml
-from study.base.checkout import replications
 from study.base.errors import StudyError
-from study.base.files import ROOT
+from study.base.files import ROOT, replications
 from study.base.surroundings import complete_user
 
 if TYPE_CHECKING:

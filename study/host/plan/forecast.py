@@ -10,7 +10,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.artifacts.session import Session, next_session, write_session
-from study.base.quantities import duration_words, quantity
+from study.base.errors import duration_words, quantity
 from study.config.selection import Selection
 from study.host.allocation import MARGIN_SECONDS, end_of_allocation
 

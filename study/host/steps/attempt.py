@@ -25,9 +25,8 @@ from study.artifacts.run import RESULT, TELEMETRY, Run
 from study.artifacts.session import Session
 from study.artifacts.setting import shareable
 from study.artifacts.telemetry import Samples
-from study.base import checkout
 from study.base.errors import StudyError
-from study.base.files import file_sha256, write_new
+from study.base.files import file_sha256, git_commit, git_is_changed, write_new
 from study.base.privacy import node
 from study.base.processes import oom_kills_of_the_group
 from study.host.allocation import allocation, nodes_of
@@ -264,8 +263,8 @@ def software(plan: Plan, image: Image | None, engine_version: str | None) -> Sof
     """Return the software of a measurement: version, commit, lock, engine, image."""
     return Software(
         study_version=__version__,
-        git_commit=checkout.commit(),
-        git_dirty=checkout.is_changed(),
+        git_commit=git_commit(),
+        git_dirty=git_is_changed(),
         lock_sha256=image.lock_sha256 if image else None,
         engine=plan.engine,
         engine_reason=plan.engine_reason,

@@ -16,10 +16,9 @@ from study.artifacts.record import Record
 from study.artifacts.record_store import free_aside, move_aside
 from study.artifacts.run import Run
 from study.artifacts.session import Session, read_session
-from study.base.errors import StudyError
+from study.base.errors import StudyError, duration_words, quantity
 from study.base.files import room_for
 from study.base.processes import not_ended
-from study.base.quantities import duration_words, quantity
 from study.host.fork_servers import start_fork_servers
 from study.host.steps.attempt import Attempt, RunContext, attempt
 from study.host.steps.warm_up import warm_up

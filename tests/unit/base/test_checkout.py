@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from study.base import checkout
+from study.base import files
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -18,16 +18,16 @@ def git(folder: Path, *arguments: str) -> str:
 def test_the_commit_is_known_only_in_a_checkout_and_a_change_of_a_tracked_file_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    monkeypatch.setattr(files, "ROOT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert (checkout.commit(), checkout.is_changed()) == (None, None)
+    assert (files.git_commit(), files.git_is_changed()) == (None, None)
     git(tmp_path, "init")
-    assert (checkout.commit(), checkout.is_changed()) == (None, None)  # no commit yet
+    assert (files.git_commit(), files.git_is_changed()) == (None, None)  # no commit yet
     (tmp_path / "a").write_text("1")
     git(tmp_path, "add", "a")
     git(tmp_path, "commit", "--message", "first")
-    assert (checkout.commit(), checkout.is_changed()) == (git(tmp_path, "rev-parse", "HEAD").strip(), False)
+    assert (files.git_commit(), files.git_is_changed()) == (git(tmp_path, "rev-parse", "HEAD").strip(), False)
     (tmp_path / "b").write_text("1")
-    assert checkout.is_changed() is False
+    assert files.git_is_changed() is False
     (tmp_path / "a").write_text("2")
-    assert checkout.is_changed() is True
+    assert files.git_is_changed() is True
