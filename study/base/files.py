@@ -187,10 +187,7 @@ def _name_once(temporary: Path, path: Path) -> None:
 
 
 def checkout() -> Path:
-    """Return the folder of the checkout that holds this package. Raise :class:`StudyError` if it is installed without one.
-
-    Only a checkout can plan and measure: it has studies, Dockerfile and locks.
-    """
+    """Return the checkout's folder. Raise :class:`StudyError` without one: only a checkout can plan and measure."""
     if not (ROOT / "Snakefile").is_file():
         raise StudyError(
             "this needs a checkout of the project (its config/, docker/ and locks), and the package is installed "
