@@ -6,7 +6,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from study.artifacts.in_force import InForce
 from study.base.errors import ValueRefused
 from study.base.strict import Retired, Strict
 
@@ -22,6 +21,8 @@ Loss = Annotated[float, Field(ge=-1e100, le=1e100)]
 Epochal = Annotated[float, Field(ge=0, le=1e11)]
 """Seconds since 1970 UTC."""
 Share = Annotated[float, Field(ge=0, le=1)]
+Number = Annotated[int, Field(ge=0, le=2**31)]
+Word = Annotated[str, Field(max_length=40)]
 
 
 class Samples(Strict):
@@ -156,6 +157,31 @@ class PixelDifference(Samples):
     images: Count = Field(description="Number of training images that were compared.")
     mean: float = Field(ge=0, le=255, description="Mean over all pixels and channels.")
     largest: Count = Field(description="Largest of all pixels and channels.")
+
+
+class InForce(Strict):
+    """How a process computes once its model is built: what torch and the model say, and not what was asked."""
+
+    cpus: Number = Field(description="CPUs that the process may use.")
+    threads: Number = Field(description="CPU threads of an operation.")
+    interop_threads: Number = Field(description="CPU threads among which operations are shared out.")
+    workers: Number = Field(description="Processes, or threads, of the loader.")
+    start_method: Word = Field(description="How a loader's processes start.")
+    grad_mode: bool = Field(description="True if gradients are recorded.")
+    autocast: bool = Field(description="True if operations are cast to another type outside the step, too.")
+    default_dtype: Word = Field(description="Type of a new tensor.")
+    deterministic: bool = Field(description="True if only deterministic algorithms are allowed.")
+    detect_anomaly: bool = Field(description="True if each gradient is looked at for what is no number.")
+    flush_denormal: bool = Field(description="True if the smallest numbers count as 0.")
+    cudnn: bool
+    cudnn_benchmark: bool
+    cudnn_deterministic: bool
+    mkldnn: bool
+    matrix_products: Word = Field(description="Arithmetic of matrix products in fp32: ieee, tf32 or bf16.")
+    convolutions: Word = Field(description="Arithmetic of convolutions in fp32.")
+    memory_format: Word = Field(description="Order of the weights of convolutions in memory.")
+    dtypes: list[Word] = Field(description="Types of the parameters; empty without a model.")
+    devices: list[Word] = Field(description="Devices of the parameters and buffers; empty without a model.")
 
 
 class Measurement(Samples):

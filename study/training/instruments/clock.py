@@ -83,15 +83,35 @@ def synchronise(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-@dataclass(frozen=True)
+@dataclass
 class EpochTimes:
-    """Recorded times of one epoch's training, in seconds."""
+    """The marks of one epoch's training, and what they say once they are read, in seconds."""
 
-    steps: list[Step]
-    train_seconds: float
-    loader_start_seconds: float
-    loader_end_seconds: float
-    synchronise_seconds: float
+    started: float
+    start: Any
+    # Two lists instead of pairs: a step makes no object that the garbage collector has to follow.
+    names: list[str] = field(default_factory=list)
+    marks: list[Any] = field(default_factory=list)
+    images: list[int] = field(default_factory=list)
+    end: Any = None
+    train_seconds: float = 0.0
+    loader_start_seconds: float = 0.0
+    loader_end_seconds: float = 0.0
+    synchronise_seconds: float = 0.0
+    steps: list[Step] = field(default_factory=list)
+
+    def read(self, clock: Clock, number: int) -> None:
+        """Set the steps of epoch ``number``, and the time from the last one to the end."""
+        phases, before = dict.fromkeys(PHASES, 0.0), self.start
+        for phase, mark in zip(self.names, self.marks, strict=True):
+            if phase:
+                phases[phase] += clock.seconds(before, mark)
+                before = mark
+                continue
+            values = {f"{name}_seconds": round(seconds, 7) for name, seconds in phases.items()}
+            self.steps.append(Step(epoch=number, images=self.images[len(self.steps)], warm_up=False, **values))
+            phases = dict.fromkeys(PHASES, 0.0)
+        self.loader_end_seconds = clock.seconds(before, self.end)
 
 
 def marks_of(steps: int, epochs: int) -> int:
@@ -104,12 +124,12 @@ class StepRecorder:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self._epochs: list[_Epoch] = []
+        self._epochs: list[EpochTimes] = []
 
     def begin(self) -> None:
         """Start an epoch's training: the first step's data wait counts from here."""
         now = time.perf_counter()
-        self._epochs.append(_Epoch(now, self.clock.mark()))
+        self._epochs.append(EpochTimes(now, self.clock.mark()))
         epoch = self._epochs[-1]
         self._names, self._marks, self._images = epoch.names, epoch.marks, epoch.images
 
@@ -142,41 +162,9 @@ class StepRecorder:
 
     def read(self) -> list[EpochTimes]:
         """Return the times of every epoch, in order. Call it once, outside the timed code."""
-        return [self._read(epoch, number) for number, epoch in enumerate(self._epochs, start=1)]
-
-    def _read(self, epoch: "_Epoch", number: int) -> EpochTimes:
-        steps: list[Step] = []
-        phases = dict.fromkeys(PHASES, 0.0)
-        before = epoch.start
-        for phase, mark in zip(epoch.names, epoch.marks, strict=True):
-            if phase:
-                phases[phase] += self.clock.seconds(before, mark)
-                before = mark
-                continue
-            values = {f"{name}_seconds": round(seconds, 7) for name, seconds in phases.items()}
-            steps.append(Step(epoch=number, images=epoch.images[len(steps)], warm_up=False, **values))
-            phases = dict.fromkeys(PHASES, 0.0)
-        return EpochTimes(
-            steps,
-            epoch.train_seconds,
-            epoch.loader_start_seconds,
-            self.clock.seconds(before, epoch.end),
-            epoch.synchronise_seconds,
-        )
-
-
-@dataclass
-class _Epoch:
-    started: float
-    start: Any
-    # Two lists instead of pairs: a step makes no object that the garbage collector has to follow.
-    names: list[str] = field(default_factory=list)
-    marks: list[Any] = field(default_factory=list)
-    images: list[int] = field(default_factory=list)
-    end: Any = None
-    train_seconds: float = 0.0
-    loader_start_seconds: float = 0.0
-    synchronise_seconds: float = 0.0
+        for number, epoch in enumerate(self._epochs, start=1):
+            epoch.read(self.clock, number)
+        return self._epochs
 
 
 class Stopwatch:

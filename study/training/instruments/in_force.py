@@ -7,7 +7,7 @@ from itertools import chain
 import torch
 from torch import nn
 
-from study.artifacts.in_force import InForce
+from study.artifacts.samples import InForce
 from study.base.devices import usable_cpus
 from study.base.errors import StudyError
 from study.config.settings import Settings

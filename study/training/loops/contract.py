@@ -101,6 +101,7 @@ def epochs_of(
 
     With several processes each has to call this, as their losses are added up.
     """
+    told = [losses_of(outcome.losses, replicas) for outcome in reached]
     epochs = [
         Epoch(
             stage="frozen" if name == "frozen" else "unfrozen",
@@ -111,34 +112,27 @@ def epochs_of(
             synchronise_seconds=time.synchronise_seconds,
             images=sum(step.images for step in time.steps),
             steps=len(time.steps),
-            train_loss=mean_loss(outcome.losses, replicas),
-            loss_sum=sum_of_losses(outcome.losses, replicas),
+            train_loss=mean,
+            loss_sum=total,
             valid_loss=outcome.valid_loss,
             accuracy=outcome.accuracy,
         )
-        for name, time, outcome in zip(names, times, reached, strict=True)
+        for name, time, outcome, (mean, total) in zip(names, times, reached, told, strict=True)
     ]
     return epochs, mark_warm_up([step for time in times for step in time.steps], names)
 
 
-def mean_loss(losses: Losses, replicas: Replicas = Replicas()) -> float | None:
-    """Return the mean loss over the images of all processes, read from the device in one go.
+def losses_of(losses: Losses, replicas: Replicas = Replicas()) -> tuple[float | None, float | None]:
+    """Return the mean loss over the images of all processes, and the sum of the batches' mean losses.
 
-    The result is None if it is not finite, or if there is no image.
+    Many tutorials print the sum. Each is None if it is not finite, or if there is no image.
     """
-    values, counts = _read(losses), [count for _, count in losses]
-    total, images = replicas.added([sum(v * count for v, count in zip(values, counts, strict=True)), sum(counts)])
-    return finite(total / images) if images else None
-
-
-def sum_of_losses(losses: Losses, replicas: Replicas = Replicas()) -> float | None:
-    """Return the sum of the batches' mean losses, which many tutorials print; None if it is not finite."""
-    total, steps = replicas.added([sum(_read(losses)), len(losses)])
-    return finite(total / replicas.count) if steps else None
-
-
-def _read(losses: Losses) -> list[float]:
-    return [float(value) for value in torch.stack([loss for loss, _ in losses]).tolist()] if losses else []
+    # Read from the device in one go.
+    values = [float(value) for value in torch.stack([loss for loss, _ in losses]).tolist()] if losses else []
+    counts = [count for _, count in losses]
+    weighted = sum(value * count for value, count in zip(values, counts, strict=True))
+    total, images, sums = replicas.added([weighted, sum(counts), sum(values)])
+    return (finite(total / images), finite(sums / replicas.count)) if images else (None, None)
 
 
 def finite(value: float) -> float | None:

@@ -15,7 +15,7 @@ from study.base.devices import usable_cpus
 from study.config.settings import Settings
 from study.data.decode import ImageSet
 from study.training.loops.decoding import begin, decoder_of, shape_of
-from study.training.loops.replicas import Share, images_of_step, steps_of_epoch
+from study.training.loops.replicas import Share
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -37,27 +37,9 @@ class Loaders:
     train: Iterable[Batch]
     """Training batches; with gradient accumulation the batches of a step follow one another."""
     valid: Iterable[Batch]
-    train_steps: int
-    train_images: int
-    """Number of images in the training set, those of the last partial step included."""
-    batch_size: int
-    """Number of images in a full batch, summed over processes."""
-    accumulated: int
-    """Number of batches in a full step."""
     workers: int
     ready: Callable[[], object] = lambda: None
     """Waits until images that are decoded beforehand are on the device. Call it before a clock starts."""
-
-    def images_of_step(self, index: int) -> int:
-        """Return the number of images in step ``index`` (from 0) of an epoch, summed over processes.
-
-        The last step may have fewer than the others.
-        """
-        return images_of_step(index, self.train_images, self.batch_size * self.accumulated)
-
-    def batches_of_step(self, index: int) -> int:
-        """Return the number of batches in step ``index`` (from 0) of an epoch."""
-        return -(-self.images_of_step(index) // self.batch_size)
 
 
 def make_loaders(
@@ -69,16 +51,14 @@ def make_loaders(
     them. With several processes that train each draws the same batches and takes its share of them.
     """
     training, size, own = settings.training, settings.training.global_batch_size, settings.training.replica_batch_size
-    parts, valid_images = training.gradient_accumulation, share.of(images.valid)
-    whole = size * parts
-    steps = len(steps_of_epoch(len(images.train), whole, training.drop_last))
+    whole, valid_images = size * training.gradient_accumulation, share.of(images.valid)
     generator = torch.Generator().manual_seed(seed)
     if settings.loader.kind == "device":
         chosen, count = [*images.train, *valid_images], len(images.train)
         pixels, labels = hold(images, chosen, settings, device)
         resident = ResidentLoader(lambda: pixels()[:count], labels[:count], settings, size, generator, share)
         resident_valid = ResidentLoader(lambda: pixels()[count:], labels[count:], settings, own, None)
-        return Loaders(resident, resident_valid, steps, count, size, parts, 0, pixels)
+        return Loaders(resident, resident_valid, 0, pixels)
     workers, pinned = workers_of(settings), pins(settings, device)
     decoded, decoded_valid = Decoded(images, images.train, settings), Decoded(images, valid_images, settings)
     whole_steps = BatchSampler(Shuffled(len(decoded), generator), whole, training.drop_last)
@@ -88,7 +68,7 @@ def make_loaders(
         in_order = BatchSampler(SequentialSampler(decoded_valid), own, drop_last=False)
         train: Iterable[Batch] = ThreadedLoader(decoded, micro_batches, workers, ahead, pinned)
         valid: Iterable[Batch] = ThreadedLoader(decoded_valid, in_order, workers, ahead, pinned)
-        return Loaders(train, valid, steps, len(images.train), size, parts, workers)
+        return Loaders(train, valid, workers)
     options: dict[str, Any] = {
         "num_workers": workers,
         "pin_memory": pinned,
@@ -99,7 +79,7 @@ def make_loaders(
     }
     train = DataLoader(decoded, batch_sampler=micro_batches, **options)
     valid = DataLoader(decoded_valid, batch_size=own, **options)
-    return Loaders(train, valid, steps, len(images.train), size, parts, workers)
+    return Loaders(train, valid, workers)
 
 
 def pins(settings: Settings, device: torch.device) -> bool:

@@ -43,18 +43,11 @@ class Share:
         return batch[self.rank * len(batch) // self.replicas : (self.rank + 1) * len(batch) // self.replicas]
 
 
-def images_of_step(index: int, train_images: int, batch_size: int) -> int:
-    """Return the number of images in step ``index`` (from 0) of an epoch, summed over processes.
-
-    The last step may have fewer than the others.
-    """
-    return min(batch_size, train_images - index * batch_size)
-
-
-def steps_of_epoch(train_images: int, batch_size: int, drop_last: bool) -> list[int]:
-    """Return the number of images in every step of an epoch, summed over processes."""
-    images = [images_of_step(index, train_images, batch_size) for index in range(-(-train_images // batch_size))]
-    return [count for count in images if count == batch_size or not drop_last]
+def planned_steps(settings: Settings, train_images: int) -> list[int]:
+    """Return the number of images in every step of an epoch, summed over processes; the last step may have fewer."""
+    size = settings.training.global_batch_size * settings.training.gradient_accumulation
+    images = [min(size, train_images - start) for start in range(0, train_images, size)]
+    return [count for count in images if count == size or not settings.training.drop_last]
 
 
 @dataclass(frozen=True)
@@ -94,6 +87,12 @@ class Replicas:
         """
         return own * self.count / batch
 
+    def account(self, images: int, fit_seconds: float, steps: Sequence[Step], memory: Memory) -> list[Replica]:
+        """Return this process's own values, or none for a single process: its measurement has the same."""
+        waited = sum(step.data_wait_seconds for step in steps)
+        own = Replica(images=images, fit_seconds=fit_seconds, data_wait_seconds=waited, memory=memory)
+        return [own] if self.together else []
+
     def agree(self, model: nn.Module) -> None:
         """Give every process the running statistics of process 0, which are those of the model."""
         if self.together:
@@ -113,33 +112,14 @@ class Replicas:
         self.added([0.0])
 
 
-def count_for(settings: Settings, train_images: int, replicas: Replicas) -> "ImageCount":
-    """Return a count against the steps that follow from the settings and the data, whatever the loader yields."""
-    training = settings.training
-    size = training.global_batch_size * training.gradient_accumulation
-    return ImageCount(steps_of_epoch(train_images, size, training.drop_last), replicas)
-
-
-def own_account(
-    replicas: Replicas, images: int, fit_seconds: float, steps: Sequence[Step], memory: Memory
-) -> list[Replica]:
-    """Return this process's :class:`Replica` if several processes train.
-
-    The list is empty for a single process, whose measurement has the same values.
-    """
-    waited = sum(step.data_wait_seconds for step in steps)
-    account = Replica(images=images, fit_seconds=fit_seconds, data_wait_seconds=waited, memory=memory)
-    return [account] if replicas.together else []
-
-
 class ImageCount:
     """Adds up the images that this process trains on, as integers on the host, without waiting for a device.
 
-    ``planned`` holds the number of images of each step of an epoch, summed over processes.
+    The steps are those of the plan (:func:`planned_steps`), whatever the loader yields.
     """
 
-    def __init__(self, planned: Sequence[int], replicas: Replicas) -> None:
-        self.planned, self.replicas = planned, replicas
+    def __init__(self, settings: Settings, train_images: int, replicas: Replicas) -> None:
+        self.planned, self.replicas = planned_steps(settings, train_images), replicas
         self.epochs: list[int] = []
         """Number of images that this process trained on in each epoch so far."""
         self.steps = self.own = 0
@@ -151,7 +131,9 @@ class ImageCount:
         """
         if self.steps < len(self.planned):
             return self.planned[self.steps]
-        raise StudyError(f"{self._where()}: the loader gave more than the {len(self.planned)} steps of the plan")
+        raise StudyError(
+            f"epoch {len(self.epochs)}: the loader gave more than the {len(self.planned)} steps of the plan"
+        )
 
     def begin(self) -> None:
         """Start the count of an epoch."""
@@ -180,7 +162,7 @@ class ImageCount:
         """
         if self.steps != len(self.planned) or self.own:
             raise StudyError(
-                f"{self._where()}: the loader gave {self.steps} of the {len(self.planned)} steps of the plan"
+                f"epoch {len(self.epochs)}: the loader gave {self.steps} of the {len(self.planned)} steps of the plan"
             )
 
     def check(self) -> int:
@@ -197,6 +179,3 @@ class ImageCount:
                     "the loader repeats images or leaves some out"
                 )
         return sum(self.epochs)
-
-    def _where(self) -> str:
-        return f"epoch {len(self.epochs)}"

@@ -52,7 +52,7 @@ from study.training.loops.contract import (
 )
 from study.training.loops.fastai.replicas import Together, replica_loader
 from study.training.loops.loaders import workers_of
-from study.training.loops.replicas import count_for, own_account
+from study.training.loops.replicas import ImageCount
 from study.training.models import build as models
 from study.training.models import own
 
@@ -67,7 +67,7 @@ class Measure(Callback):
     def __init__(self, job: TrainingJob) -> None:
         self.job = job
         self.recorder = StepRecorder(clock_for(job.device))
-        self.count = count_for(job.settings, len(job.images.train), job.replicas)
+        self.count = ImageCount(job.settings, len(job.images.train), job.replicas)
         self.stages = stage_names(job.settings)
         self.reached: list[Reached] = []
         self.losses: Losses = []
@@ -333,5 +333,5 @@ def train(job: TrainingJob) -> Measurement:
         threads=torch.get_num_threads(),
         workers=workers,
         in_force=in_force,
-        replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
+        replicas=job.replicas.account(trained, fit_seconds, steps, memory),
     )

@@ -14,7 +14,7 @@ from fastai.torch_core import to_detach
 from torch import nn
 
 from study.config.settings import Settings
-from study.training.loops.replicas import Replicas, images_of_step
+from study.training.loops.replicas import Replicas, planned_steps
 
 
 def replica_loader(replicas: Replicas, settings: Settings) -> type[Any]:
@@ -51,7 +51,7 @@ class Together(Callback):
     order = 5
 
     def __init__(self, replicas: Replicas, settings: Settings, train_images: int) -> None:
-        self.replicas, self.size, self.train_images = replicas, settings.training.global_batch_size, train_images
+        self.replicas, self.planned = replicas, planned_steps(settings, train_images)
         self.wrapped: nn.Module | None = None
 
     def before_fit(self) -> None:
@@ -60,8 +60,7 @@ class Together(Callback):
 
     def before_backward(self) -> None:
         """Weight the gradient by this process's share of the batch: an epoch's last one may not divide evenly."""
-        together = images_of_step(self.learn.iter, self.train_images, self.size)
-        weight = self.replicas.weight(len(self.learn.yb[0]), together)
+        weight = self.replicas.weight(len(self.learn.yb[0]), self.planned[self.learn.iter])
         if weight != 1:
             self.learn.loss_grad = self.learn.loss_grad * weight
 

@@ -10,6 +10,7 @@ from study.training.instruments.in_force import Asked
 from study.training.instruments.machine import peak
 from study.training.loops.contract import Reached, TrainingJob, epochs_of, stage_names, validates
 from study.training.loops.loaders import Loaders, make_loaders
+from study.training.loops.replicas import planned_steps
 
 
 def train(job: TrainingJob) -> Measurement:
@@ -18,17 +19,17 @@ def train(job: TrainingJob) -> Measurement:
     loaders = make_loaders(job.images, job.settings, job.device, job.seed)
     setup_seconds = time.perf_counter() - started
     recorder, names = StepRecorder(HostClock()), stage_names(job.settings)
+    planned = planned_steps(job.settings, len(job.images.train))
     reached: list[Reached] = []
     fit_started, started = time.time(), time.perf_counter()
     for number, name in enumerate(names):
-        fetch(loaders, recorder)
+        fetch(loaders, recorder, planned)
         validation = time.perf_counter()
         looks = validates(job.settings, number + 1)
         for _ in loaders.valid if looks else ():
             pass
         reached.append(Reached(time.perf_counter() - validation if looks else 0.0, [], None, None))
-        steps = loaders.train_steps
-        job.progress((number + 1) * steps, len(names) * steps, f"epoch {number + 1} ({name})")
+        job.progress((number + 1) * len(planned), len(names) * len(planned), f"epoch {number + 1} ({name})")
     fit_seconds = time.perf_counter() - started
     epochs, steps_taken = epochs_of(recorder.read(), reached, names)
     return Measurement(
@@ -47,8 +48,8 @@ def train(job: TrainingJob) -> Measurement:
     )
 
 
-def fetch(loaders: Loaders, recorder: StepRecorder) -> None:
-    """Fetch the batches of one epoch, and record its steps."""
+def fetch(loaders: Loaders, recorder: StepRecorder, planned: list[int]) -> None:
+    """Fetch the batches of one epoch, and record its steps, which hold the ``planned`` numbers of images."""
     recorder.begin()
     with recorder.loader_start():
         iterator = iter(loaders.train)
@@ -56,7 +57,7 @@ def fetch(loaders: Loaders, recorder: StepRecorder) -> None:
     for images, _ in iterator:
         recorder.mark("data_wait")
         seen += len(images)
-        if seen == loaders.images_of_step(step):
+        if seen == planned[step]:
             recorder.end_step(seen)
             step, seen = step + 1, 0
     recorder.end()

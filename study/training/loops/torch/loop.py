@@ -20,7 +20,7 @@ from study.training.loops.contract import (
     TrainingJob,
     epochs_of,
     finite,
-    mean_loss,
+    losses_of,
     model_of,
     reaches_target,
     stage_names,
@@ -29,7 +29,7 @@ from study.training.loops.contract import (
 )
 from study.training.loops.decoding import difference_from_pillow
 from study.training.loops.loaders import Loaders, make_loaders
-from study.training.loops.replicas import count_for, own_account
+from study.training.loops.replicas import ImageCount
 from study.training.loops.schedule import EPSILON, MOMENTUM, SQUARE_MOMENTUM, WEIGHT_DECAY, Stage, stages
 from study.training.loops.torch.batch import Batch, Captured, Eager
 from study.training.models import build as models
@@ -69,8 +69,8 @@ class Trainer:
         self.recorder = StepRecorder(clock_for(device))
         mean, std = models.normalisation(name, channels)
         self.mean, self.std = (torch.tensor(values, device=device).view(1, -1, 1, 1) for values in (mean, std))
-        self.total_steps = loaders.train_steps * len(stage_names(settings))
-        self.count = count_for(job.settings, len(job.images.train), job.replicas)
+        self.count = ImageCount(settings, len(job.images.train), job.replicas)
+        self.total_steps = len(self.count.planned) * len(stage_names(settings))
         self.done = 0
 
     def make_work(self) -> Eager | Captured:
@@ -116,11 +116,13 @@ class Trainer:
         with self.recorder.loader_start():
             batches = iter(self.loaders.train)
         seen, loss = 0, torch.zeros(())
+        steps, size = len(self.count.planned), self.job.settings.training.global_batch_size
         for images, labels in batches:
             self.recorder.mark("data_wait")
-            whole, last = self.count.expect(), self.loaders.batches_of_step(len(losses)) - 1
+            whole = self.count.expect()
+            last = -(-whole // size) - 1
             if seen == 0:
-                self.set_rates(stage, (number + len(losses) / self.loaders.train_steps) / stage.epochs)
+                self.set_rates(stage, (number + len(losses) / steps) / stage.epochs)
             with self.job.replicas.exchanging(self.model, now=seen == last):
                 share = self.job.replicas.weight(len(images), whole)
                 part = self.accumulate(images, labels, share, first=seen == 0)
@@ -214,7 +216,7 @@ class Trainer:
             valid_losses.append((self.work.kept(batch.loss), len(labels)))
             correct += batch.right
             seen += len(labels)
-        loss = mean_loss(valid_losses, self.job.replicas)
+        loss, _ = losses_of(valid_losses, self.job.replicas)
         right, judged = self.job.replicas.added([float(correct), seen])
         return Reached(time.perf_counter() - started, losses, loss, finite(right / judged))
 
@@ -271,7 +273,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
         decoder_difference=difference_from_pillow(job.images, job.settings, job.device),
         in_force=in_force,
         compile_seconds=compile_seconds() if job.settings.training.compile else None,
-        replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
+        replicas=job.replicas.account(trained, fit_seconds, steps, memory),
     )
 
 
@@ -306,18 +308,13 @@ def layer_groups(model: nn.Module) -> list[list[str]]:
     other has two (body, head).
     """
     head = models.head_name(model)
-    names = names_of(model)
+    names = [name for name, _ in model.named_parameters()]
     body = [name for name in names if not name.startswith(f"{head}.")]
     groups = [body, [name for name in names if name.startswith(f"{head}.")]]
     if isinstance(getattr(model, "layer4", None), nn.Module) and head == "fc":
         late = [name for name in body if name.startswith(("layer3.", "layer4."))]
         groups = [[name for name in body if name not in late], late, groups[1]]
     return groups
-
-
-def names_of(model: nn.Module) -> list[str]:
-    """Return the names of all parameters."""
-    return [name for name, _ in model.named_parameters()]
 
 
 def is_normalisation(model: nn.Module, name: str) -> bool:
