@@ -98,7 +98,7 @@ def loops(settings: Settings) -> list[str]:
     """Return the loops that a run enters, the outermost last; each is a folder of ``study/training/loops``."""
     if settings.task == "inference":  # a network is trained, and then asked
         return ["torch", "inference"]
-    return ["loader_alone" if settings.loader.kind == "alone" else settings.training.loop]
+    return [settings.training.loop]
 
 
 def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

@@ -139,8 +139,6 @@ def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
         from study.training.loops.inference.loop import train
     elif settings.training.loop == "fastai":
         from study.training.loops.fastai.loop import train
-    elif settings.loader.kind == "alone":
-        from study.training.loops.loader_alone.loop import train
     else:
         from study.training.loops.torch.loop import train
     torch.backends.cudnn.benchmark = settings.training.cudnn_benchmark  # fastai's import switches it on

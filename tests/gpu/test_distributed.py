@@ -81,7 +81,7 @@ def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_p
     record = measured(plan, plan.runs[0], tmp_path)
     print(f"recorded {time.monotonic() - killed[0]:.1f} s after the death")
     assert (record.outcome, record.message) == ("failed", "rank 1 of 2 was ended by SIGKILL")
-    assert at_work("study.training.distributed.agent") == []
+    assert at_work("study.training.distributed.ranks") == []
 
 
 def at_work(module: str) -> list[psutil.Process]:

@@ -1,7 +1,7 @@
 """One process of a distributed run: it trains its share with the others, and leaves one result.
 
 ``python -m study.training.distributed.rank JOB SCRATCH PARENT``, started by
-:mod:`study.training.distributed.agent`, which passes the rank in the environment.
+:mod:`study.training.distributed.ranks`, which passes the rank in the environment.
 """
 
 import multiprocessing

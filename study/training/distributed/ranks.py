@@ -1,4 +1,7 @@
-"""A run of several processes, as its job sees it: torch's launcher on each node starts the ranks and is watched."""
+"""A run of several processes: its job has torch's launcher on each node start the ranks, and watches the launchers.
+
+A node's launcher is ``python -m study.training.distributed.ranks JOB SCRATCH NODE NODES PROCESSES ENDPOINT PARENT``.
+"""
 
 import json
 import os
@@ -11,10 +14,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 from study.artifacts.record import JobResult
 from study.artifacts.run import Node
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
+from study.base.processes import die_with
 from study.config.settings import Settings
 
 LAST_WORDS_SECONDS = 10.0
@@ -26,6 +32,8 @@ LOOK_SECONDS = 0.2
 LOOPBACK = "127.0.0.1"
 NOBODY = "0"
 """In place of the process with which an agent ends: one on another machine ends with the command that started it."""
+MEET_SECONDS = 120
+"""Seconds that the nodes may take to find each other."""
 SCHEDULERS = ("SLURM_", "SRUN_", "SBATCH_")
 Agent = subprocess.Popen[bytes]
 """A launcher at work."""
@@ -87,7 +95,7 @@ def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence
 
 def _new(node: int, arguments: Sequence[str], on: Sequence[Node]) -> Agent:
     """Return the launcher of a node in a process that starts from nothing."""
-    command = [*(on[node].command if on else []), sys.executable, "-m", "study.training.distributed.agent"]
+    command = [*(on[node].command if on else []), sys.executable, "-m", "study.training.distributed.ranks"]
     return subprocess.Popen([*command, *arguments, NOBODY if on else str(os.getpid())], env=_environment(on))
 
 
@@ -172,3 +180,56 @@ def _ended(code: int) -> str:
         if code < 0:
             return f"was ended by {signal.Signals(-code).name}"
     return f"ended with exit code {code}"
+
+
+def _own_address(endpoint: str) -> str:
+    """Return the address of this node as the one at ``endpoint`` sees it, and have the ranks use its interface."""
+    host, _, port = endpoint.rpartition(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, int(port)))  # sends nothing
+        own = str(probe.getsockname()[0])
+    names = [name for name, addresses in psutil.net_if_addrs().items() for one in addresses if one.address == own]
+    for name in names[:1]:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
+        os.environ.setdefault("NCCL_SOCKET_IFNAME", name)
+    return own
+
+
+def launch(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint: str) -> int:
+    """Start this node's share of ``processes`` ranks, wait for them, and return the exit code.
+
+    It uses the launcher's interface and not its command line, ``torchrun``, because that reports only in a log which
+    rank died and how. Here the report is a file.
+    """
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    config = LaunchConfig(
+        min_nodes=nodes,
+        max_nodes=nodes,
+        nproc_per_node=processes // nodes,
+        # Another run on this machine may have had the same port; its scratch folder had another name.
+        run_id=f"study-{Path(scratch).resolve().parent.name}",
+        rdzv_backend="c10d",
+        rdzv_endpoint=endpoint,
+        rdzv_configs={"is_host": node == 0, "join_timeout": MEET_SECONDS, "timeout": MEET_SECONDS},
+        logs_specs=DefaultLogsSpecs(log_dir=str(Path(scratch) / "agents")),  # else left in /tmp; ranks write to ours
+        max_restarts=0,  # a run that lost a rank has failed: its samples are no longer those of one run
+        local_addr=_own_address(endpoint),  # the host's name may resolve to nothing where there is no network
+    )
+    config.numa_options = None  # on a machine with a GPU ranks would be bound to other CPUs than the run was given
+    try:
+        command = ("-m", "study.training.distributed.rank", job, scratch, str(os.getpid()))
+        elastic_launch(config, sys.executable)(*command)
+    except ChildFailedError as error:
+        codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
+        report_file(Path(scratch), node).write_text(json.dumps(codes), encoding="ascii")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    job, scratch, node, nodes, processes, endpoint, parent = sys.argv[1:]
+    die_with(os.getppid() if parent == NOBODY else int(parent))
+    sys.exit(launch(job, scratch, int(node), int(nodes), int(processes), endpoint))

@@ -15,7 +15,7 @@ from study.host.fork_servers import JOB_MODULE, Forked, can_fork, fork_server_of
 from tests.conftest import tiny_plan
 from tests.unit.training.forks import said_by_forks
 
-MODULES = ("loops.torch.loop", "loops.inference.loop", "loops.loader_alone.loop")
+MODULES = ("loops.torch.loop", "loops.inference.loop")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has fork servers")

@@ -27,9 +27,8 @@ def files_in_the_key(plan: Plan) -> set[str]:
 
 EXECUTED: list[tuple[str, dict[str, Any]]] = [
     ("loops.torch.loop", {}),
-    ("loops.torch.loop distributed.ranks distributed.rank distributed.agent", {"training": DDP}),
+    ("loops.torch.loop distributed.ranks distributed.rank", {"training": DDP}),
     ("loops.fastai.loop", {"training": FASTAI, "loader": {"kind": "workers"}}),
-    ("loops.loader_alone.loop", {"loader": {"kind": "alone"}}),
     ("loops.torch.loop loops.inference.loop loops.inference.onnx_runtime", INFERENCE),
 ]
 """The modules of :mod:`study.training` that a run executes beside its job, and what its study has."""
@@ -61,7 +60,7 @@ def test_every_module_and_every_package_that_a_run_imports_is_in_its_key() -> No
 
 def test_a_new_file_of_the_training_side_is_in_every_key_and_no_other_loop_is() -> None:
     everything = {path.relative_to(PACKAGE).as_posix() for path in (PACKAGE / "training").rglob("*.py")}
-    others = {"fastai", "inference", "loader_alone", "distributed"}
+    others = {"fastai", "inference", "distributed"}
     common = {name for name in everything if not {"torch", *others} & set(name.split("/"))}
     assert common <= files_in_the_key(tiny_plan(**INFERENCE))
     files = files_in_the_key(tiny_plan())

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from study.training.loops.loader_alone import loop as loader_alone
 from study.training.loops.torch import loop as torch_loop
 from study.training.loops.torch.batch import Batch, Eager
 from tests.conftest import PlantedClock
@@ -42,7 +41,7 @@ def test_the_loader_alone_fetches_everything_and_trains_nothing(tmp_path: Path) 
     training = {"batch_size": 6, "gradient_accumulation": 4, "drop_last": False, "validation": "end"}
     run = tiny_run(loader={"kind": "alone", "workers": 1}, dataset=SMALL, training=training)
     job = make_job(tmp_path, run)
-    alone = loader_alone.train(job)
+    alone = torch_loop.train(job)
     assert [step.images for step in alone.steps] == [24, 24] * 2
     assert alone.epochs[0].valid_seconds == 0 < alone.epochs[1].valid_seconds
     assert all(s.seconds == s.data_wait_seconds for s in alone.steps)

@@ -1,1 +1,0 @@
-"""The loader by itself: batches are fetched, and nothing trains."""
