@@ -18,7 +18,7 @@ describes both.
 import sys
 
 if sys.argv[:1] == ["-m"]:  # which puts the user's folder first
-    from study.base.surroundings import python_first
+    from study.base import python_first
 
     python_first()
 

@@ -1,7 +1,7 @@
 """The generated files: JSON Schemas, the keys in ``config/README.md``, the columns in ``docs/timings.md``."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -76,29 +76,35 @@ def _readme() -> str:
         "### Which keys go together",
         "With the values in the second column, a run's key has one of the allowed values. A combination that breaks a "
         "rule is an error before any run starts.",
-        _rules(),
+        _rows(
+            "key | with | allowed | because",
+            [(f"`{rule.key}`", _when(rule.when), rule.allowed.names, rule.why) for rule in RULES],
+        ),
         "### Which keys have an effect",
         "With the values in the second column, a run's key changes nothing. To give it there, or two levels of it, is "
         "an error before any run starts. A key of a study's file may lose its effect by what a start sets.",
-        _idle(),
+        _rows(
+            "key | without effect with | it has one with",
+            [(f"`{row.key}`", _when(row.when), row.cure) for row in IDLE],
+        ),
     ]
     return "\n\n".join(sections) + "\n"
 
 
 def _timings() -> str:
-    rows = ["| column | unit | type | what it is | heading in the report |", "| --- | --- | --- | --- | --- |"]
     shown = timing.resources()
-    for name, field in timing.Timing.model_fields.items():
-        heading = shown[name].heading if name in shown else ""
-        kind = NAMES[timing.kind(name)]
-        rows.append(f"| `{name}` | {timing.unit(name) or ''} | {kind} | {_described(field)} | {heading} |")
+    rows = [
+        [f"`{name}`", timing.unit(name) or "", NAMES[timing.kind(name)], _described(field),
+         shown[name].heading if name in shown else ""]
+        for name, field in timing.Timing.model_fields.items()
+    ]  # fmt: skip
     return (
         "\n\n".join(
             [
                 "# The columns of `timings.csv`",
                 "`make schema` generates this page from `study/artifacts/timing.py`; a test fails if it differs.",
                 str(timing.Timing.__doc__).replace("\n    ", "\n").strip(),
-                "\n".join(rows),
+                _rows("column | unit | type | what it is | heading in the report", rows),
             ]
         )
         + "\n"
@@ -113,25 +119,14 @@ def _when(given: Mapping[str, Values]) -> str:
     return "; ".join(f"`{key}`: {values.names}" for key, values in given.items())
 
 
-def _rules() -> str:
-    rows = ["| key | with | allowed | because |", "| --- | --- | --- | --- |"]
-    for rule in RULES:
-        rows.append(f"| `{rule.key}` | {_when(rule.when)} | {rule.allowed.names} | {rule.why} |")
-    return "\n".join(rows)
-
-
-def _idle() -> str:
-    rows = ["| key | without effect with | it has one with |", "| --- | --- | --- |"]
-    for row in IDLE:
-        rows.append(f"| `{row.key}` | {_when(row.when)} | {row.cure} |")
-    return "\n".join(rows)
+def _rows(head: str, rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, " | ".join("---" for _ in head.split(" | ")), *map(" | ".join, rows)]
+    return "\n".join(f"| {line} |" for line in lines)
 
 
 def _table(fields: dict[str, FieldInfo], prefix: str = "") -> str:
-    rows = ["| key | default | allowed | what it does |", "| --- | --- | --- | --- |"]
-    for name, field in fields.items():
-        rows.append(f"| `{prefix}{name}` | {_default(field)} | {_allowed(field)} | {_described(field)} |")
-    return "\n".join(rows)
+    rows = [[f"`{prefix}{name}`", _default(one), _allowed(one), _described(one)] for name, one in fields.items()]
+    return _rows("key | default | allowed | what it does", rows)
 
 
 def _default(field: FieldInfo) -> str:

@@ -1,1 +1,37 @@
-"""The ground that every wing stands on. Nothing here knows what a study is."""
+"""The ground that every wing stands on: nothing here knows what a study is.
+
+This file imports nothing at first: one of the user's folder could stand in for it.
+"""
+
+import sys
+
+
+def python_first() -> None:
+    """Let Python's own modules come before those of all folders, such as a user's empty ``random.py``.
+
+    Of the others the order stays: the user's folder comes before what is installed.
+    """
+    place = next((place for place, entry in enumerate(sys.path) if entry.endswith(".zip")), 0)
+    sys.path[: place + 3] = sys.path[place : place + 3] + sys.path[:place]  # an archive, a folder, one of extensions
+
+
+def complete_user() -> None:
+    """Give the user a name, a home and a place for caches where the system has none: Snakemake asks for all three.
+
+    A container that is started with the number of a user knows no name of it.
+    """
+    import os
+    import pwd
+    import tempfile
+    from pathlib import Path
+
+    try:
+        home = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        os.environ.setdefault("USER", f"user-{os.getuid()}")
+        home = tempfile.gettempdir()
+    if not Path(os.environ.get("HOME", "")).is_absolute():
+        os.environ["HOME"] = home
+    place = Path(os.environ["HOME"], ".cache")
+    if not os.access(next(folder for folder in (place, *place.parents) if folder.exists()), os.W_OK):
+        os.environ.setdefault("XDG_CACHE_HOME", str(Path(tempfile.gettempdir(), f"cache-{os.getuid()}")))

@@ -102,3 +102,9 @@ class StudyError(Exception):
 
 class ValueRefused(StudyError, ValueError):
     """A :class:`StudyError` that a validator raises: pydantic collects it beside its own errors."""
+
+
+def check_known(key: str, value: Any, allowed: Iterable[Any], why: str, source: str = "") -> None:
+    """Raise :class:`ValueRefused` unless ``value`` is one of the ``allowed`` ones; ``why`` says what it is not."""
+    if value not in (known := list(allowed)):
+        raise ValueRefused(source=source, key=key, value=value, why=why, allowed=known or "none")

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from study.base.errors import ValueRefused
+from study.base.errors import ValueRefused, check_known
 from study.base.strict import Declared
 
 Kind = Literal["ratio", "best", "shares", "seconds", "accuracy", "images_per_second"]
@@ -119,12 +119,11 @@ class Claim(Declared):
                 yield where, key, level
 
 
-def check_claims(claims: Sequence[Claim], keys: Sequence[str], levels_of: Callable[[str], Sequence[Any]]) -> None:
-    """Raise :class:`ValueRefused` if a claim names none of the ``keys``, or a level that the study does not have."""
+def check_claims(
+    claims: Sequence[Claim], keys: Sequence[str], levels_of: Callable[[str], Sequence[Any]], source: str
+) -> None:
+    """Raise :class:`StudyError` if a claim names none of the ``keys``, or a level that the study does not have."""
     for place, claim in enumerate(claims):
         for where, key, level in claim.levels():
-            if key not in keys:
-                raise ValueRefused(key=f"claims.{place}.{where}", value=key, why="no such key", allowed=keys)
-            if level not in (known := levels_of(key)):
-                why = "no level of this study"
-                raise ValueRefused(key=f"claims.{place}.{where}.{key}", value=level, why=why, allowed=known)
+            check_known(f"claims.{place}.{where}", key, keys, "no such key", source)
+            check_known(f"claims.{place}.{where}.{key}", level, levels_of(key), "no level of this study", source)

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from study.base.errors import StudyError
-from study.config.rules import ALONE, DIGITS, Values, as_yaml, broken, one_of
+from study.config.rules import ALONE, DIGITS, Values, When, all_hold, broken, one_of, values_of
 from study.config.sections import Inference
 from study.config.settings import Keys, Settings, get, with_values
 from study.config.study import StudyFile
@@ -22,13 +22,9 @@ class Idle:
     """One row: ``key`` changes nothing while every key of ``when`` has one of its values."""
 
     key: str
-    when: Mapping[str, Values]
+    when: When
     cure: str
     """What makes the key effective."""
-
-    def holds(self, settings: BaseModel) -> bool:
-        """Return whether the key is without effect in a run with these settings."""
-        return all(values.hold(get(settings, key)) for key, values in self.when.items())
 
     def holds_everywhere(self, study: StudyFile) -> bool:
         """Return whether the key is without effect at every level of the factors of a study."""
@@ -40,9 +36,8 @@ class Idle:
 
     def error(self, value: Any, settings: BaseModel, source: str) -> StudyError:
         """Return the error: the key with its value, the other keys with theirs, and what makes the key effective."""
-        others = " and ".join(f"{key} {as_yaml(get(settings, key))}" for key in self.when)
         why = f"it has no effect there, and has one with {self.cure}"
-        return StudyError(source=source, key=self.key, value=value, context=f"with {others}", why=why)
+        return StudyError(source=source, key=self.key, value=value, context=values_of(self.when, settings), why=why)
 
 
 ON_DEVICE = {"loader.kind": one_of("device")}
@@ -118,7 +113,7 @@ def check_factors(factors: Collection[str], every: Iterable[Settings], source: s
     rows = [row for row in IDLE if row.key in factors]
     seen: dict[tuple[Any, ...], Settings] = {}
     for settings in every if rows else ():
-        idle = {row.key: row for row in rows if row.holds(settings)}
+        idle = {row.key: row for row in rows if all_hold(row.when, settings)}
         other = seen.setdefault(tuple(None if key in idle else (get(settings, key),) for key in factors), settings)
         for key in idle if other is not settings else ():
             if get(other, key) != get(settings, key):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from study.base import strict_yaml
-from study.base.errors import StudyError, ValueRefused
+from study.base.errors import StudyError
 from study.base.strict import explain
 from study.config.claims import check_claims
 from study.config.effect import check_given
@@ -96,12 +96,7 @@ def _check_claims(declared: StudyFile, written: Any, source: str) -> None:
         before, now = _at(written, key), declared.factors.get(key) or [get(declared, key)]
         return list(dict.fromkeys([*now, *(before if isinstance(before, list) else [before] * (before is not None))]))
 
-    try:
-        check_claims(declared.claims, setting_keys(), levels_of)
-    except ValueRefused as error:
-        raise StudyError(
-            source=source, key=error.key, value=error.value, why=error.why, allowed=error.allowed
-        ) from None
+    check_claims(declared.claims, setting_keys(), levels_of, source)
 
 
 def _without_lost_names(values: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from study.base.errors import ValueRefused
+from study.base.errors import ValueRefused, check_known
 
 APART = (", ", " + ")
 """What parts the levels in a label."""
@@ -105,12 +105,8 @@ def check(names: Names, factors: Mapping[str, Sequence[Any]], only: Sequence[Map
         if not levels:
             raise ValueRefused(key=f"names.{name}", value={}, allowed="at least one level of a factor")
         for key, level in levels.items():
-            if key not in factors:
-                known = list(factors) or "none"
-                raise ValueRefused(key=f"names.{name}", value=key, why="no such factor", allowed=known)
-            if level not in factors[key]:
-                why, known = "no level of this factor", list(factors[key])
-                raise ValueRefused(key=f"names.{name}.{key}", value=level, why=why, allowed=known)
+            check_known(f"names.{name}", key, factors, "no such factor")
+            check_known(f"names.{name}.{key}", level, factors[key], "no level of this factor")
         other = seen.setdefault(frozenset(levels.items()), name)
         if other != name:
             raise ValueRefused(key="names", value=name, why=f"it stands for the same levels as {other!r}")

@@ -22,26 +22,38 @@ class Values:
     hold: Callable[[Any], bool]
 
 
+When = Mapping[str, Values]
+"""Keys with the values with which a row counts."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """One row: ``key`` has one of the ``allowed`` values while every key of ``when`` has one of its own."""
 
     key: str
     allowed: Values
-    when: Mapping[str, Values]
+    when: When
     why: str = ""
     """The reason, as a clause that follows "because"; empty where the rule speaks for itself."""
 
     def is_broken(self, settings: BaseModel) -> bool:
         """Return whether ``settings`` have the values of ``when``, but none of the allowed ones."""
-        applies = all(values.hold(_value(settings, key)) for key, values in self.when.items())
-        return applies and not self.allowed.hold(_value(settings, self.key))
+        return all_hold(self.when, settings) and not self.allowed.hold(attrgetter(self.key)(settings))
 
     def error(self, settings: BaseModel) -> ValueRefused:
         """Return the error: key, value, the other keys with their values, the reason, what is allowed."""
-        others = " and ".join(f"{key} {as_yaml(_value(settings, key))}" for key in self.when)
-        given, context = _value(settings, self.key), f"with {others}"
+        given, context = attrgetter(self.key)(settings), values_of(self.when, settings)
         return ValueRefused(key=self.key, value=given, context=context, why=self.why, allowed=self.allowed.names)
+
+
+def all_hold(when: When, settings: BaseModel) -> bool:
+    """Return whether every key of ``when`` has one of its values."""
+    return all(values.hold(attrgetter(key)(settings)) for key, values in when.items())
+
+
+def values_of(when: When, settings: BaseModel) -> str:
+    """Return the values that the keys of ``when`` have, as the context of an error."""
+    return f"with {' and '.join(f'{key} {as_yaml(attrgetter(key)(settings))}' for key in when)}"
 
 
 def check(settings: BaseModel) -> None:
@@ -63,10 +75,6 @@ def as_yaml(value: Any) -> str:
 def one_of(*values: Any) -> Values:
     """Return these values."""
     return Values(", ".join(map(as_yaml, values)), lambda value: value in values)
-
-
-def _value(settings: BaseModel, key: str) -> Any:
-    return attrgetter(key)(settings)
 
 
 FOLDER = Values("the path of the folder", bool)

@@ -35,6 +35,15 @@ def _no_option(name: str) -> str:
     return name
 
 
+def _auto_or(least: int, most: int) -> AfterValidator:
+    def check(value: int | str) -> int | str:
+        if isinstance(value, int) and not least <= value <= most:
+            raise ValueRefused(value=value, allowed=f"auto, or {least} to {most}")
+        return value
+
+    return AfterValidator(check)
+
+
 ImageName = Annotated[str, Field(min_length=1), AfterValidator(_no_option)]
 """A container image: a reference, or the path of a file."""
 
@@ -138,7 +147,7 @@ class Training(Declared):
     their gradients are averaged in each step (gloo on a CPU, nccl on GPUs). `ddp_two_nodes`: the same on two nodes that
     find each other: two machines of a SLURM allocation, else both on this machine. Batch normalisation uses the
     statistics of each replica's own shard."""
-    processes: int | Literal["auto"] = "auto"
+    processes: Annotated[int | Literal["auto"], _auto_or(1, 1024)] = "auto"
     """`ddp`: total number of processes. Each has a GPU of its own; on a CPU they share it. `auto`: one process for each
     GPU, two on a CPU, or the largest smaller number that shares every batch evenly (2 on 3 GPUs for a batch of 1000);
     two nodes get equal numbers. If the GPUs are absent, `auto` keeps the number of the study's last plan, so that its
@@ -183,20 +192,8 @@ class Training(Declared):
     one kernel. `auto`: torch's choice, `foreach` on a GPU and `for_loop` on a CPU."""
     cudnn_benchmark: bool = True
     """True to let cuDNN try its algorithms at the first use of each shape, as fastai does."""
-    threads: int | Literal["auto"] = "auto"
+    threads: Annotated[int | Literal["auto"], _auto_or(1, MOST_CPUS)] = "auto"
     """CPU threads of each training process. `auto`: torch's default number, divided among all processes."""
-
-    @model_validator(mode="after")
-    def _at_least_one_thread(self) -> Self:
-        if self.threads != "auto" and not 1 <= self.threads <= MOST_CPUS:
-            raise ValueRefused(key="threads", value=self.threads, allowed=f"auto, or 1 to {MOST_CPUS}")
-        return self
-
-    @model_validator(mode="after")
-    def _at_least_one_process(self) -> Self:
-        if self.processes != "auto" and not 1 <= self.processes <= 1024:
-            raise ValueRefused(key="processes", value=self.processes, allowed="auto, or 1 to 1024")
-        return self
 
     @property
     def replicas(self) -> int:
@@ -248,7 +245,7 @@ class Loader(Declared):
     """What decodes JPEG files; Pillow decodes all others. `torchcodec`: the library on the CPU, whose images Pillow
     squishes. `torchcodec_cuda`: the GPU (nvJPEG), which also squishes them. The record tells how far the pixels lie
     from Pillow's."""
-    workers: int | Literal["auto"] = "auto"
+    workers: Annotated[int | Literal["auto"], _auto_or(0, 256)] = "auto"
     """Worker processes, or threads, of each replica's loader. `auto`: fastai's default, min(16, CPUs), divided among
     all replicas."""
     sharding: Literal["contiguous", "strided"] = "contiguous"
@@ -259,12 +256,6 @@ class Loader(Declared):
     prefetch_factor: int | None = Field(None, ge=1, le=1024)
     """Number of batches that each worker keeps ready, or all threads together. none: 2, as torch does."""
     persistent_workers: bool = Field(False, description="True to keep the workers from one epoch to the next.")
-
-    @model_validator(mode="after")
-    def _workers_are_not_negative(self) -> Self:
-        if self.workers != "auto" and not 0 <= self.workers <= 256:
-            raise ValueRefused(key="workers", value=self.workers, allowed="auto, or 0 to 256")
-        return self
 
 
 class Inference(Declared):

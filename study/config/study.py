@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from study.base.errors import ValueRefused
+from study.base.errors import ValueRefused, check_known
 from study.base.strict import Declared
 from study.config import names
 from study.config.claims import Claim
@@ -140,18 +140,15 @@ class StudyFile(Keys):
 
     @model_validator(mode="after")
     def _reduced_names_keys(self) -> Self:
-        allowed = [*setting_keys(), "replicates"]
         for key in self.reduced:
-            if key not in allowed:
-                raise ValueRefused(key="reduced", value=key, why="no such key", allowed=allowed)
+            check_known("reduced", key, [*setting_keys(), "replicates"], "no such key")
         return self
 
     @model_validator(mode="after")
     def _factors_name_keys_and_levels(self) -> Self:
         allowed = [*setting_keys(), *(["control"] if self.null_control else [])]
         for key, levels in self.factors.items():
-            if key not in allowed:
-                raise ValueRefused(key="factors", value=key, why="no such key", allowed=allowed)
+            check_known("factors", key, allowed, "no such key")
             if not levels:
                 raise ValueRefused(key=f"factors.{key}", value=[], allowed="at least one level")
             if any(isinstance(level, (dict, list)) for level in levels):
@@ -164,24 +161,21 @@ class StudyFile(Keys):
             raise ValueRefused(key="factors", why=why)
         if self.curve and self.time:
             raise ValueRefused(key="time", value=self.time, context="with a curve", why="it has its own: curve.y")
-        if self.curve and self.curve.x not in self.factors:
-            allowed = list(self.factors) or ["none"]
-            raise ValueRefused(key="curve.x", value=self.curve.x, why="no such factor", allowed=allowed)
+        if self.curve:
+            check_known("curve.x", self.curve.x, self.factors, "no such factor")
+        time = "curve.y" if self.curve else "time"
         own = [y for y in get_args(Total) if (y in TOTALS_OF_INFERENCE) == (self.task == "inference")]
         if self.total not in own and "task" not in self.factors:
-            key = "curve.y" if self.curve else "time"
-            raise ValueRefused(key=key, value=self.total, context=f"with task {self.task}", allowed=own)
+            raise ValueRefused(key=time, value=self.total, context=f"with task {self.task}", allowed=own)
         target = "training.target_accuracy"
         if self.total == "target_seconds" and self.training.target_accuracy is None and target not in self.factors:
-            key = "curve.y" if self.curve else "time"
-            raise ValueRefused(key=key, value=self.total, context="without a target", why=f"give {target}")
+            raise ValueRefused(key=time, value=self.total, context="without a target", why=f"give {target}")
         self._check_only()
         if self.effects and (self.curve or self.contrast):
             why = "it compares every factor"
             raise ValueRefused(key="effects", value=True, context="with a curve or a contrast", why=why)
-        if self.contrast and self.contrast not in self.factors:
-            allowed = list(self.factors) or ["none"]
-            raise ValueRefused(key="contrast", value=self.contrast, why="no such factor", allowed=allowed)
+        if self.contrast:
+            check_known("contrast", self.contrast, self.factors, "no such factor")
         names.check(self.names, self.factors, self.only)
         return self
 
@@ -194,12 +188,9 @@ class StudyFile(Keys):
                 if key == "replicates":
                     if type(level) is not int or not 1 <= level <= MOST_REPLICATES:
                         raise ValueRefused(key="only.replicates", value=level, allowed=f"1 to {MOST_REPLICATES}")
-                elif key not in self.factors:
-                    allowed = [*self.factors, "replicates"]
-                    raise ValueRefused(key="only", value=key, why="no such factor", allowed=allowed)
-                elif level not in self.factors[key]:
-                    allowed, why = self.factors[key], "no level of this factor"
-                    raise ValueRefused(key=f"only.{key}", value=level, why=why, allowed=allowed)
+                else:
+                    check_known("only", key, [*self.factors, "replicates"], "no such factor")
+                    check_known(f"only.{key}", level, self.factors[key], "no level of this factor")
 
 
 class Study(StudyFile):

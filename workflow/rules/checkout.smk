@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(str(workflow.current_basedir)).parent.parent))
 NOT_INSTALLED = "install this workflow's package: pip install --editable, and the folder of a clone"
 try:
-    from study.base.surroundings import complete_user, python_first
+    from study.base import complete_user, python_first
 
     python_first()
     complete_user()

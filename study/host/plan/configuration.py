@@ -7,10 +7,9 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.base import strict_yaml
+from study.base import complete_user, strict_yaml
 from study.base.errors import StudyError
 from study.base.files import ROOT, replications
-from study.base.surroundings import complete_user
 
 if TYPE_CHECKING:
     from snakemake.settings.types import ConfigSettings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from study.base.surroundings import complete_user
+from study.base import complete_user
 from tests.conftest import ROOT
 
 SHADOWS = ("random", "statistics", "secrets", "string", "calendar", "queue", "copy", "csv", "json", "logging", "shlex")
