@@ -15,7 +15,7 @@ from study.config.load import read_selection
 from study.host.plan.configuration import as_snakemake_reads_it
 from study.host.plan.workflow import _command
 from tests.conftest import ROOT
-from tests.unit.test_documents import PAGES, commands
+from tests.unit.test_documents import MEANT_BY_A_SHELL, PAGES, commands, outside_quotes
 
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 COMMAND = re.compile(rf"(?<![a-z])(?:python -m study [a-z]|make (?:{'|'.join(TARGETS)})\b)[^`;,)\n]*")
@@ -61,6 +61,7 @@ def test_commands_are_found_in_the_code_and_in_the_documents() -> None:
 @pytest.mark.parametrize(("file", "command"), FOUND, ids=lambda text: text.replace("/", ".")[:60])
 def test_a_printed_command_can_be_typed_as_it_stands(file: str, command: str, tmp_path: Path) -> None:
     words = shlex.split(command, comments=True)
+    assert not MEANT_BY_A_SHELL.search(outside_quotes(command.partition(" #")[0])), file
     if words[0] == "make":
         assert [word for word in words[1:] if "=" not in word and word not in TARGETS] == [], file
         given = next((word.removeprefix("ARGS=") for word in words if word.startswith("ARGS=--config")), None)

@@ -59,16 +59,6 @@ def test_an_index_that_was_deleted_or_damaged_comes_back_from_the_records_byte_f
     assert texts(files) == before
 
 
-def test_a_level_that_is_added_makes_blocks_of_its_own_and_leaves_the_others(files: Results) -> None:
-    before = texts(files)
-    more = planned(factors={"training.batch_size": [2, 4, 8, 10]})
-    blocks = blocks_of(more, files)
-    assert {block.name + ".json" for block in blocks} > before.keys()
-    added = [block for block in blocks if block.missing(files)]
-    assert sorted(names(added)) == [["bs10-r1"], ["bs10-r2"]]
-    assert [find_block(more, block.name, files).runs for block in added] == [block.runs for block in added]
-
-
 def test_a_block_is_found_by_its_name_although_its_file_was_just_deleted(files: Results) -> None:
     """As by Snakemake, which is told to make everything again, where the plan has a further level by now."""
     more = planned(factors={"training.batch_size": [2, 4, 8, 10]})

@@ -179,13 +179,6 @@ def test_damage_among_the_records_excluded_is_named_by_its_file(plan: Plan, fold
     assert found.refused == {}
 
 
-def test_a_study_that_gets_more_runs_or_changes_what_is_in_no_key_keeps_its_records(folder: Path) -> None:
-    more = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=2)
-    assert [run.position for run in more.runs if (folder / run.file).exists()] != [1, 2]
-    for plan in (more, tiny_plan(limits={"timeout_seconds": 99}, inference={"batches": 7})):
-        assert len(read_records(plan, folder).included) == 2
-
-
 @pytest.fixture
 def samples(tmp_path: Path) -> Path:
     """A file of samples."""

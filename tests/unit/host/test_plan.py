@@ -15,7 +15,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.config import own_model
 from study.host.engine.engine_choice import EngineChoice
-from study.host.plan import process_count, workflow
+from study.host.plan import workflow
 from study.host.plan.workflow import Workflow
 from tests.conftest import plan_at, plant_package, study_values, tiny_plan
 from tests.errors import refused
@@ -305,14 +305,6 @@ def test_data_are_prepared_by_a_study_that_can_make_a_run_here(tmp_path: Path) -
     elsewhere = able.model_copy(update={"name": "elsewhere", "runs": absent})
     assert Workflow([elsewhere, able], Results(tmp_path)).dataset_study(dataset) == able.name
     assert Workflow([elsewhere], Results(tmp_path)).dataset_study(dataset) == "elsewhere"
-
-
-def test_the_last_plan_is_read_where_the_number_of_processes_may_come_from_it() -> None:
-    study = tiny_plan().study
-    together = study.training.model_copy(update={"strategy": "ddp"})
-    factors = {"training.strategy": ["single", "ddp"], "training.batch_size": [4]}
-    for changes, differs in (({}, False), ({"factors": factors}, True), ({"training": together}, True)):
-        assert process_count.may_differ(study.model_copy(update=changes)) is differs
 
 
 def test_a_block_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
