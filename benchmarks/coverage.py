@@ -26,7 +26,7 @@ from benchmarks.simulated import Array, Condition, Runs, conditions, of_starts, 
 from benchmarks.trials import Cell, Trial, holds, run_all, study_of
 from study.analysis.answers.curve import curve_of_model
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
-from study.analysis.stats.gate import undetermined
+from study.analysis.stats.estimate import undetermined
 from study.analysis.stats.log_model import LogModel, fit_log_model, together
 from study.analysis.stats.optimum import level_test, may_be_fastest, optimum_of
 from study.analysis.table.exclusions import MANY, far_runs, with_exclusions

@@ -10,13 +10,13 @@ import pandas as pd
 
 from benchmarks.simulated import SECONDS, SLOWED, Array
 from benchmarks.trials import JOINT, Cell, Trial, holds, study_of
-from study.analysis.answers.context import excludes_one
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import switches_of
 from study.analysis.answers.ways import ways_of
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit, groups_of
 from study.analysis.stats.ratios import overall_of
-from study.analysis.stats.usable import Estimate, row_settings, usable_runs
+from study.analysis.stats.usable import row_settings, usable_runs
 from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.analysis.table.rows import as_table
 from study.artifacts.record import TIMED_OUT
@@ -131,7 +131,7 @@ def contrast(kind: str, blocks: int, sizes: int, rng: np.random.Generator) -> It
         overall = overall_of(
             study, groups_by(study, PRECISION, table(study, logs, order, pace)), PRECISION, "fp32", "bf16"
         )
-        told = bool(overall) and overall is not None and not overall.machine and excludes_one(overall.ratio)
+        told = bool(overall) and overall is not None and not overall.machine and overall.ratio.excludes_one
         apart = "must be told" if "between" in kind or kind == "clean" else "told"
         yield (
             ("false: a side is called faster" if times == 1 else f"{times:g} times: {apart if times == 3 else 'told'}"),
@@ -167,7 +167,7 @@ def limited(blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
     truth = np.log(np.array([12.0, 9.9, 10.3]) / SECONDS)
     logs = truth + rng.normal(0, 0.03, (blocks, 1)) + rng.normal(0, [0.01, 0.01, 0.15], (blocks, 3))
     (group,) = groups_of(LIMITED, table(LIMITED, logs, orders(blocks, 3, rng), limit=10.4))
-    told = group_of(LIMITED, group, "fit_seconds")
+    told = group_of(LIMITED, group)
     yield "false: the ended setting is named fastest", told.best == "64"
     yield "the fastest is named", told.best == "32"
     time = group.times.get("64")

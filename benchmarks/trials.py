@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from study.analysis.stats.log_model import Interval
-from study.analysis.stats.usable import Estimate
+from study.analysis.stats.estimate import Estimate
 from study.config.study import Study
 
 Trial = tuple[str, bool | float]
@@ -67,7 +66,7 @@ class Line:
         return f"{100 * self.low:.1f} to {100 * self.high:.1f}"
 
 
-def holds(interval: Interval | Estimate, truth: float) -> bool:
+def holds(interval: Estimate, truth: float) -> bool:
     """Whether an interval holds the planted log value."""
     return interval.low is not None and interval.high is not None and interval.low <= np.exp(truth) <= interval.high
 

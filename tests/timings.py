@@ -7,8 +7,9 @@ import pandas as pd
 
 from study.analysis.analysis import Analysis, analyse
 from study.analysis.table.exclusions import with_exclusions
-from study.analysis.table.rows import as_table
+from study.analysis.table.rows import Sampled, as_table, table_of, values_of
 from study.artifacts.plan import Plan
+from study.artifacts.record import Record
 from study.config.study import Study
 
 
@@ -29,3 +30,11 @@ def analysed(study: Study, frame: pd.DataFrame) -> Analysis:
     """Return the analysis of a planted table, once the rules of exclusion have seen it."""
     plan = Plan(name="tiny", study=study, runs=[], engine="none", engine_reason="")
     return analyse(plan, with_exclusions(study, frame))
+
+
+def table(
+    plan: Plan, records: Mapping[str, Record], sampled: Mapping[str, Sampled | None] | None = None
+) -> pd.DataFrame:
+    """The table of timings of records that count, by the run's name; ``sampled`` are their telemetry."""
+    values = {name: values_of(record, (sampled or {}).get(name)) for name, record in records.items()}
+    return table_of(plan, values, [])

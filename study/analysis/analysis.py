@@ -60,7 +60,7 @@ def analyse(
     kept = records or Records()
     study, y = plan.study, plan.study.total
     fitted = groups_of(study, frame)
-    groups = [group_of(study, group, y) for group in fitted]
+    groups = [group_of(study, group) for group in fitted]
     overalls = overalls_of(study, fitted, study.contrast) if study.contrast else []
     ratios = ratios_of(study, fitted, overalls)
     contrasts = contrasts_of(study, fitted, overalls, ratios, study.contrast) if study.contrast else []

@@ -6,7 +6,7 @@ from decimal import Decimal
 from math import isclose, prod
 from typing import Any
 
-from study.analysis.stats.gate import WIDEST
+from study.analysis.stats.estimate import WIDEST
 from study.artifacts.setting import Level, Levels, Setting, joined, with_names
 from study.config.names import LEVELS, level_words
 

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.usable import Estimate
 from study.base.strict import Strict
 from study_extras.compare.difference import Difference, difference_of
 from study_extras.compare.more_starts import More, more_starts

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from study.analysis.answers.context import bounds, inverse
+from study.analysis.answers.context import bounds
 from study.analysis.words import agreeing, listed, number, short
 from study.base.errors import quantity
 from study_extras.compare.more_starts import MOST_MORE, More
@@ -29,7 +29,7 @@ def _times(pair: Pair) -> str:
     if verdict == "mixed":
         return f"Which of {pair.first} and {pair.second} is faster **depends on the setting**: over all {long}"
     if verdict == "faster":
-        times = inverse(ratio)
+        times = ratio.inverse
         return f"{pair.second} is **{short(times.value)} times as fast** as {pair.first}{bounds(times)}"
     return f"{pair.second} takes **{short(ratio.value)} times as long** as {pair.first}{bounds(ratio)}"
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.optimum import label
+from study.analysis.stats.starts import separate_sets
 from study.base.errors import StudyError
 from study_extras.fit.mixed import check_unmixed, named
 from study_extras.fit.rate import is_rate

@@ -14,8 +14,9 @@ import yaml
 from study.analysis.analysis import result_of
 from study.analysis.report.step import report_now
 from study.analysis.stats.critical_values import against_one
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit, groups_of
-from study.analysis.stats.log_model import Interval, LogModel
+from study.analysis.stats.log_model import LogModel
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.base import devices, strict_yaml
@@ -138,7 +139,7 @@ class _Course:
         return words.Gain(times_as_fast, int(min(runs[base], runs[best])), float(accuracy[base]), float(accuracy[best]))
 
 
-def gain_over(model: LogModel, base: Hashable, winner: Hashable) -> Interval:
+def gain_over(model: LogModel, base: Hashable, winner: Hashable) -> Estimate:
     """Return how many times as fast as ``base`` the winner is, with bounds that hold for the gain of every setting.
 
     The winner was chosen for its times, so its own interval would be too narrow: these are Dunnett's two-sided bounds

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from study.analysis.stats.log_model import Interval
+from study.analysis.stats.estimate import Estimate
 from study.analysis.words import interval, number, short_key
 from study.base.errors import duration_words, quantity
 from study.config.study import Study, shown
@@ -15,7 +15,7 @@ from study_extras.tune.space import Levels, Space
 class Gain:
     """The baseline and the winner, compared over all their runs."""
 
-    times_as_fast: Interval
+    times_as_fast: Estimate
     """With bounds that hold for every setting that was tried."""
     runs: int
     """Of the one that has fewer."""

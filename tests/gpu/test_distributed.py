@@ -8,7 +8,6 @@ from typing import Any
 import psutil
 import pytest
 
-from study.analysis.table.rows import table
 from study.artifacts.layout import Results
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
@@ -17,6 +16,7 @@ from study.host.fork_servers import start_fork_servers
 from tests.conftest import MNIST_CNN
 from tests.gpu.conftest import GPUS, NEEDS_GPU
 from tests.gpu.test_launched import gpu_plan
+from tests.timings import table
 from tests.unit.host.test_launch import measured
 
 pytestmark = NEEDS_GPU

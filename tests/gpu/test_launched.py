@@ -13,7 +13,6 @@ import pytest
 from study.analysis.caveats import find_caveats
 from study.analysis.caveats.machine import Busy
 from study.analysis.table import files as table_files
-from study.analysis.table import rows
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base import devices
@@ -21,6 +20,7 @@ from study.base.files import write_whole
 from study.host.engine.engine_choice import EngineChoice
 from study.host.steps.prepare import make_dataset
 from study.training.models.pretrained import decide
+from tests import timings
 from tests.conftest import TRANSFER, plan_at
 from tests.gpu.conftest import NEEDS_GPU
 from tests.unit.host.test_launch import measured
@@ -66,7 +66,7 @@ def table(plan: Plan, results: Path) -> pd.DataFrame:
     sampled: dict[str, Any] = {
         run.name: table_files.summary_of(records[run.name], folder / run.telemetry_file) for run in plan.runs
     }
-    return rows.table(plan, records, sampled)
+    return timings.table(plan, records, sampled)
 
 
 def test_a_second_process_on_the_gpu_is_flagged(tmp_path: Path, other_process: None) -> None:

@@ -67,6 +67,6 @@ def _bottleneck(at: Setting, model: LogModel) -> Bottleneck:
     if added.low is not None and added.low > 1 + COMPETING * min(loader, training) / max(loader, training):
         return found.model_copy(update={"limit": "both"})
     ratio = model.ratio(ALONE, TRAINING)
-    if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
+    if not ratio.excludes_one:
         return found
     return found.model_copy(update={"limit": "loader" if ratio.value > 1 else "training"})

@@ -7,11 +7,11 @@ from datetime import date
 from pydantic import Field
 
 from study.analysis.answers.compared import Measured, Word, against, note_of, told_of, word_of
-from study.analysis.answers.context import inverse, within
 from study.analysis.answers.group import End
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.learning import accuracy_of
 from study.analysis.stats.log_model import together
-from study.analysis.stats.usable import Estimate, estimate, model_of
+from study.analysis.stats.usable import model_of
 from study.analysis.words import at_setting, listed, short
 from study.artifacts.setting import Levels, setting_of
 from study.base.strict import Strict
@@ -137,9 +137,9 @@ class Judge:
             here = self.measured.over(own, rival, tests)
             names = [self.measured.name(end, claim.best) for end in (own, rival)]
             word = self._fastest(own, others, here, tests)
-            longer = inverse(here) if here.value < 1 else here
+            longer = here.inverse if here.value < 1 else here
             # A group tells the best of all at once; the interval of one ratio may be wider.
-            agrees = word != "holds" or (here.high or 0) < 1 or within(here, self._margin)
+            agrees = word != "holds" or (here.high or 0) < 1 or here.within(self._margin)
             first, second = names if here.value >= 1 else names[::-1]
             tied = len(own.group.indistinguishable) > 1
             at_once = f"equal within {self._margin:.0%}" if tied else "told from all at once"
@@ -164,11 +164,11 @@ class Judge:
         timed = [level.label for level in group.levels if level.time]
         if {(end.place, end.level.label) for end in (own, *others)} == {(own.place, name) for name in timed}:
             alone = group.best == label and {*group.indistinguishable} - {label} <= {*group.equivalent}
-            equal = label in group.equivalent and (tests == len(others) or within(here, self._margin))
+            equal = label in group.equivalent and (tests == len(others) or here.within(self._margin))
             return "holds" if alone or equal else "not decided"
         most = [self.measured.over(own, end, tests).high for end in others]
         faster = all(high is not None and high < 1 for high in most)
-        return "holds" if faster or within(here, self._margin) else "not decided"
+        return "holds" if faster or here.within(self._margin) else "not decided"
 
     def _shares(self, claim: Claim) -> Iterator[_Found]:
         bases = self.measured.ends(claim.at, claim.of)
@@ -202,7 +202,7 @@ class Judge:
             if here is None:
                 continue
             word, scale = word_of(claimed, claimed, here, margin, points), 100 if points else 1
-            told = told_of(_times(here, scale), unit, against(word, scale * claimed), tenths=points)
+            told = told_of(here.times(scale), unit, against(word, scale * claimed), tenths=points)
             if claim.kind == "seconds" and self._less_work:
                 word, told = "not decided", f"{told} at the reduced size, which does less work"
             marks = (_mark(end, claimed),) if claim.kind == "seconds" else ()
@@ -221,7 +221,7 @@ class Judge:
             return 0, None, ""
         # A run is far by its time: so rates are fitted as the times that they are of.
         model = model_of(known.assign(each=1 / known["images_per_second"]), "each", known["level"].tolist())
-        rate = inverse(estimate(model.interval(model.weights(end.level.label), together(tests))))
+        rate = model.interval(model.weights(end.level.label), together(tests)).inverse
         return claim.images_per_second or 0, rate.bare if end.level.undetermined else rate, " images/s"
 
 
@@ -245,7 +245,7 @@ def _shares_found(at: Levels, shares: Sequence[_Share], marks: Sequence[Mark]) -
         word: Word = "holds" if all(share.word == "holds" for share in shares) else "not decided"
         return _Found(at, word, f"{told} of its speed", marks=tuple(marks))
     named = [
-        f"{one.name}: {told_of(_times(one.here, 100), '%', one.claimed, not place)}, claimed {one.said}"
+        f"{one.name}: {told_of(one.here.times(100), '%', one.claimed, not place)}, claimed {one.said}"
         for place, one in enumerate(against)
     ]
     whole = f"{told}. {'; '.join(named)}"
@@ -256,11 +256,6 @@ def _shares_found(at: Levels, shares: Sequence[_Share], marks: Sequence[Mark]) -
 
 def _mark(end: End, seconds: float) -> Mark:
     return Mark(group=end.group.label, level=end.level.label, seconds=seconds)
-
-
-def _times(one: Estimate, factor: float) -> Estimate:
-    low, high = (None if bound is None else factor * bound for bound in (one.low, one.high))
-    return Estimate(value=factor * one.value, low=low, high=high)
 
 
 def source_line(source: Source, less_work: bool = False) -> str:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from study.analysis.answers.group import End, Group, ends_with
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import together
 from study.analysis.stats.ratios import Ratio, quotient_of
-from study.analysis.stats.usable import Estimate, estimate
 from study.analysis.words import clear_of, device_words, short
 from study.artifacts.setting import Levels
 from study.config.names import level_words
@@ -62,7 +62,7 @@ class Measured:
         fits = self.fitted[end.place].fits
         if tests == 1 or end.level.undetermined or fits is None:
             return end.time
-        return estimate(fits.raw.interval(fits.raw.weights(end.level.label), together(tests)))
+        return fits.raw.interval(fits.raw.weights(end.level.label), together(tests))
 
     def over(self, slower: End, faster: End, tests: int = 1) -> Estimate:
         """Return the time of one setting over that of another; without bounds where the machine may explain it."""
@@ -72,12 +72,10 @@ class Measured:
             if same and sides == [one.slower, one.faster] and one.at.levels.items() <= slower.levels.items():
                 return one.together
         if any(end.level.undetermined or end.group.machine for end in (slower, faster)):
-            return Estimate.point(slower.time.value / faster.time.value)
+            return Estimate(value=slower.time.value / faster.time.value)
         fits = self.fitted[slower.place].fits
         if slower.place == faster.place and fits:
-            model = fits.raw
-            weights = model.weights(slower.level.label, faster.level.label)
-            return estimate(model.interval(weights, together(tests)))
+            return fits.raw.interval(fits.raw.weights(slower.level.label, faster.level.label), together(tests))
         ends = ((slower.place, slower.level.label), (faster.place, faster.level.label))
         return quotient_of(self.fitted, *ends, self.study.total, tests)
 

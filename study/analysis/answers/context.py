@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from study.analysis.answers.group import Group, Level
-from study.analysis.stats.usable import Estimate
+from study.analysis.stats.estimate import Estimate
 from study.analysis.words import (
     clear_of,
     device_of,
@@ -126,28 +126,10 @@ def bounds(estimate: Estimate, scope: str = SCOPE, apart: Sequence[float] = (1.0
 
     The first of a text names its ``scope``. The digits stand on their side of what it is told ``apart`` from.
     """
-    if estimate.low is None or estimate.high is None:
+    if estimate.bounds is None:
         return ""
-    ends = (estimate.low, estimate.high)
-    low, high = (clear_of(value, apart, short(value, like=estimate.value)) for value in ends)
+    low, high = (clear_of(value, apart, short(value, like=estimate.value)) for value in estimate.bounds)
     return f" ({scope}{': ' * bool(scope)}{low} to {high})"
-
-
-def inverse(estimate: Estimate) -> Estimate:
-    """Return the ratio the other way round."""
-    low, high = ((1 / value if value else None) for value in (estimate.high, estimate.low))
-    return Estimate(value=1 / estimate.value, low=low, high=high)
-
-
-def excludes_one(estimate: Estimate) -> bool:
-    """Return whether the interval of a ratio leaves out 1."""
-    return estimate.low is not None and estimate.high is not None and not estimate.low <= 1 <= estimate.high
-
-
-def within(estimate: Estimate, margin: float) -> bool:
-    """Return whether the whole interval of a ratio lies within 1 + ``margin`` and its reciprocal."""
-    low, high = estimate.low, estimate.high
-    return low is not None and high is not None and 1 / (1 + margin) <= low <= high <= 1 + margin
 
 
 def capital(text: str) -> str:

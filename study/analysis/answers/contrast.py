@@ -7,10 +7,11 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse, within
+from study.analysis.answers.context import Context, bounds, capital
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.ratios import Difference, Overall, Ratio, sides_of, telling_keys
-from study.analysis.stats.usable import Estimate, row_settings
+from study.analysis.stats.usable import row_settings
 from study.analysis.words import at_setting, device_words, listed, short, with_key
 from study.artifacts.setting import EVERYWHERE, Setting, setting_of
 from study.base.strict import Strict
@@ -60,19 +61,19 @@ class Contrast(Strict):
         if self.equal or self.machine:
             return self.equal
         ratios = [self.overall] if self.one_way else [self.least.together, self.most.together]
-        return all(map(excludes_one, ratios))
+        return all(one.excludes_one for one in ratios)
 
     def text(self, context: Context) -> str:
         """Return the answer in words: the faster side first, one ratio or the smallest and the largest."""
         names = [side(context.study, self.contrast, level) for level in (self.slower, self.faster)]
         shown = [self.least] if self.least == self.most else [self.least, self.most]
         if all(one.ratio.value < 1 for one in shown):
-            names, ratios = names[::-1], [inverse(one.together) for one in shown][::-1]
+            names, ratios = names[::-1], [one.together.inverse for one in shown][::-1]
             shown = shown[::-1]
         else:
             ratios = [one.together for one in shown]
         slower, faster = names
-        mean = inverse(self.overall) if self.overall.value < 1 else self.overall
+        mean = self.overall.inverse if self.overall.value < 1 else self.overall
         where = " in the mean" * (len(shown) > 1)
         if self.equal:
             told = f"{short(mean.value)} times as long{where}{bounds(mean, context.scope, apart=())}"
@@ -84,16 +85,16 @@ class Contrast(Strict):
                 f"**Not decided**: {faster} was {times}, but the "
                 f"{why if self.machine else 'runs are too few for an interval'}."
             )
-        if self.one_way and self.decided and not all(map(excludes_one, ratios)):
+        if self.one_way and self.decided and not all(one.excludes_one for one in ratios):
             told = f"**{short(mean.value)} times as fast** as {slower} in the mean{bounds(mean, context.scope)}"
             return f"{capital(faster)} trains {told}."
         both = f"{capital(faster)} and {slower} are"
-        if self.one_way and not self.decided and any(map(excludes_one, ratios)):
+        if self.one_way and not self.decided and any(one.excludes_one for one in ratios):
             if self.overall.low is None:
                 unit = f"times as fast as {slower}"
                 return f"**Not decided** over all: {faster} was {self._told(context, ratios, shown, unit)}."
             return f"{both} **tied**{where}: {short(mean.value)} times as long{bounds(mean, context.scope)}."
-        if not (self.decided or any(map(excludes_one, ratios))):
+        if not (self.decided or any(one.excludes_one for one in ratios)):
             return f"{both} **tied**: {self._told(context, ratios, shown, 'times as long')}."
         return f"{capital(faster)} trains {self._told(context, ratios, shown, f'times as fast** as {slower}', '**')}."
 
@@ -162,7 +163,7 @@ def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall, alone: 
     least = min(ratios, key=lambda ratio: ratio.ratio.value)
     most = max(ratios, key=lambda ratio: ratio.ratio.value)
     margin = study.equivalence_margin
-    differ = any(excludes_one(ratio.together) and not within(ratio.together, margin) for ratio in ratios)
+    differ = any(ratio.together.excludes_one and not ratio.together.within(margin) for ratio in ratios)
     return Contrast(
         contrast=least.contrast,
         slower=least.slower,
@@ -172,7 +173,7 @@ def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall, alone: 
         differs=_largest(ratios),
         overall=overall.ratio,
         machine=overall.machine,
-        equal=within(overall.ratio, margin) and not differ,
+        equal=overall.ratio.within(margin) and not differ,
         alone=list(alone),
     )
 
@@ -238,5 +239,5 @@ def control_of(ratios: Sequence[Ratio]) -> NullControl:
         at=furthest.at,
         ratio=furthest.ratio.value,
         intervals=sum(ratio.ratio.low is not None for ratio in ratios),
-        outside=sum(excludes_one(ratio.ratio) for ratio in ratios),
+        outside=sum(ratio.ratio.excludes_one for ratio in ratios),
     )

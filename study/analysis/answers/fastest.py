@@ -7,8 +7,7 @@ from pydantic import Field
 from study.analysis.answers.context import FEW, Context, bounds, capital
 from study.analysis.answers.curve import Verdict
 from study.analysis.answers.group import Group, Level, smallest
-from study.analysis.stats.gate import Undetermined, Unfair
-from study.analysis.stats.usable import Estimate
+from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
 from study.analysis.words import listed, short
 from study.artifacts.setting import Setting
 from study.base.errors import quantity

@@ -8,11 +8,11 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.curve import CurveFit, curve_of_model
-from study.analysis.stats import gate, machine_change
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
+from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
 from study.analysis.stats.groups import Fits, GroupFit
 from study.analysis.stats.optimum import level_test
-from study.analysis.stats.usable import Estimate, mean_of, place_of
+from study.analysis.stats.usable import machine_change, mean_of, places_of
 from study.analysis.table.exclusions import BY_RULE, keys_of
 from study.artifacts.setting import Levels, Setting
 from study.artifacts.timing import resources
@@ -31,7 +31,7 @@ class Level(Strict):
     excluded: dict[str, int] = Field(description="Number of successful runs that a rule excludes, by reason.")
     time: Estimate | None
     """Seconds; null where no run counts, and without bounds where the mean is not determined."""
-    undetermined: gate.Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
+    undetermined: Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
     time_without_far: float | None
     """Mean seconds without the far runs; null where no run is far."""
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
@@ -69,7 +69,7 @@ class Group(Strict):
     """Whether the machine's change within blocks may be what tells the two candidates apart."""
     curve: CurveFit | None = None
     """Null with fewer than three levels whose time is determined, or without a curve."""
-    unfair: dict[str, gate.Unfair] = Field(default={}, description="Levels that are no candidates, with the reason.")
+    unfair: dict[str, Unfair] = Field(default={}, description="Levels that are no candidates, with the reason.")
     equivalent: list[str] = []
     """Levels whose time is shown to be that of the fastest, within the study's margin."""
     sensitivity: Sensitivity | None = Field(None, description="Null without replicates, or with a single level.")
@@ -113,25 +113,23 @@ def ends_with(study: Study, groups: Sequence[Group], *chosen: Mapping[str, objec
     return [end for end in ends if all(has(end, *one) for one in wanted.items())]
 
 
-def group_of(study: Study, group: GroupFit, y: str) -> Group:
+def group_of(study: Study, group: GroupFit) -> Group:
     """Return the analysis of one group."""
-    x = study.curve.x if study.curve else None
-    levels = _levels(study, group, y)
-    fits = group.fits
+    levels, fits = _levels(study, group), group.fits
     if fits is None:
         return Group(setting=group.setting, levels=levels)
-    clean = group.clean
     best = None if fits.machine else smallest(levels, group.unfair)
-    timed = [level.label for level in levels if level.time]
+    fair = [level.label for level in levels if level.time and level.label not in group.unfair]
+    optimum = None if fits.machine else fits.optimum_among(fair)
     return Group(
         setting=group.setting,
         levels=levels,
         best=best,
-        indistinguishable=_tied([level for level in timed if level not in group.unfair], fits),
+        indistinguishable=[one for one in fair if one in optimum.indistinguishable] if optimum else fair,
         unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
-        machine_change=machine_change.change(clean),
+        machine_change=machine_change(group.clean),
         machine=fits.machine,
-        curve=_curve(levels, fits) if x else None,
+        curve=_curve(levels, fits) if study.curve else None,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
     )
@@ -149,12 +147,6 @@ def _curve(levels: Sequence[Level], fits: Fits) -> CurveFit | None:
     )
 
 
-def _tied(levels: list[str], fits: Fits) -> list[str]:
-    """Return the levels that cannot be told from the fastest: all where there is no noise to tell them by."""
-    tied = fits.fair_optimum.indistinguishable if fits.fair_optimum and not fits.machine else levels
-    return [level for level in levels if level in tied]
-
-
 def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
     """Return the candidate with the smallest mean; None where one that is not determined may be faster."""
     timed = [(level, level.time) for level in levels if level.time and level.label not in unfair]
@@ -165,60 +157,22 @@ def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | Non
     return None if any(time.value <= high for level, time in timed if level.undetermined) else label
 
 
-def _levels(study: Study, group: GroupFit, y: str) -> list[Level]:
+def _levels(study: Study, group: GroupFit) -> list[Level]:
     """Return the levels of a group along the curve's factor, or as the study lists those of its other factors."""
-    without_far = _without_far(group)
-    x = study.curve.x if study.curve else None
-    typical = _medians(group.clean)
-    levels = [
-        _level(str(name), rows, group, without_far.get(str(name)), typical.get(str(name), {}), x)
-        for name, rows in group.part.groupby("level", sort=False)
-    ]
-    order = _levels_in_order(group.part, keys_of(study)[0], study)
-    return sorted(levels, key=lambda level: level.x or 0 if x else order.index(level.label))
+    x, firsts = study.curve.x if study.curve else None, group.part.drop_duplicates("level")
+    places = dict(zip(firsts["level"], places_of(study, firsts, keys_of(study)[0]), strict=True))
+    parts = sorted(group.part.groupby("level"), key=lambda item: places[item[0]])
+    levels = [_level(str(name), rows, group, x) for name, rows in parts]
+    return sorted(levels, key=lambda level: level.x or 0) if x else levels
 
 
-def _without_far(group: GroupFit) -> dict[str, float]:
-    """Return the mean of each level that has a far run without these."""
-    if group.fits is None:
-        return {}
-    far, model = set(group.clean.loc[group.clean["far"] != 0, "level"]), group.fits.raw
-    return {
-        str(level): float(np.exp(mean)) for level, mean in zip(model.levels, model.effects, strict=True) if level in far
-    }
-
-
-def _levels_in_order(part: pd.DataFrame, keys: list[str], study: Study) -> list[str]:
-    """Return the labels of the levels as the study lists them; the runs were executed in another order."""
-    orders = [[shown(study, key, level) for level in study.factors[key]] for key in keys]
-    rows = part.drop_duplicates("level")
-    places = [
-        [place_of(order, row[key]) for key, order in zip(keys, orders, strict=True)] for _, row in rows.iterrows()
-    ]
-    labels = rows["level"].tolist()
-    return [labels[at] for at in sorted(range(len(labels)), key=places.__getitem__)]
-
-
-def _medians(clean: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Return the median of each measured column by level; a level has no column that no run of it has."""
-    medians = clean.groupby("level")[["images_per_second", "data_wait_share", *resources()]].median()
-    return {
-        str(level): {str(name): float(value) for name, value in row.dropna().items()}
-        for level, row in medians.iterrows()
-    }
-
-
-def _level(
-    name: str,
-    rows: pd.DataFrame,
-    group: GroupFit,
-    without_far: float | None,
-    typical: Mapping[str, float],
-    x: str | None,
-) -> Level:
-    """Return one level, from all of its ``rows`` and from those that count, of which ``typical`` are the medians."""
+def _level(name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Level:
+    """Return one level, from all of its ``rows`` and from those that count."""
     clean = group.clean[group.clean["level"] == name]
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
+    columns = ["images_per_second", "data_wait_share", *resources()]
+    typical = {str(column): float(value) for column, value in clean[columns].median().dropna().items()}
+    far, model = (clean["far"] != 0).any(), group.fits.raw if group.fits else None
     recorded = rows[rows["excluded"].isna() | rows["excluded"].isin(BY_RULE)]
     return Level(
         setting=group.levels[name],
@@ -227,7 +181,7 @@ def _level(
         excluded={str(reason): int(count) for reason, count in left["excluded"].value_counts().items()},
         time=group.times.get(name),
         undetermined=group.undetermined.get(name),
-        time_without_far=without_far,
+        time_without_far=float(np.exp(model.effects[model.levels.index(name)])) if model and far else None,
         accuracy=mean_of(clean, "accuracy"),
         images_per_second=typical.get("images_per_second"),
         data_wait_share=typical.get("data_wait_share"),

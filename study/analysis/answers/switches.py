@@ -13,14 +13,15 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.context import Context, bounds, capital, excludes_one, within
+from study.analysis.answers.context import Context, bounds, capital
 from study.analysis.stats.critical_values import against_one
-from study.analysis.stats.gate import ROUNDING
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import LogModel, together
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import has_noise
-from study.analysis.stats.usable import Estimate, estimate, level_of, model_of, place_of
+from study.analysis.stats.starts import ROUNDING
+from study.analysis.stats.usable import level_of, model_of, places_of
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import clear_of, number, short, with_key
 from study.artifacts.setting import Setting, setting_of
@@ -90,7 +91,7 @@ class Combination(Strict):
     @property
     def decided(self) -> bool:
         """Whether the best setting is told from the base."""
-        return excludes_one(self.times_as_fast)
+        return self.times_as_fast.excludes_one
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
@@ -111,7 +112,7 @@ class Switches(Strict):
     @property
     def decided(self) -> bool:
         """Whether a switch is shown to gain."""
-        return any(excludes_one(effect.times_as_fast) for effect in self.effects)
+        return any(effect.times_as_fast.excludes_one for effect in self.effects)
 
     def label(self, effect: Effect) -> str:
         """Return the name of one of the effects."""
@@ -120,8 +121,8 @@ class Switches(Strict):
     def text(self, context: Context) -> str:
         """Return which switch buys most, and what the best setting of all buys."""
         where = f" {context.where(self.group)}".rstrip()
-        faster = [one for one in self.effects if excludes_one(one.times_as_fast) and one.times_as_fast.value > 1]
-        gains = [one for one in faster if not within(one.times_as_fast, context.study.equivalence_margin)]
+        faster = [one for one in self.effects if one.times_as_fast.excludes_one and one.times_as_fast.value > 1]
+        gains = [one for one in faster if not one.times_as_fast.within(context.study.equivalence_margin)]
         together = ""
         if self.combination and self.combination.decided:
             times = self.combination.times_as_fast
@@ -143,7 +144,7 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     if group.fits is None:
         return None
     levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys_of(study)[0]}
-    model, cells = group.fits.raw, _cells(group, levels)
+    model, cells = group.fits.raw, _cells(study, group)
     return Switches(
         group=group.setting,
         effects=_effects(model, cells, levels, _models_beside(group.clean)),
@@ -152,12 +153,11 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     )
 
 
-def _cells(group: GroupFit, levels: Mapping[str, Sequence[object]]) -> dict[Cell, str]:
+def _cells(study: Study, group: GroupFit) -> dict[Cell, str]:
     """Return the label of each setting that is a candidate and has a run that counts."""
     rows = group.clean.drop_duplicates("level")
     rows = rows[~rows["level"].isin(list(group.unfair))]
-    columns = [[place_of(list(known), value) for value in rows[key]] for key, known in levels.items()]
-    return dict(zip(zip(*columns, strict=True), map(str, rows["level"]), strict=True))
+    return dict(zip(places_of(study, rows, keys_of(study)[0]), map(str, rows["level"]), strict=True))
 
 
 def _effects(
@@ -199,7 +199,7 @@ def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:
 
 def _interval(model: LogModel, weights: Array, count: int) -> Estimate:
     """Return the exponential of a weighted sum, with bounds for ``count`` of them at once (Bonferroni)."""
-    return estimate(model.interval(weights, together(count)))
+    return model.interval(weights, together(count))
 
 
 def _interactions(
@@ -219,7 +219,7 @@ def _interactions(
         alone, beside = (_pairs(side, one, first) for side in sides)
         if alone and beside:
             more = _interval(model, _difference(model, beside) - _difference(model, alone), len(pairs))
-            if more.low is not None and more.high is not None and not more.low <= 1 <= more.high:
+            if more.excludes_one:
                 ends = ((keys[one], first), (keys[two], second))
                 both = (setting_of(study, {key: level_of(study, key, levels[key][at])}) for key, at in ends)
                 found.append(Interaction(first=next(both), second=next(both), more=more))
@@ -234,9 +234,7 @@ def _combination(group: GroupFit, model: LogModel, base: str | None, best: str |
     if base is None or best is None or base in group.undetermined or best == base:
         return None
     times = model.interval(model.weights(base, best), against_one(len(model.levels)))
-    return Combination(
-        group=group.setting, base=group.levels[base], best=group.levels[best], times_as_fast=estimate(times)
-    )
+    return Combination(group=group.setting, base=group.levels[base], best=group.levels[best], times_as_fast=times)
 
 
 def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:

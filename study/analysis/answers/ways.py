@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.context import Context, bounds, excludes_one, within
+from study.analysis.answers.context import Context, bounds
 from study.analysis.answers.group import Group
 from study.analysis.stats.critical_values import against_one
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.optimum import has_noise, may_be_fastest
 from study.analysis.stats.ratios import quotient_of
-from study.analysis.stats.usable import Estimate, estimate
 from study.analysis.words import agreeing, listed, short
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
@@ -58,12 +58,12 @@ class Ways(Strict):
     def equal(self, way: Way) -> bool:
         """Return whether the ratio that tells of a way lies within the margin."""
         times = self._told(way)
-        return times is not None and within(times, self.margin)
+        return times is not None and times.within(self.margin)
 
     def _told(self, way: Way) -> Estimate | None:
         """Return the ratio that tells of a way: that of the best settings, or else of the mean."""
         known = [one for one in (way.times, way.mean) if one]
-        return next((one for one in known if excludes_one(one) or within(one, self.margin)), way.times)
+        return next((one for one in known if one.excludes_one or one.within(self.margin)), way.times)
 
     @property
     def beside(self) -> Way:
@@ -141,7 +141,7 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], f
 def _mean(model: LogModel, slower: int, faster: int) -> Estimate:
     """Return the time of one way over that of another; the bounds are Dunnett's, for all ways at once."""
     weights = model.weights(slower, faster)
-    return estimate(model.interval(weights, against_one(len(model.levels))))
+    return model.interval(weights, against_one(len(model.levels)))
 
 
 def _model(groups: Sequence[GroupFit], y: str) -> LogModel | None:

@@ -6,10 +6,9 @@ from typing import Literal, Self
 from pydantic import Field
 
 from study.analysis.caveats.base import AGAIN, OneCaveat, Seen
-from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.log_model import SIGNIFICANCE
-from study.analysis.stats.machine_change import CHANGE_LIMIT, REFERENCE_COLUMNS
-from study.analysis.stats.starts import FEWEST
+from study.analysis.stats.starts import FEWEST, separate_sets
+from study.analysis.stats.usable import CHANGE_LIMIT, REFERENCE_COLUMNS
 from study.analysis.words import device_words, listed, short_key
 from study.artifacts.setting import Setting
 from study.base.errors import quantity

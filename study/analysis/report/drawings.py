@@ -7,7 +7,7 @@ from typing import Literal
 import pandas as pd
 
 from study.analysis.analysis import Analysis
-from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse, within
+from study.analysis.answers.context import Context, bounds, capital
 from study.analysis.answers.contrast import side
 from study.analysis.answers.curve import law_words
 from study.analysis.answers.fastest import level_verdict
@@ -79,10 +79,10 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
                 pair.append(replace(row, label=words, bold=False, look="other", claimed=claim))
         times = ratio.together
         if len(pair) == 2 and times.value < 1:
-            pair, times = pair[::-1], inverse(times)
+            pair, times = pair[::-1], times.inverse
         if len(pair) < 2 or pair[0].mean is None:
             return None
-        told = excludes_one(times) and not within(times, plan.study.equivalence_margin)
+        told = times.excludes_one and not times.within(plan.study.equivalence_margin)
         pair[1] = replace(pair[1], bold=told, look="answer" if told else "other")
         rowed = tuple(replace(row, verdict=row.under or row.verdict, under="") for row in pair)
         arrow = Arrow(f"{short(times.value)} times", bounds(times).strip(" ()"))

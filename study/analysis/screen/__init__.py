@@ -7,7 +7,7 @@ from pydantic import Field
 
 from study.analysis.answers import Answer, first_answer
 from study.analysis.answers.claim import ClaimRow
-from study.analysis.answers.context import Context, capital, excludes_one
+from study.analysis.answers.context import Context, capital
 from study.analysis.answers.contrast import Contrast, side
 from study.analysis.answers.fastest import Fastest
 from study.analysis.answers.switches import Switches
@@ -94,7 +94,7 @@ def _shown(context: Context, first: Answer | Switches) -> str:
         if first.one_way:
             slower, faster = names if first.least.ratio.value > 1 else names[::-1]
             everywhere = first.least != first.most and all(
-                map(excludes_one, (first.least.together, first.most.together))
+                one.together.excludes_one for one in (first.least, first.most)
             )
             return f"{capital(faster)} is faster than {slower}{' at every setting' * everywhere}"
     return "Every run"

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import special
 
-from study.analysis.stats.gate import ROUNDING
 from study.analysis.stats.laws import LARGEST, LAWS, Array, Law, LogMeans, mixture, share
 from study.analysis.stats.log_model import CONFIDENCE
+from study.analysis.stats.starts import ROUNDING
 from study.base.strict import Strict
 
 STARTS = np.linspace(-LARGEST, LARGEST, 81)

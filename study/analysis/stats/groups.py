@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats import machine_change
-from study.analysis.stats.gate import ROUNDING, Undetermined, Unfair, undetermined
+from study.analysis.stats.estimate import Estimate, Undetermined, Unfair, undetermined
 from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.optimum import Optimum, optimum_of
-from study.analysis.stats.usable import Estimate, estimate, model_of, place_of, row_settings, usable_runs
+from study.analysis.stats.starts import ROUNDING
+from study.analysis.stats.usable import model_of, places_of, row_settings, stands_out, usable_runs
 from study.analysis.table.exclusions import keys_of
 from study.artifacts.record import TIMED_OUT
 from study.artifacts.setting import Setting
-from study.config.study import Study, shown
+from study.config.study import Study
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,12 @@ class Fits:
     raw: LogModel
     optimum: Optimum | None
     """Of all levels, whether they learned or not: the curve's."""
-    fair_optimum: Optimum | None
-    """Of the candidates."""
     machine: bool
     """Whether the machine's change within blocks may be what tells two candidates apart."""
 
     def optimum_among(self, levels: Sequence[str]) -> Optimum | None:
-        """Return the optimum among some levels, as they were measured."""
-        return _optimum_among(self.raw, self.optimum, levels)
+        """Return the optimum among some levels. It takes long for many: that of all is not sought twice."""
+        return self.optimum if set(levels) >= set(self.raw.levels) else optimum_of(self.raw, levels)
 
 
 @dataclass(frozen=True)
@@ -86,10 +84,9 @@ def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[Set
     """Return the parts of the table that differ in none of ``keys``, in the order of the study's levels."""
     if not keys:
         return [(row_settings(study, frame.head(1), ["device"])[0], frame)]
-    parts = [(level, part) for level, part in frame.groupby(keys, sort=False, dropna=False)]
-    orders = [[shown(study, key, level) for level in study.factors[key]] for key in keys]
-    parts.sort(key=lambda item: [place_of(order, name) for order, name in zip(orders, item[0], strict=True)])
-    return [(row_settings(study, part.head(1), keys)[0], part) for _, part in parts]
+    parts = [part for _, part in frame.groupby(keys, sort=False, dropna=False)]
+    parts.sort(key=lambda part: places_of(study, part.head(1), keys))
+    return [(row_settings(study, part.head(1), keys)[0], part) for part in parts]
 
 
 def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
@@ -100,17 +97,19 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     if clean.empty:
         return GroupFit(setting, levels, part, clean, None, censored=censored)
     learning, chance = _learning(study, clean)
-    unfair = unfair_levels(learning, censored)
-    fits = fit_group(clean, y, [str(level) for level in clean["level"].unique() if level not in unfair])
+    unfair, raw = unfair_levels(learning, censored), model_of(clean, y, clean["level"].tolist())
+    fair = [str(level) for level in clean["level"].unique() if level not in unfair]
+    apart = len(fair) != 2 or stands_out(*(_differences(clean, column, fair) for column in (y, "pace")))
+    fits = Fits(raw, optimum_of(raw), machine=not apart)
     times, reasons, noise = {}, {}, max(float(np.sqrt(fits.raw.fit.variances["noise"])), ROUNDING)
     for level, rows in clean.groupby("level", sort=False):
         name, mean = str(level), fits.raw.mean(str(level))
         reason = "ended_early" if name in censored else undetermined(mean, rows[y], rows["session_block"], noise)
         if reason:
             reasons[name] = reason
-            times[name] = Estimate.point(float(np.exp(np.log(rows[y]).mean())))
+            times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())))
         else:
-            times[name] = estimate(mean)
+            times[name] = mean
     return GroupFit(setting, levels, part, clean, fits, times, reasons, learning, censored, chance)
 
 
@@ -134,28 +133,8 @@ def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], f
     return learning_of(accuracies, chance, images, study.learning_margin), chance
 
 
-def _optimum_among(model: LogModel, of_all: Optimum | None, levels: Sequence[str]) -> Optimum | None:
-    """Return the optimum among some levels. It takes long for many: that of all is not sought twice."""
-    return of_all if set(levels) >= set(model.levels) else optimum_of(model, levels)
-
-
-def _pairs(clean: pd.DataFrame, y: str, levels: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the mean log times and the mean log paces of two levels (columns) in each block that has both (rows)."""
-    logs = clean.assign(y=np.log(clean[y]), pace=np.log(clean["pace"].astype(float)))
-    times, paces = (
-        logs.pivot_table(index="session_block", columns="level", values=one, dropna=False).reindex(columns=list(levels))
-        for one in ("y", "pace")
-    )
-    return times.dropna(), paces.dropna()
-
-
-def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
-    """Return the model of log seconds ``y`` of a group's clean runs; ``candidates`` may be called the fastest."""
-    raw = model_of(clean, y, clean["level"].tolist())
-    optimum = optimum_of(raw)
-    return Fits(
-        raw=raw,
-        optimum=optimum,
-        fair_optimum=_optimum_among(raw, optimum, candidates),
-        machine=len(candidates) == 2 and not machine_change.stands_out(*_pairs(clean, y, candidates)),
-    )
+def _differences(clean: pd.DataFrame, column: str, levels: Sequence[str]) -> "pd.Series[float]":
+    """Return the difference of two levels in the mean log of a column, by block that has both."""
+    logs = clean[column].astype(float).apply(np.log).groupby([clean["session_block"], clean["level"]]).mean()
+    means = logs.unstack("level").reindex(columns=list(levels))
+    return (means[levels[0]] - means[levels[1]]).dropna()

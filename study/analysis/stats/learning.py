@@ -12,8 +12,8 @@ import numpy as np
 from pydantic import Field
 from scipy import special, stats
 
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import SIGNIFICANCE
-from study.analysis.stats.usable import Estimate
 from study.base.strict import Strict
 
 FEW_RUNS = 3

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed, places
 from study.analysis.stats.noise import Noises, Within, noises_of, within_blocks
-from study.analysis.stats.readings import Reading, Readings, half_step, readings_of
-from study.analysis.stats.starts import FEWEST, ROUNDING, Starts, starts_of
+from study.analysis.stats.readings import Readings, half_step, readings_of
+from study.analysis.stats.starts import FEWEST, ROUNDING, Starts, connected, starts_of
 
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
@@ -34,15 +35,6 @@ ENOUGH = 0.5
 
 Critical = Callable[[float], float]
 """The errors that an interval reaches, of the degrees of freedom of its variance."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A geometric mean (or ratio) with its 95% interval; the bounds are None where the data give none."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True)
@@ -113,11 +105,11 @@ class LogModel:
             weights[self.levels.index(other)] -= 1
         return weights
 
-    def mean(self, level: Hashable) -> Interval:
+    def mean(self, level: Hashable) -> Estimate:
         """Return the geometric mean of a level, in seconds: its typical time over the states of the machine."""
         return self.interval(self.weights(level))
 
-    def ratio(self, level: Hashable, other: Hashable) -> Interval:
+    def ratio(self, level: Hashable, other: Hashable) -> Estimate:
         """Return the geometric mean of ``level`` over that of ``other``, compared within blocks."""
         return self.interval(self.weights(level, other))
 
@@ -173,23 +165,23 @@ class LogModel:
             joined = np.maximum(np.where(scatter > 0, whole**2 / scatter, degrees), 1)
         return estimates, np.sqrt(whole), np.where(own.any(1), joined, degrees)
 
-    def interval(self, weights: Array, critical: Critical | None = None) -> Interval:
+    def interval(self, weights: Array, critical: Critical | None = None) -> Estimate:
         """Return the exponential of a weighted sum of the effects, with 95% bounds by the two readings.
 
         ``critical`` (of the degrees of freedom) replaces the quantile of t.
         """
         middle = float(weights @ (self.effects + self.readings.middle))
         if self.spare <= 0:
-            return Interval(float(np.exp(middle)), None, None)
+            return Estimate(value=float(np.exp(middle)))
         bounds = []
         for side in (-1, 1):
             estimate, error, degrees = (float(part[0]) for part in self.end(weights[None], side))
             bounds.append(estimate + side * (critical or together(1))(degrees) * error)
         if not np.isfinite(bounds).all():
-            return Interval(float(np.exp(middle)), None, None)
+            return Estimate(value=float(np.exp(middle)))
         with np.errstate(over="ignore"):
             low, high = np.exp(min(bounds[0], middle)), np.exp(max(bounds[1], middle))
-            return Interval(float(np.exp(middle)), float(low), float(high))
+            return Estimate(value=float(np.exp(middle)), low=float(low), high=float(high))
 
     def slower(self, place: int, others: Sequence[int]) -> tuple[Array, Array, Array]:
         """Return by how much the level at a place is slower than ``others`` (k) at least, with errors and degrees.
@@ -201,14 +193,16 @@ class LogModel:
 
     def degrees_of(self, rows: Array) -> Array:
         """Return Satterthwaite's degrees of freedom (r,) for each row of weights (r, m)."""
-        squares = [((rows @ matrix) * rows).sum(1) for matrix in (self.covariance, *self._slopes)]
-        return self._degrees(squares[0], np.array(squares[1:]), self._own_scatter(rows**2))
-
-    @property
-    def _slopes(self) -> Array:
-        """Derivative (variances, m, m) of the covariance on each variance that all levels share."""
-        count = len(self.levels)
-        return self.fit.slopes[int(self.uneven) :, :count, :count]
+        shared, count = slice(int(self.uneven), None), len(self.levels)  # the variances that all levels share
+        covariances = (self.covariance, *self.fit.slopes[shared, :count, :count])
+        variances, *slopes = (((rows @ matrix) * rows).sum(1) for matrix in covariances)
+        scatter = self._own_scatter(rows**2)
+        if slopes:
+            scatter = scatter + (np.array(slopes) * (self.fit.spread[shared, shared] @ np.array(slopes))).sum(0)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            few = np.clip(2 * np.maximum(variances, 0) ** 2 / scatter, 1.0, self.spare)
+        found: Array = np.where(scatter > 0, few, float(max(self.spare, 0)))
+        return found
 
     def _own_scatter(self, squares: Array) -> Array:
         """Return the variance (r,) of what the noises of levels add to a variance, of squared weights (r, m).
@@ -223,26 +217,12 @@ class LogModel:
         found: Array = 2 * ((parts[:, own] ** 2 / degrees[own]).sum(1) + shared)
         return found
 
-    def _degrees(self, variances: Array, slopes: Array, own: Array) -> Array:
-        """Return the degrees (r,) of ``variances`` (r,) with these ``slopes`` (variances, r) and own scatter (r,)."""
-        spread = self.fit.spread[int(self.uneven) :, int(self.uneven) :]
-        scatter = own + (slopes * (spread @ slopes)).sum(0) if len(slopes) else own
-        whole = np.full(len(variances), float(max(self.spare, 0)))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            few = np.clip(2 * np.maximum(variances, 0) ** 2 / scatter, 1.0, self.spare)
-        found: Array = np.where(scatter > 0, few, whole)
-        return found
-
     @cached_property
     def pair_degrees(self) -> float:
         """The median, over all pairs of levels, of the degrees of freedom of their difference."""
-        if len(self.levels) < 2:
-            return float(max(self.spare, 0))
         one, other = np.tril_indices(len(self.levels), -1)
-        slopes = np.array([_of_pairs(matrix)[one, other] for matrix in self._slopes])
-        own = self._own_scatter(np.eye(len(self.levels))[one] + np.eye(len(self.levels))[other])
-        variances = np.maximum(_of_pairs(self.covariance)[one, other], 0)
-        return float(np.median(self._degrees(variances, slopes, own)))
+        whole = np.eye(len(self.levels))
+        return float(np.median(self.degrees_of(whole[one] - whole[other]))) if len(one) else float(max(self.spare, 0))
 
 
 def fit_log_model(
@@ -273,29 +253,10 @@ def fit_log_model(
     readings = readings_of(without - fit.beta[level], level, ends, noise.variances)
     met = starts_of(without[kept], logs[kept], level[kept], block[kept], _of(starts, kept))
     within = met.within if met and met.count < FEWEST else within_blocks(logs[kept], level[kept], block[kept])
-    if "start" in fit.variances:
-        connected = np.ones((len(noise.variances),) * 2, bool)
-    else:
-        connected = _connected(level[kept], places(_of(starts, kept)))
-    rounded = _rounded(readings, seconds, level, fit)
-    return LogModel(list(dict.fromkeys(levels)), level[kept], fit, noise, within, rounded, met, connected)
-
-
-def _connected(levels: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether two levels (m, m) met in one start, by themselves or through others."""
-    seen = np.zeros((int(levels.max()) + 1, int(starts.max()) + 1), bool)
-    seen[levels, starts] = True
-    found = seen @ seen.T
-    while ((wider := found @ found) != found).any():
-        found = wider
-    return found
-
-
-def _of_pairs(matrix: Array) -> Array:
-    """Return the quadratic form (m, m) of the difference of each two of the axes of ``matrix`` (m, m)."""
-    own = np.diag(matrix)
-    found: Array = own[:, None] + own - matrix - matrix.T
-    return found
+    sets = connected(level[kept], places(_of(starts, kept)))
+    beside = np.full((len(sets),) * 2, True) if "start" in fit.variances else sets[:, None] == sets
+    rounded = readings.rounded(half_step(seconds, math.sqrt(fit.variances["noise"])), level)
+    return LogModel(list(dict.fromkeys(levels)), level[kept], fit, noise, within, rounded, met, beside)
 
 
 def _without_negative(covariance: Array) -> Array:
@@ -319,16 +280,3 @@ def _few(levels: NDArray[np.int64], far: NDArray[np.int64]) -> NDArray[np.int64]
 
 def _of(values: Sequence[Hashable], kept: NDArray[np.bool_]) -> list[Hashable]:
     return [value for value, one in zip(values, kept, strict=True) if one]
-
-
-def _rounded(readings: Readings, seconds: Sequence[float], level: NDArray[np.int64], fit: MixedFit) -> Readings:
-    """Return the readings with what the clock's step may hide."""
-    half = half_step(seconds, math.sqrt(fit.variances["noise"]))
-    if not half.any():
-        return readings
-    most = np.array([half[level == place].max() for place in range(int(level.max()) + 1)])
-    fast, slow = (
-        Reading(one.shifts + side * most, one.variances, one.degrees)
-        for one, side in ((readings.fast, -1), (readings.slow, 1))
-    )
-    return Readings(fast, slow, readings.middle)

@@ -14,9 +14,9 @@ from pydantic import Field
 from scipy import special
 
 from study.analysis.stats.critical_values import ranges, with_best
-from study.analysis.stats.gate import ROUNDING
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
 from study.analysis.stats.mixed_model import Array
+from study.analysis.stats.starts import ROUNDING
 from study.base.strict import Strict
 
 Level = TypeVar("Level", bound=Hashable)

@@ -8,24 +8,16 @@ import pandas as pd
 from pydantic import Field
 from scipy import stats
 
-from study.analysis.stats import machine_change
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.log_model import (
-    SIGNIFICANCE,
-    Critical,
-    LogModel,
-    fit_log_model,
-    together,
-)
-from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, row_settings
+from study.analysis.stats.log_model import SIGNIFICANCE, Critical, LogModel, fit_log_model, together
+from study.analysis.stats.usable import mean_lean, mean_of, places_of, row_settings, stands_out
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
 from study.config.study import Study, shown
 
 ACCURACY_LIMIT = 0.02
 """Accuracies that differ by less count as equal: it is the noise of a validation set of some hundred images."""
-
 
 CIRCUMSTANCES: dict[Literal["threads", "workers", "precision", "images"], tuple[str, tuple[str, ...]]] = {
     "threads": ("threads", ("training.threads",)),
@@ -106,22 +98,19 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
     if pairs.empty:
         return None
     y, settings = study.total, row_settings(study, pairs, telling_keys(study, groups, contrast))
-    logs = pairs[[f"{y}_a", f"{y}_b"]].astype(float).apply(np.log)
-    block = pairs["session_block"]
-    quotients = logs[f"{y}_a"] - logs[f"{y}_b"]
+    block, quotients = pairs["session_block"], (pairs[f"{y}_a"] / pairs[f"{y}_b"]).apply(np.log)
     over = quotients.groupby([setting.label for setting in settings])
     left = (quotients - over.transform("mean") + float(over.mean().mean())).groupby(block).mean()
     starts = pairs.groupby(block)["session"].first()[left.index]
     model = fit_log_model(np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist())
-    blocks = pd.DataFrame({"a": left, "b": 0.0})
-    moved = _paces(pairs)
     undetermined = any(
         str(level) in groups[place].undetermined
         for side in "ab"
         for place, level in zip(pairs[f"group_{side}"], pairs[f"level_{side}"], strict=True)
     )
-    ratio, machine = estimate(model.mean("all")), contrast != "control" and not machine_change.stands_out(blocks, moved)
-    told = ratio.bare if undetermined or machine else ratio.widened(machine_change.lean(moved))
+    ratio, leans = model.mean("all"), _leans(pairs)
+    machine = contrast != "control" and not stands_out(left, leans)
+    told = ratio.bare if undetermined or machine else ratio.widened(mean_lean(leans))
     return Overall(contrast, slower, faster, told, machine, pairs, settings)
 
 
@@ -151,11 +140,11 @@ def quotient_of(groups: Sequence[GroupFit], slower: End, faster: End, y: str, te
     pairs = sides[0].merge(sides[1], on=["pair", "session", "session_block"], suffixes=("_a", "_b"))
     times = groups[first].times[level].value, groups[second].times[other].value
     if level not in set(pairs["pair"]):
-        return Estimate.point(times[0] / times[1])
+        return Estimate(value=times[0] / times[1])
     levels, blocks, starts = (pairs[name].tolist() for name in ("pair", "session_block", "session"))
     paired = fit_log_model((pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts, far=_far(pairs))
-    noise = _noise(pairs[pairs["pair"] == level], groups, paired, level)
-    return _estimate(times, noise, together(tests))
+    known = _has_noise(pairs[pairs["pair"] == level], groups, paired)
+    return _quotient(times, paired if known else None, level, together(tests))
 
 
 def _far(pairs: pd.DataFrame) -> list[int]:
@@ -192,10 +181,7 @@ def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.
     others = [key for key in study.compared if key != contrast]
     twins = ["control"] if "control" in study.factors and contrast != "control" else []
     pairs = a.merge(b, on=[*others, *twins, "session", "session_block"], suffixes=("_a", "_b"))
-    orders = {key: [shown(study, key, level) for level in study.factors[key]] for key in others}
-    known = [{level: place_of(orders[key], level) for level in pairs[key].unique()} for key in others]
-    columns = [[places[level] for level in pairs[key]] for places, key in zip(known, others, strict=True)]
-    places = list(zip(*columns, strict=True)) if columns else [()] * len(pairs)
+    places = places_of(study, pairs, others)
     return pairs.iloc[sorted(range(len(pairs)), key=places.__getitem__)]
 
 
@@ -207,13 +193,13 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     starts = pairs["session"].tolist()
     paired = fit_log_model(quotients, settings, blocks, starts, far=_far(pairs))
     parts = {setting: pairs[[other == setting for other in settings]] for setting in dict.fromkeys(settings)}
-    noises = {setting: _noise(at, groups, paired, setting) for setting, at in parts.items()}
-    critical = together(max(sum(noise is not None for noise in noises.values()), 1))
+    known = {setting: paired if _has_noise(at, groups, paired) else None for setting, at in parts.items()}
+    critical = together(max(sum(model is not None for model in known.values()), 1))
     found = []
     for setting, at in parts.items():
         times = _times(at, groups, y)
-        lean = 0.0 if overall.contrast == "control" else machine_change.lean(_paces(at))
-        own, joint = (_estimate(times, noises[setting], reach).widened(lean) for reach in (None, critical))
+        lean = 0.0 if overall.contrast == "control" else mean_lean(_leans(at))
+        own, joint = (_quotient(times, known[setting], setting, reach).widened(lean) for reach in (None, critical))
         found.append(
             Ratio(
                 contrast=overall.contrast,
@@ -232,13 +218,9 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     return found
 
 
-Noise = tuple[LogModel, Array]
-"""The model that tells the noise of a log ratio, and the weights (m,) of its levels."""
-
-
-def _paces(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean log pace of the two sides (columns) in each block (rows) that has both."""
-    logs = pairs[["pace_a", "pace_b"]].astype(float).apply(np.log)
+def _leans(pairs: pd.DataFrame) -> "pd.Series[float]":
+    """Return by how much the machine was slower on the first side of each block that tells, in log units."""
+    logs = (pairs["pace_a"].astype(float) / pairs["pace_b"].astype(float)).apply(np.log)
     return logs.groupby(pairs["session_block"]).mean().dropna()
 
 
@@ -269,26 +251,21 @@ def _means(at: pd.DataFrame, groups: Sequence[GroupFit], column: str) -> list[fl
     return [mean_of(runs[runs["level"] == level], column) for runs, (_, level) in zip(clean, ends, strict=True)]
 
 
-def _noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel, setting: Hashable) -> Noise | None:
-    """Return the noise of the log ratio at one setting, which is that of the pairs within blocks.
-
-    None where a mean is not determined, or without replicates.
-    """
-    if any(level in groups[place].undetermined for place, level in _ends(at)):
-        return None
-    return (paired, paired.weights(setting)) if len(at) > 1 and paired.spare > 0 else None
+def _has_noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel) -> bool:
+    """Return whether the pairs of a setting tell the noise of its ratio: its means are determined, with replicates."""
+    undetermined = any(level in groups[place].undetermined for place, level in _ends(at))
+    return not undetermined and len(at) > 1 and paired.spare > 0
 
 
-def _estimate(times: tuple[float, float], noise: Noise | None, critical: Critical | None) -> Estimate:
-    """Return the quotient of two means with the bounds of its noise."""
+def _quotient(
+    times: tuple[float, float], paired: LogModel | None, setting: Hashable, critical: Critical | None
+) -> Estimate:
+    """Return the quotient of two means with the noise of the pairs of a setting within blocks, where that is known."""
     value = times[0] / times[1]
-    if noise is None:
-        return Estimate.point(value)
-    model, weights = noise
-    found = model.interval(weights, critical)
-    if found.low is None or found.high is None:
-        return Estimate.point(value)
-    return Estimate(value=value, low=value * found.low / found.value, high=value * found.high / found.value)
+    if paired is None:
+        return Estimate(value=value)
+    found = paired.interval(paired.weights(setting), critical)
+    return found.times(value / found.value)
 
 
 def _work(at: pd.DataFrame, groups: Sequence[GroupFit]) -> dict[str, Any]:
@@ -315,9 +292,10 @@ def _differences(at: pd.DataFrame, setting: Setting, contrast: str, groups: Sequ
 def _value(side: "pd.Series[Any]") -> str | float:
     """Return the value of one side of pairs, or its smallest and largest in words."""
     values = sorted(side.unique())
-    if len(values) == 1:
-        return values[0] if isinstance(values[0], str) else float(values[0])
-    return f"{values[0]} to {values[-1]}" if isinstance(values[0], str) else f"{values[0]:.10g} to {values[-1]:.10g}"
+    words = [value if isinstance(value, str) else f"{value:.10g}" for value in (values[0], values[-1])]
+    if len(values) > 1:
+        return " to ".join(words)
+    return words[0] if isinstance(values[0], str) else float(values[0])
 
 
 def _same_accuracy(at: pd.DataFrame) -> bool:

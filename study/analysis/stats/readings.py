@@ -6,7 +6,7 @@ In these two readings far runs count, with the spread of their own level.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,13 @@ class Readings:
     slow: Reading
     middle: Array
     """What the mean over all runs (m,), which is printed, adds to that without far runs."""
+
+    def rounded(self, hidden: Array, levels: NDArray[np.int64]) -> "Readings":
+        """Return the readings with what the clock's step may have ``hidden`` of each run (n,), of their ``levels``."""
+        most = np.zeros(len(self.middle))
+        np.maximum.at(most, levels, hidden)
+        fast, slow = (replace(one, shifts=one.shifts + side * most) for one, side in ((self.fast, -1), (self.slow, 1)))
+        return Readings(fast, slow, self.middle)
 
 
 def readings_of(left: Array, levels: NDArray[np.int64], far: NDArray[np.int64], noises: Array) -> Readings:

@@ -6,10 +6,12 @@ where there is, the start is the unit, and each difference of levels has its own
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+from scipy.sparse import coo_array, csgraph
 
 from study.analysis.stats.mixed_model import Array, places
 from study.analysis.stats.noise import Within, within_blocks
@@ -17,7 +19,9 @@ from study.analysis.stats.noise import Within, within_blocks
 FEWEST = 3
 """Starts from which a term of start and setting can be told."""
 ROUNDING = 1e-9
-"""Sum of weights that is none: they compare levels."""
+"""Log seconds by which computed times may differ that are equal, and a sum of weights that is none, for they compare
+levels."""
+Level = TypeVar("Level", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -96,3 +100,21 @@ def starts_of(
         return Starts(effects, own, False, None)
     ratio = (own.variance * own.degrees - inside.variance * spare) / more / max(inside.variance, 1e-300)
     return Starts(effects, inside, ratio > 1, float(special.fdtrc(more, spare, ratio)))
+
+
+def connected(levels: NDArray[np.int64], blocks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number (m,) of each level's set: levels that met in a block, or through others, share one.
+
+    ``levels`` and ``blocks`` have an entry for each run. The sets are in the order of their first level.
+    """
+    most, whole = int(levels.max()) + 1, int(levels.max() + blocks.max()) + 2
+    graph = coo_array((np.ones(len(levels)), (levels, most + blocks)), shape=(whole, whole))
+    found: NDArray[np.int64] = csgraph.connected_components(graph, directed=False)[1][:most]
+    return found
+
+
+def separate_sets(levels: Sequence[Level], blocks: Sequence[Hashable]) -> list[list[Level]]:
+    """Return the levels in connected sets, in the order of their first run; both have an entry for each run."""
+    sets = connected(places(levels), places(blocks))
+    names = list(dict.fromkeys(levels))
+    return [[name for name, one in zip(names, sets, strict=True) if one == at] for at in range(sets.max() + 1)]

@@ -1,44 +1,14 @@
-"""The runs that an analysis uses, and an estimate with its interval."""
+"""The runs that an analysis uses, their settings, and how far the machine changed by its reference workload."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from study.analysis.stats import machine_change
-from study.analysis.stats.log_model import Interval, LogModel, fit_log_model
+from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.artifacts.setting import Level, Setting, setting_of
-from study.base.strict import Strict
 from study.config.study import Study, shown
-
-
-class Estimate(Strict):
-    """A geometric mean or a ratio, with its 95% interval; null bounds where the data give none."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def point(cls, value: float) -> "Estimate":
-        """Return a value without an interval, where the data give none."""
-        return cls(value=value, low=None, high=None)
-
-    def widened(self, logs: float) -> "Estimate":
-        """Return it with bounds that lie further apart, by so many log units on each side."""
-        low, high = (bound and bound * math.exp(side * logs) for side, bound in ((-1, self.low), (1, self.high)))
-        return self.model_copy(update={"low": low, "high": high})
-
-    @property
-    def bare(self) -> "Estimate":
-        """The value without its interval, where that says nothing."""
-        return Estimate.point(self.value)
-
-
-def estimate(interval: Interval) -> Estimate:
-    """Return an interval as a model that can be written."""
-    return Estimate(value=interval.value, low=interval.low, high=interval.high)
 
 
 def row_settings(study: Study, frame: pd.DataFrame, keys: Sequence[str]) -> list[Setting]:
@@ -74,7 +44,7 @@ def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     session = usable["session"].astype(int).astype(str)
     blocks = session + "." + usable["block"].astype(int).astype(str)
     usable = usable.assign(session_block=blocks, far=usable["far"].fillna(0))
-    return machine_change.with_machine(usable)
+    return with_machine(usable)
 
 
 def model_of(runs: pd.DataFrame, y: str, levels: Sequence[Any]) -> LogModel:
@@ -88,6 +58,64 @@ def mean_of(frame: pd.DataFrame, column: str) -> float | None:
     return float(frame[column].mean()) if frame[column].notna().any() else None
 
 
+def places_of(study: Study, frame: pd.DataFrame, keys: Iterable[str]) -> list[tuple[int, ...]]:
+    """Return the place of each row's level of some factors among the study's."""
+    columns = []
+    for key in keys:
+        order = [shown(study, key, level) for level in study.factors[key]]
+        known = {level: place_of(order, level) for level in frame[key].unique()}
+        columns.append([known[level] for level in frame[key]])
+    return list(zip(*columns, strict=True)) if columns else [()] * len(frame)
+
+
 def place_of(levels: list[Any], level: Any) -> int:
     """Return the place of a level among the study's; a table reads 1 as 1.0, and True as text."""
     return next(place for place, other in enumerate(levels) if other == level or str(other) == str(level))
+
+
+REFERENCE_COLUMNS = ("reference_seconds", "host_reference_seconds")
+CHANGE_LIMIT = 1.10
+"""Slowest reference workload over the fastest, from which the machine counts as changed; less may be its own noise."""
+
+
+def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with a column ``pace``: the reference workload over its mean on that device; above 1 is slower.
+
+    A GPU has two reference workloads, its own and that of the CPUs that load its data; the one that changed more
+    counts.
+    """
+    paces = pd.Series(float("nan"), index=frame.index)
+    for _, rows in frame.groupby("device", sort=False):
+        logs = [np.log(rows[column].astype(float)) for column in REFERENCE_COLUMNS if rows[column].notna().all()]
+        if logs:
+            most = max(logs, key=lambda one: one.max() - one.min())
+            paces.loc[rows.index] = np.exp(most - most.mean())
+    return frame.assign(pace=paces)
+
+
+def machine_change(frame: pd.DataFrame) -> float | None:
+    """Return the machine's slowest state over its fastest during these runs; None without a reference workload."""
+    if frame.empty or frame["pace"].isna().any():
+        return None
+    return float(frame["pace"].max() / frame["pace"].min())
+
+
+def stands_out(differences: "pd.Series[float]", leans: "pd.Series[float]") -> bool:
+    """Return whether the difference of two sides is no work of a machine that changed within blocks.
+
+    ``differences`` are those of the mean log times by block, and ``leans`` those of the log paces, none where no
+    reference workload ran. Where that changed by 10% or more from one side to the other, the sides must differ in one
+    direction in all blocks, and there by more than it did.
+    """
+    lean = leans.abs().reindex(differences.index)
+    moved = lean >= np.log(CHANGE_LIMIT)
+    one_way = bool((differences > 0).all() or (differences < 0).all())
+    return not moved.any() or (one_way and bool((differences.abs() > lean)[moved].all()))
+
+
+def mean_lean(leans: "pd.Series[float]") -> float:
+    """Return by how much the machine may have changed the mean difference of two sides, in log units, by its ``leans``.
+
+    0 where no block changed by 10%.
+    """
+    return abs(float(leans.mean())) if (leans.abs() >= np.log(CHANGE_LIMIT)).any() else 0.0

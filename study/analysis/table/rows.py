@@ -3,7 +3,7 @@
 Its columns are declared in :mod:`study.artifacts.timing`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
@@ -11,45 +11,24 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.table.exclusions import with_exclusions
-from study.analysis.table.steps import (
-    first_batches,
-    percentile,
-    steady_steps,
-    warm_up_extra,
-)
 from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed, Record
 from study.artifacts.run import Run
-from study.artifacts.samples import PHASES, InferenceSamples, Measurement, Target
+from study.artifacts.samples import PHASES, InferenceSamples, Measurement
 from study.artifacts.timing import Timing, columns, dtype
 from study.config.settings import Settings, get
 from study.config.study import shown
 
 KEYS = ("training.batch_size",)
 """Dotted keys that are columns of every table, whether they are factors of the study or not."""
-
-
 Values = dict[str, Any]
 """What a record tells, by column."""
-
-
 Sampled = Values | str
 """What the samples of a run tell, or the reason why they are not used."""
-
-
 TYPES = {name: dtype(name) for name in Timing.model_fields}
 """The type of each declared column."""
-
 NOT_YET = "not run yet"
 """The message of a planned run that this machine can make and that has no record."""
-
-
-def table(
-    plan: Plan, records: Mapping[str, Record], sampled: Mapping[str, Sampled | None] | None = None
-) -> pd.DataFrame:
-    """Return the table of timings of records that count, by the run's name; ``sampled`` are their telemetry."""
-    values = {name: values_of(record, (sampled or {}).get(name)) for name, record in records.items()}
-    return table_of(plan, values, [])
 
 
 def table_of(plan: Plan, counted: Mapping[str, Values], aside: Iterable[tuple[Run, Values]]) -> pd.DataFrame:
@@ -91,16 +70,7 @@ def values_of(record: Record, sampled: Sampled | None) -> Values:
 
 def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
     """Return the row of one run: its values by column, the factors' levels as tables show them."""
-    values = _planned(plan, run) | values
-    values |= _images_per_joule(values) | _sampled_peak(values)
-    factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
-    return Timing.model_validate(values).model_dump() | {
-        key: shown(plan.study, key, level) for key, level in factors.items()
-    }
-
-
-def _planned(plan: Plan, run: Run) -> dict[str, Any]:
-    return {
+    values = {
         "study": plan.name,
         "run": run.name,
         "key": run.key,
@@ -108,6 +78,11 @@ def _planned(plan: Plan, run: Run) -> dict[str, Any]:
         "position": run.position,
         "device": run.settings.device,
         "precision": run.settings.training.precision,
+    } | values
+    values |= _images_per_joule(values) | _sampled_peak(values)
+    factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
+    return Timing.model_validate(values).model_dump() | {
+        key: shown(plan.study, key, level) for key, level in factors.items()
     }
 
 
@@ -179,12 +154,12 @@ def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
     """Return the columns of a run with task inference. Its training is preparation, and its times are left out."""
     timed = [batch for batch in asked.batches if not batch.warm_up]
     seconds, images = [batch.seconds for batch in timed], sum(batch.images for batch in timed)
+    # The nearest rank: always a measured value, never interpolated.
+    latencies = np.percentile(seconds, [50, 90, 99], method="inverted_cdf").tolist()
     return {
         "thousand_images_seconds": 1000 * sum(seconds) / images,
         "images_per_second": images / sum(seconds),
-        "latency_p50_seconds": percentile(seconds, 50),
-        "latency_p90_seconds": percentile(seconds, 90),
-        "latency_p99_seconds": percentile(seconds, 99),
+        **dict(zip([f"latency_p{percent}_seconds" for percent in (50, 90, 99)], latencies, strict=True)),
         "batches": len(timed),
         "accuracy": asked.accuracy,
         "fp32_accuracy": measured.epochs[-1].accuracy,
@@ -207,13 +182,18 @@ def _int8_share(operators: Mapping[str, int]) -> float | None:
 
 
 def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
-    seconds = [step.seconds for step in steady_steps(measured)]
-    step_seconds = median(seconds) if seconds else None
+    full, stages = max((step.images for step in measured.steps), default=0), [epoch.stage for epoch in measured.epochs]
+    steady = [
+        step.seconds
+        for step in measured.steps
+        if not step.warm_up and stages[step.epoch - 1] == "unfrozen" and step.images == full
+    ]
+    step_seconds = median(steady) if steady else None
+    first_waits = {step.epoch: step.data_wait_seconds for step in reversed(measured.steps)}
     train_seconds = sum(epoch.train_seconds for epoch in measured.epochs)
     valid_seconds = sum(epoch.valid_seconds for epoch in measured.epochs)
     phases = {f"{name}_seconds": sum(getattr(step, f"{name}_seconds") for step in measured.steps) for name in PHASES}
-    full = max((step.images for step in measured.steps), default=0)
-    last = measured.epochs[-1]
+    last, target = measured.epochs[-1], measured.target
     return {
         "setup_seconds": measured.setup_seconds,
         "model_seconds": measured.model_seconds,
@@ -225,12 +205,12 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "step_seconds": step_seconds,
         **phases,
         "other_seconds": measured.fit_seconds - valid_seconds - sum(phases.values()),
-        "first_batch_seconds": fmean(first_batches(measured)),
+        "first_batch_seconds": fmean(first_waits.values()),
         # Without a worker, as with images on the device, nothing starts.
         "loader_start_seconds": fmean(e.loader_start_seconds for e in measured.epochs) if measured.workers else None,
         "loader_end_seconds": sum(epoch.loader_end_seconds for epoch in measured.epochs),
         "synchronise_seconds": sum(epoch.synchronise_seconds for epoch in measured.epochs),
-        "warm_up_extra_seconds": warm_up_extra(measured),
+        "warm_up_extra_seconds": _warm_up_extra(measured, stages),
         "compile_seconds": measured.compile_seconds,
         "decoder_difference": measured.decoder_difference.mean if measured.decoder_difference else None,
         "steady_images_per_second": full / step_seconds if step_seconds else None,
@@ -243,7 +223,9 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "train_images": record.data.train_images if record.data else None,
         "accuracy": last.accuracy,
         "learning_rate": record.settings.training.scaled_learning_rate,
-        **_target(measured.target),
+        "reached_target": target.reached if target else None,
+        "target_epochs": target.epochs if target else None,
+        "target_seconds": target.seconds if target else None,
         "valid_loss": last.valid_loss,
         "peak_device_allocated_bytes": measured.memory.device_allocated_bytes,
         "peak_device_reserved_bytes": measured.memory.device_reserved_bytes,
@@ -258,11 +240,18 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
     }
 
 
-def _target(target: Target | None) -> dict[str, Any]:
-    """Return the columns of the target accuracy; none for a training without one."""
-    if target is None:
-        return {}
-    return {"reached_target": target.reached, "target_epochs": target.epochs, "target_seconds": target.seconds}
+def _warm_up_extra(measured: Measurement, stages: Sequence[str]) -> float:
+    """Return the seconds that warm-up steps took beyond the median steady step of their stage, without data waits.
+
+    They include the first use of each kernel, cuDNN's search, the allocator and compilation.
+    """
+    extra = 0.0
+    for stage in dict.fromkeys(stages):
+        group = [step for step in measured.steps if stages[step.epoch - 1] == stage]
+        steady = [step.seconds - step.data_wait_seconds for step in group if not step.warm_up]
+        usual = median(steady) if steady else 0.0
+        extra += sum(max(0.0, step.seconds - step.data_wait_seconds - usual) for step in group if step.warm_up)
+    return extra
 
 
 def _of_all_replicas(measured: Measurement) -> dict[str, Any]:

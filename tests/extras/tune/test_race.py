@@ -7,7 +7,8 @@ from statistics import fmean
 import pandas as pd
 import pytest
 
-from study.analysis.stats.log_model import Interval, fit_log_model
+from study.analysis.stats.estimate import Estimate
+from study.analysis.stats.log_model import fit_log_model
 from study.base.errors import StudyError
 from study.config.study import Study
 from study_extras.tune import words
@@ -153,7 +154,7 @@ def ends(winner: Setting, learned: bool | None, low: float | None) -> list[str]:
     study = Study.model_validate(study_values())
     tried = [{"training.batch_size": 32}, {"training.batch_size": 64}]
     standings = {0: Standing(9.0, 10.0, True), 1: Standing(6.0, 7.0, learned)}
-    found = words.Gain(Interval(1.5, low, None if low is None else 2.25 / low), 4, 0.9, 0.82)
+    found = words.Gain(Estimate(value=1.5, low=low, high=None if low is None else 2.25 / low), 4, 0.9, 0.82)
     return words.ending(study, Space({}, tried[0], tried[1:]), tried, winner, standings, found, {0: 4, 1: 4}, 60.0)
 
 

@@ -5,9 +5,9 @@ import numpy as np
 from study.analysis.answers.context import Context, bounds
 from study.analysis.answers.contrast import Contrast, RatioAt
 from study.analysis.stats.equivalence import equivalent_to
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.optimum import may_be_fastest
-from study.analysis.stats.usable import Estimate
 from study.artifacts.setting import setting_of
 from study.config.study import Study
 from tests.conftest import study_values
@@ -71,8 +71,8 @@ def test_no_contrast_is_called_tied_beside_an_interval_without_one() -> None:
     far = contrast(Estimate(value=1.9, low=0.73, high=5.0), Estimate(value=1.9, low=1.1, high=5.0))
     assert far.text(Context(study=STUDY)) == ("The GPU and the CPU are **tied**: 1.9 times as long (95%: 0.73 to 5.0).")
     timed_out = contrast(
-        Estimate.point(1.2),
-        Estimate.point(1.1),
+        Estimate(value=1.2),
+        Estimate(value=1.1),
         Estimate(value=1.2, low=1.1, high=1.3),
     )
     assert timed_out.text(Context(study=STUDY)) == (

@@ -11,8 +11,8 @@ from study.analysis.figures.style import canvas, letters, plot, ticks
 from study.analysis.figures.svg import Chart, inline
 from study.analysis.report.drawings import main_chart, pairs_chart
 from study.analysis.rows import level_rows
-from study.analysis.table.rows import table
 from tests.conftest import tiny_plan
+from tests.timings import table
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.analysis.test_golden_page import planned, recorded
 from tests.unit.artifacts.test_records import make_record

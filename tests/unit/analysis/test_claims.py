@@ -12,7 +12,7 @@ import pytest
 
 from study.analysis.answers.claim import MOST_WORDS, ClaimRow
 from study.analysis.answers.compared import against, told_of, word_of
-from study.analysis.stats.usable import Estimate
+from study.analysis.stats.estimate import Estimate
 from study.config.load import read_selection, read_study
 from study.config.study import Study
 from tests.chance import at_most

@@ -18,7 +18,6 @@ from study.analysis.rows import graph_warm_up_sentence, level_rows, shares_of
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import counted
 from study.analysis.table import files as table_files
-from study.analysis.table import rows
 from study.analysis.table.exclusions import FIRST
 from study.analysis.words import listed, number
 from study.artifacts.checked import read_records
@@ -26,6 +25,7 @@ from study.artifacts.plan import Plan, read_plan
 from study.artifacts.samples import PHASES
 from study.base.files import ROOT
 from tests.examples import results_of
+from tests.timings import table
 from tests.unit.analysis.found import only
 from tests.unit.analysis.planted import analysis_of
 
@@ -147,7 +147,7 @@ def test_the_page_quotes_the_speedup_with_its_times(page: str) -> None:
     analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
     plan = read_plan(EXAMPLE / "speedup" / "plan.json")
     records = read_records(plan, EXAMPLE / "speedup" / "records").included
-    found = analysis_of(plan.study, rows.table(plan, records)).ratios
+    found = analysis_of(plan.study, table(plan, records)).ratios
     assert len(found) == 2
     for ratio, written in zip(found, analysis.ratios, strict=True):
         assert ratio.model_dump() == within_rounding(written.model_dump())

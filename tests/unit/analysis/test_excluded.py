@@ -10,13 +10,13 @@ from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns
 from study.analysis.figures.files import drawn
 from study.analysis.report.context import view
 from study.analysis.table.files import read_table, read_timings, write_csv
-from study.analysis.table.rows import table
 from study.artifacts.checked import read_records
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
 from study.artifacts.record_store import free_aside, move_aside
 from study.base.files import write_new
 from tests.conftest import tiny_plan
+from tests.timings import table
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.artifacts.test_records import make_record
 

@@ -9,8 +9,8 @@ import pytest
 from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import CannotSay, Fastest, level_verdict
 from study.analysis.stats import optimum
-from study.analysis.stats.gate import undetermined
-from study.analysis.stats.log_model import Interval, LogModel
+from study.analysis.stats.estimate import Estimate, undetermined
+from study.analysis.stats.log_model import LogModel
 from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import repeats, study_values
@@ -191,9 +191,9 @@ def test_no_printed_mean_lies_beside_its_clean_runs_by_more_than_their_noise_how
 
 def test_a_mean_that_cannot_be_used_says_why() -> None:
     times, blocks = pd.Series([1.0, 1.1, 1.2]), pd.Series(["1", "2", "3"])
-    assert undetermined(Interval(1.1, 1.0, 1.2), times, blocks) is None
-    assert undetermined(Interval(1.05, 1.0, 1.2), times[:2], blocks[:2]) is None
-    assert undetermined(Interval(1.0, 1.0, 1.2), times[:1], blocks[:1]) == "few_runs"
-    assert undetermined(Interval(1.1, 1.0, 1.2), times, pd.Series(["1", "1", "1"])) == "one_block"
-    assert undetermined(Interval(1.3, 1.0, 1.5), times, blocks) == "outside_runs"
-    assert undetermined(Interval(1.1, 0.1, 12.0), times, blocks) == "wide_interval"
+    assert undetermined(Estimate(value=1.1, low=1.0, high=1.2), times, blocks, 0.0) is None
+    assert undetermined(Estimate(value=1.05, low=1.0, high=1.2), times[:2], blocks[:2], 0.0) is None
+    assert undetermined(Estimate(value=1.0, low=1.0, high=1.2), times[:1], blocks[:1], 0.0) == "few_runs"
+    assert undetermined(Estimate(value=1.1, low=1.0, high=1.2), times, pd.Series(["1", "1", "1"]), 0.0) == "one_block"
+    assert undetermined(Estimate(value=1.3, low=1.0, high=1.5), times, blocks, 0.0) == "outside_runs"
+    assert undetermined(Estimate(value=1.1, low=0.1, high=12.0), times, blocks, 0.0) == "wide_interval"

@@ -56,9 +56,9 @@ from study.analysis.caveats.work import (
 )
 from study.analysis.report.step import write_page
 from study.analysis.stats.equivalence import Sensitivity
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.ratios import Difference
-from study.analysis.stats.usable import Estimate
 from study.analysis.table.exclusions import FAR, FIRST
 from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
@@ -75,7 +75,7 @@ from tests.unit.artifacts.test_records import make_record
 NUMBER = re.compile(r"-?\d[\d.,]*(e-?\d+)?")
 GOLDEN = Path(__file__).with_name("golden_page.txt")
 BATCH = "training.batch_size"
-TIME, LONE = Estimate(value=9.4567, low=8.58, high=10.4), Estimate.point(9.4567)
+TIME, LONE = Estimate(value=9.4567, low=8.58, high=10.4), Estimate(value=9.4567)
 TOGETHER = Estimate(value=9.4567, low=8.2, high=10.9)
 ALPHA, WIDE, TIGHT = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5), Bounds(low=4.2, high=5.9)
 POWER = {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}

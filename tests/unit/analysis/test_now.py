@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from study.analysis.progress import progress_of
-from study.analysis.table.rows import table
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import write_new
 from study.cli import main
 from tests.conftest import tiny_plan
+from tests.timings import table
 from tests.unit.analysis.test_report import Page
 from tests.unit.artifacts.test_records import make_record
 

@@ -16,13 +16,13 @@ from study.analysis.report.step import breakable, content_hash, marked, render, 
 from study.analysis.report.tables import resources
 from study.analysis.step import write_analysis
 from study.analysis.table.files import read_timings, write_csv
-from study.analysis.table.rows import table
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import write_new
 from tests.conftest import ROOT, tiny_plan, write_photos
 from tests.examples import results_of
+from tests.timings import table
 from tests.unit.analysis.found import only
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.artifacts.test_records import make_record

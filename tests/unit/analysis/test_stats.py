@@ -5,10 +5,10 @@ import pytest
 from benchmarks.coverage_laws import fit_curve
 from study.analysis.answers.curve import CurveFit, Plain, PowerLaw, Unreplicated, means_of
 from study.analysis.stats.fits import Bounds, aicc, fit_laws
-from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.laws import by_name
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import level_test
+from study.analysis.stats.starts import separate_sets
 from tests.chance import at_least
 from tests.conftest import repeats
 

@@ -13,7 +13,6 @@ from study.analysis.answers.context import Context
 from study.analysis.answers.switches import Effect, Switches
 from study.analysis.caveats import find_caveats
 from study.analysis.caveats.work import DecodedBefore
-from study.analysis.table.rows import table
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.base.errors import StudyError
@@ -23,7 +22,7 @@ from study.config.selection import Selection
 from study.host.plan.configuration import study_folders
 from tests.chance import at_most
 from tests.conftest import repeats, tiny_plan
-from tests.timings import as_timings
+from tests.timings import as_timings, table
 from tests.unit.analysis.found import only as only_of
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.analysis.test_report import finish

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from study.analysis.report.tables import SHOW
 from study.analysis.table.files import read_timings, write_csv
-from study.analysis.table.rows import table, table_of, values_of
+from study.analysis.table.rows import table_of, values_of
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed
@@ -18,6 +18,7 @@ from study.artifacts.samples import PixelDifference, Target
 from study.artifacts.timing import Timing
 from study.config.study import Total
 from tests.conftest import tiny_plan
+from tests.timings import table
 from tests.unit.analysis.planted import with_measured
 from tests.unit.artifacts.test_records import make_record
 

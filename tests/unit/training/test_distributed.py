@@ -15,7 +15,6 @@ import pytest
 import torch
 import yaml as pyyaml
 
-from study.analysis.table import rows
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
@@ -39,6 +38,7 @@ from study.training.loops.replicas import Sharding, Share
 from tests.conftest import HERE, MNIST_CNN, ROOT, plan_at, study_values, tiny_plan
 from tests.errors import refused
 from tests.examples import results_of
+from tests.timings import table
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.gloo_ranks import draw, one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 from tests.waiting import at_work, wait_for
@@ -404,6 +404,6 @@ def test_peaks_of_all_replicas_are_added_up() -> None:
     memories = [Memory(host_resident_bytes=100), Memory(host_resident_bytes=300)]
     replicas = [Replica(images=4, fit_seconds=1, data_wait_seconds=0, memory=memory) for memory in memories]
     measured = record.measurement.model_copy(update={"replicas": replicas})
-    row = rows.table(plan, {record.run: record.model_copy(update={"measurement": measured})}).iloc[0]
+    row = table(plan, {record.run: record.model_copy(update={"measurement": measured})}).iloc[0]
     assert row["peak_all_host_resident_bytes"] == 400
     assert np.isnan(row["peak_all_device_reserved_bytes"])

@@ -13,7 +13,6 @@ from study.analysis.report.context import view
 from study.analysis.report.drawings import latency_chart
 from study.analysis.report.tables import resources
 from study.analysis.rows import level_rows
-from study.analysis.table.rows import table
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
@@ -25,6 +24,7 @@ from study.training.loops.inference.loop import Network
 from study.training.models import build as models
 from tests.conftest import MNIST_CNN, SMALL_NET, PlantedClock, plan_at, tiny_plan
 from tests.errors import refused
+from tests.timings import table
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.test_loops import make_job

@@ -1,0 +1,80 @@
+"""An estimate with its interval, and what runs determine of one: numbers that nobody could use are not printed."""
+
+import math
+from typing import Literal, Self
+
+import pandas as pd
+
+from study.base.strict import Strict
+
+LEAST_RUNS = 2
+"""Runs of a level from which its interval says what they are worth."""
+WIDEST = 10.0
+"""An interval whose bounds differ by a larger factor says nothing that anybody could use."""
+
+Undetermined = Literal["few_runs", "one_block", "outside_runs", "wide_interval", "ended_early"]
+"""Why a level's mean is not determined: fewer than two clean runs; all of them in one block; a mean far outside the
+times of its own runs, which met another state of the machine than the others'; an interval wider than a factor of ten;
+or runs that their time limit or their target ended, which are known to take at least so long."""
+
+Unfair = Literal["not_learned", "censored"]
+"""Why a level is no candidate for the fastest: it is not shown to have learned as the others did, or one of its runs
+missed the target accuracy or reached its time limit."""
+
+
+class Estimate(Strict):
+    """A geometric mean or a ratio, with its 95% interval; null bounds where the data give none."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Both ends of the interval; None without one."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def bare(self) -> Self:
+        """The value without its interval, where that says nothing."""
+        return type(self)(value=self.value)
+
+    @property
+    def inverse(self) -> Self:
+        """The ratio the other way round."""
+        low, high = ((1 / value if value else None) for value in (self.high, self.low))
+        return type(self)(value=1 / self.value, low=low, high=high)
+
+    @property
+    def excludes_one(self) -> bool:
+        """Whether the interval of a ratio leaves out 1."""
+        return self.bounds is not None and not self.bounds[0] <= 1 <= self.bounds[1]
+
+    def within(self, margin: float) -> bool:
+        """Return whether the whole interval of a ratio lies within 1 + ``margin`` and its reciprocal."""
+        return self.bounds is not None and 1 / (1 + margin) <= self.bounds[0] <= self.bounds[1] <= 1 + margin
+
+    def times(self, factor: float) -> Self:
+        """Return it with another unit, of which so many make one of its own."""
+        return type(self)(**{name: one and factor * one for name, one in self})
+
+    def widened(self, logs: float) -> Self:
+        """Return it with bounds that lie further apart, by so many log units on each side."""
+        low, high = (bound and bound * math.exp(side * logs) for side, bound in ((-1, self.low), (1, self.high)))
+        return type(self)(value=self.value, low=low, high=high)
+
+
+def undetermined(
+    mean: Estimate, times: "pd.Series[float]", blocks: "pd.Series[str]", noise: float
+) -> Undetermined | None:
+    """Return why the mean of a level is not determined by its clean runs; None if it is.
+
+    The mean is that of an average block, so it may lie beside its runs by the ``noise`` of one, in log seconds.
+    """
+    if len(times) < LEAST_RUNS:
+        return "few_runs"
+    if blocks.nunique() < 2:
+        return "one_block"
+    if not times.min() / (1 + noise) <= mean.value <= times.max() * (1 + noise):
+        return "outside_runs"
+    return "wide_interval" if mean.bounds and mean.bounds[1] > WIDEST * mean.bounds[0] else None
