@@ -79,26 +79,19 @@ def activity(gpus: int = 1) -> Activity | None:
     """
     try:
         with _driver() as nvml:
-            seen = [_activity(nvml, _handle(nvml, number)) for number in range(gpus)]
+            handles = [_handle(nvml, number) for number in range(gpus)]
+            processes = sum(len(nvml.nvmlDeviceGetComputeRunningProcesses(one)) for one in handles)
+            utilisation = max(int(nvml.nvmlDeviceGetUtilizationRates(one).gpu) for one in handles)
+            watts = [watts for one in handles if (watts := _watts(nvml, one)) is not None]
     except Exception:
         return None
-    watts = [one.watts for one in seen if one.watts is not None]
-    return Activity(
-        sum(one.processes for one in seen),
-        max(one.utilisation_percent for one in seen),
-        sum(watts) if len(watts) == len(seen) else None,
-    )
+    return Activity(processes, utilisation, sum(watts) if len(watts) == gpus else None)
 
 
 def _handle(nvml: Any, number: int) -> Any:
     visible = visible_gpus()
     name = visible[number] if number < len(visible) else str(number)
     return nvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID(name)
-
-
-def _activity(nvml: Any, handle: Any) -> Activity:
-    processes = len(nvml.nvmlDeviceGetComputeRunningProcesses(handle))
-    return Activity(processes, int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu), _watts(nvml, handle))
 
 
 def _watts(nvml: Any, handle: Any) -> float | None:

@@ -31,10 +31,6 @@ class Digits(Source):
     packages = ("sklearn",)
     code = ("data/digits.py", "data/decode.py")
 
-    def keys(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the keys of the choice and the split. An image keeps its 8 x 8 pixels until a run decodes it."""
-        return ("images", "valid_fraction")
-
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the numbers that the keys ask for, which the table of rules has checked."""
         return DatasetInfo(len(DIGITS), dataset.images - held_out(dataset), held_out(dataset))

@@ -63,10 +63,6 @@ class Folder(Source):
     in_the_image = True
     code = ("data/folder.py", "data/looks.py", "data/splits.py", "data/sources.py", "data/decode.py")
 
-    def keys(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the keys of the split. The files themselves are those of :meth:`inspect`."""
-        return ("valid_fraction", "seed")
-
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the number of classes and images, and the name, size and time of every image file."""
         folder, found = given_folder(str(dataset.path)), _listed(dataset)

@@ -21,8 +21,7 @@ class Generated(Source):
 
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the keys of the drawing and the split. A photograph has a size of its own, a pattern the model's."""
-        drawn = ("classes", "images", "valid_fraction", "seed")
-        return drawn if dataset.photographs else (*drawn, "channels", "image_size")
+        return (*super().keys(dataset), *(() if dataset.photographs else ("channels", "image_size")))
 
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the numbers that the keys ask for."""

@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.base.files import code_sha256, digest
+from study.config.effect import IDLE
 from study.config.sections import Dataset
 
 if TYPE_CHECKING:
     from study.data.decode import ImageSet
 
+SOURCE = "dataset.source"
+EVERY_RUN = ("source", "path", "channels", "image_size")
+"""Keys of a dataset that every run uses whatever its source: where the images are, and their shape in the model."""
 Files = list[list[Any]]
 """The user's files that decide the data: for each a list of JSON values, such as [name, bytes, time in ns]."""
 
@@ -60,9 +64,10 @@ class Source(ABC):
     code: ClassVar[tuple[str, ...]] = ()
     """Globs, below the package, of the code that decides the manifest; none if an edit must not make it again."""
 
-    @abstractmethod
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the keys of ``dataset`` that decide the manifest. All others have no effect on it."""
+        """Return the keys of ``dataset`` that decide the manifest: by default those with an effect, but EVERY_RUN's."""
+        idle = {row.key for row in IDLE if row.when.keys() == {SOURCE} and row.when[SOURCE].hold(dataset.source)}
+        return tuple(key for key in Dataset.model_fields if key not in EVERY_RUN and f"dataset.{key}" not in idle)
 
     @abstractmethod
     def inspect(self, dataset: Dataset) -> DatasetInfo:
@@ -123,10 +128,6 @@ def with_effect(values: Mapping[str, Any], datasets: Iterable[Dataset]) -> dict[
     """Return ``values``, by dotted key, without the keys of a dataset that have no effect on any of ``datasets``."""
     used = {f"dataset.{key}" for dataset in datasets for key in (*EVERY_RUN, *source_of(dataset).keys(dataset))}
     return {key: value for key, value in values.items() if key in used or not key.startswith("dataset.")}
-
-
-EVERY_RUN = ("source", "path", "channels", "image_size")
-"""Keys of a dataset that every run uses whatever its source: where the images are, and their shape in the model."""
 
 
 def open_set(manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:

@@ -32,10 +32,6 @@ class TorchvisionSet(Source):
     """Glob of the packed files, relative to the same folder."""
     train_images: ClassVar[int]
 
-    def keys(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return no key: the set brings its own split."""
-        return ()
-
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the published numbers, and the name, size and time of the user's files."""
         if not dataset.path:
@@ -49,7 +45,11 @@ class TorchvisionSet(Source):
         """Make sure that the files are there, and return their manifest."""
         base = self.base(dataset, folder, results)
         try:
-            train, valid = self._found_or_brought(dataset, base)
+            try:
+                train, valid = self._splits(base)
+            except RuntimeError:  # absent or incomplete: an interrupted download is resumed
+                self._bring(dataset, base)
+                train, valid = self._splits(base)
         except Exception as error:  # torchvision's readers raise anything for a damaged file
             reason = str(error).splitlines()[0] if str(error).strip() else error.__class__.__name__
             raise StudyError(
@@ -92,13 +92,6 @@ class TorchvisionSet(Source):
         labels = [int(label) for split in splits for label in split.targets]
         train = len(splits[0])
         return ImageSet(arrays, labels, list(range(train)), list(range(train, len(arrays))), manifest.classes)
-
-    def _found_or_brought(self, dataset: Dataset, base: Path) -> tuple[Any, Any]:
-        try:
-            return self._splits(base)
-        except RuntimeError:  # absent or incomplete: an interrupted download is resumed
-            self._bring(dataset, base)
-            return self._splits(base)
 
     def _splits(self, base: Path) -> tuple[Any, Any]:
         """Return torchvision's own objects for training and test, each with ``data`` and ``targets``."""

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.group import Group, Level
-from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, PALETTE, Drawn, batch_axis
+from study.analysis.figures.style import COLOURS, LABEL_BOX, PALETTE, Drawn
 from study.analysis.rows import group_rows
 from study.analysis.stats.fits import predict
 from study.analysis.stats.laws import by_name
@@ -41,9 +41,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         reached = ", and the accuracy reached" if any(level.accuracy is not None for level in levels) else ""
         bars.set(title=f"{place_words(group.setting)}: mean and 95% interval", xlabel=f"{name}{reached}", ylabel=y)
         _line(line, levels, group, own[own["outcome"] == "ok"].assign(x=own[curve.x], y=own[curve.y]))
-        batch_axis(line, [float(level.x or 0) for level in levels], name)
         star = ", the fastest mean marked" if group.best else ""
-        line.set(title=f"{place_words(group.setting)}: every run{star}", ylabel=y, ylim=(0, None))
+        line.set(title=f"{place_words(group.setting)}: every run{star}", xlabel=name, ylabel=y, ylim=(0, None))
         line.legend(loc="best", frameon=True)
     return Drawn(figure, f"{name.capitalize()} and time", CAPTION, _alt(groups, name))
 
@@ -51,7 +50,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
 def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
     times = [level.time for level in levels if level.time]
     labels = [level.label if level.accuracy is None else f"{level.label}\n{level.accuracy:.0%}" for level in levels]
-    colours = [BEST if level.label == group.best else PALETTE["other"] for level in levels]
+    colours = [PALETTE["answer"] if level.label == group.best else PALETTE["other"] for level in levels]
     places = list(range(len(levels)))
     values = [time.value for time in times]
     sns.barplot(x=labels, y=values, hue=places, palette=colours, legend=False, saturation=1, ax=axes)
@@ -68,6 +67,8 @@ def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
 def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -> None:
     xs = [float(level.x or 0) for level in levels]
     means = [level.time.value for level in levels if level.time]
+    if min(xs) > 0:
+        axes.set_xscale("log", base=2)
     aside = points["excluded"].notna()
     kinds = ((~aside, ".", "out", "one run"), (aside, "x", "ink", "excluded, in no number"))
     for chosen, marker, colour, label in kinds:
@@ -77,13 +78,15 @@ def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -
     axes.plot(xs, means, "-o", color=PALETTE["other"], label="geometric mean", zorder=3)
     if group.best:
         at = next(index for index, level in enumerate(levels) if level.label == group.best)
-        star: dict[str, Any] = {"color": BEST, "markersize": 17, "markeredgecolor": "white", "zorder": 4}
+        star: dict[str, Any] = {"color": PALETTE["answer"], "markersize": 17, "markeredgecolor": "white", "zorder": 4}
         axes.plot(xs[at], means[at], "*", label=f"fastest mean: {group.best}", **star)
     fit = group.curve
     if fit and fit.best and fit.best != "constant" and fit.models[fit.best].reported is not False:
         grid = np.geomspace(min(xs), max(xs), 100)
         times = predict(by_name(fit.best), fit.models[fit.best], grid)
         axes.plot(grid, times, "--", color=COLOURS[1], label=f"law: {law_formula(fit.best)}")
+    axes.set_xticks(xs, [f"{x:g}" for x in xs])
+    axes.minorticks_off()
 
 
 def _alt(groups: list[Group], name: str) -> str:

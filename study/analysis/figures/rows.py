@@ -34,17 +34,11 @@ KEY = {
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one way, with its name and a small line under it; ``arrow`` leads from the first row to the last."""
+    """The rows of one way, with its name; ``arrow`` leads from the first row to the last."""
 
     rows: tuple[Row, ...]
     name: str = ""
-    under: str = ""
     arrow: Arrow | None = None
-
-    @property
-    def look(self) -> str:
-        """The colour of its name."""
-        return "answer" if self.name and any(row.look == "answer" for row in self.rows) else "ink"
 
 
 @dataclass(frozen=True)
@@ -146,11 +140,11 @@ class _Columns:
 def _columns(chart: RowsChart, width: int) -> _Columns:
     """Return the columns; names stand at the left where that leaves a quarter of the width for the marks."""
     _, mean, verdict = chart.headings
-    rows, groups = chart.rows, chart.groups
+    rows = chart.rows
     verdicts = _widest([row.verdict for row in rows], "bold", [*(row.under for row in rows), verdict])
     means = _widest([_mean(row, chart) for row in rows], "bold", [mean])
     labels = _widest([row.label for row in rows], "", []) + GAP
-    names = _widest([group.name for group in groups], "bold", [group.under for group in groups])
+    names = _widest([group.name for group in chart.groups], "bold", [])
     end = width - (verdicts + GAP if verdicts else 0.0)
     right = end - means - GAP
     named, beside, left = next(
@@ -187,15 +181,8 @@ def _layout(chart: RowsChart, columns: _Columns) -> _Layout:
         name = "answer" if {row.look for row in group.rows} - {"out"} == {"answer"} else "ink"
         if columns.named:
             layout.texts.append((group.name, 0.0, y + height / 2 + 4.5, "bold", name))
-            layout.texts.append((group.under, 0.0, y + height / 2 + 4.5 + LINE, "small", "muted"))
         else:
             y = _above(layout, columns, group.name, y, "bold", name)
-            across = width_of(group.name, "bold") + GAP
-            if group.name and across + width_of(group.under, "small") <= columns.width:
-                layout.texts.append((group.under, across, y - 3, "small", "muted"))
-            else:
-                y = _above(layout, columns, group.under, y, "small", "muted")
-        begin = y
         for place, row in enumerate(group.rows):
             tone = "muted" if row.look == "out" else "ink"
             y = y if columns.beside else _above(layout, columns, row.label, y, "", tone)
@@ -203,7 +190,6 @@ def _layout(chart: RowsChart, columns: _Columns) -> _Layout:
             layout.places.append(middle)
             layout.texts += _row_words(row, chart, columns, middle, tone)
             y += PAIRED if group.arrow and place < len(group.rows) - 1 else height
-        y = max(y, begin + 2 * LINE + 4) if columns.named and group.under else y
     layout.bottom = y + 2
     layout.texts = [words for words in layout.texts if words[0]]
     return layout

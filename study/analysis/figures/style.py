@@ -47,7 +47,6 @@ NIGHT = {
 }
 """Those that are others by night."""
 COLOURS = tuple(PALETTE[name] for name in ("p-comp", "p-wait", "p-comp2", "p-val", "p-start", "p-rest"))
-BEST = PALETTE["answer"]
 LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 """A white box that keeps grid lines out of a number."""
 WIDE, NARROW = 736, 343
@@ -125,12 +124,3 @@ def ticks(axes: Axes, unit: str, log: bool = False) -> None:
     shown = [value for value in found if low <= value * (1 + 1e-9) and value <= high * (1 + 1e-9)]
     axes.set_xticks(shown, [f"{value:,.10g}{unit if log or value == shown[-1] else ''}" for value in shown])
     axes.minorticks_off()
-
-
-def batch_axis(axes: Axes, values: list[float], label: str) -> None:
-    """Make the axis logarithmic, with a tick at each level and no other."""
-    if min(values) > 0:
-        axes.set_xscale("log", base=2)
-    axes.set_xticks(values, [f"{value:g}" for value in values])
-    axes.minorticks_off()
-    axes.set_xlabel(label)

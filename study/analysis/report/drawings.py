@@ -156,7 +156,7 @@ def latency_chart(groups: Levelled) -> Chart | None:
     return rows_chart(RowsChart(tuple(drawn), "Latency", words, headings=headings, unit=" ms", key=key))
 
 
-def _ratios(title: str, subtitle: str, groups: Sequence[rows.Group]) -> Chart | None:
+def _ratios(title: str, subtitle: str, drawn: Sequence[Row]) -> Chart | None:
     """Return ratios on a logarithmic axis, with a line at 1."""
     key = {
         "run": "one pair of settings",
@@ -164,8 +164,8 @@ def _ratios(title: str, subtitle: str, groups: Sequence[rows.Group]) -> Chart | 
         "bare": "ratio, no interval",
         "claim": "the claim",
     }
-    headings = ("", "times", "")
-    return rows_chart(RowsChart(tuple(groups), title, subtitle, headings=headings, axis="ratio", unit="", key=key))
+    group, headings = rows.Group(tuple(drawn)), ("", "times", "")
+    return rows_chart(RowsChart((group,), title, subtitle, headings=headings, axis="ratio", unit="", key=key))
 
 
 def ratios_chart(analysis: Analysis) -> Chart | None:
@@ -183,7 +183,7 @@ def ratios_chart(analysis: Analysis) -> Chart | None:
     ]
     words = "Ratios of times, paired within blocks, on a logarithmic axis"
     words += "" if any(row.low is not None for row in drawn) else "; too few clean runs for an interval"
-    return _ratios("The ratios, and the claim" if claimed else "The ratios", words, [rows.Group(tuple(drawn))])
+    return _ratios("The ratios, and the claim" if claimed else "The ratios", words, drawn)
 
 
 def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
@@ -207,7 +207,7 @@ def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
             "the other switches. The 95% intervals hold for all switches at once."
         )
         told.sort(key=lambda row: row.mean or 0.0, reverse=True)
-        charts.append(_ratios(title, words, [rows.Group(tuple(told))]))
+        charts.append(_ratios(title, words, told))
     return [chart for chart in charts if chart]
 
 

@@ -98,7 +98,7 @@ def test_what_is_out_of_the_ranking_is_hollow_dashed_and_grey_and_a_failed_row_h
 
 def test_an_arrow_leads_from_mean_to_mean_with_the_ratio_on_it() -> None:
     rows = (Row("CPU", (Dot(38.0),), 38.6), Row("GPU", (Dot(6.4),), 6.49, look="answer", claimed=3.9))
-    group = Group(rows, "Data loader", "16 worker processes", Arrow("6.0 times", "95%: 4.0 to 8.8"))
+    group = Group(rows, "Data loader", Arrow("6.0 times", "95%: 4.0 to 8.8"))
     chart = present(rows_chart(RowsChart((group,), "The speed-up", axis="log")))
     for drawing in (chart.wide, chart.narrow):
         found = {told: (x, y) for told, x, y in texts(drawing)}

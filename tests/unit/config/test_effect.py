@@ -7,9 +7,7 @@ import pytest
 
 from study.base.errors import StudyError
 from study.config.effect import IDLE
-from study.config.sections import Dataset
 from study.config.settings import setting_keys
-from study.data.sources import SOURCES, source_of
 from study.host.engine.engine_choice import EngineChoice
 from tests.conftest import plan_at, study_values, tiny_plan
 from tests.unit.config.test_config import plan_of
@@ -83,18 +81,6 @@ def test_how_a_process_starts_is_no_factor_in_a_container() -> None:
     assert len(tiny_plan(factors=factors, curve=None).runs) == 2
     with pytest.raises(StudyError, match=r"process: .* is not allowed with docker: it has no effect there"):
         plan_at(EngineChoice("docker", "asked for"), factors=factors, curve=None)
-
-
-def test_what_is_said_of_a_source_is_what_it_says_of_itself() -> None:
-    for source in SOURCES:
-        dataset = Dataset.model_validate({"source": source})
-        used = {*source_of(dataset).keys(dataset), "source", "channels", "image_size"}
-        idle = {row.key for row in IDLE if "dataset.source" in row.when and len(row.when) == 1}
-        here = {row.key for row in IDLE if "dataset.source" in row.when and row.when["dataset.source"].hold(source)}
-        named = {key.partition(".")[2] for key in idle & here if key.startswith("dataset.")}
-        bound = {"classes"} if source == "digits" else set()  # a rule allows ten alone
-        reads = {"path"} if source in ("folder", "cifar10", "mnist") else set()
-        assert named == {*Dataset.model_fields} - used - bound - reads, source
 
 
 def test_every_row_names_keys_of_a_run() -> None:
