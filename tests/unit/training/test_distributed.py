@@ -284,7 +284,7 @@ def curve(measured: Measurement) -> list[float | None]:
 
 
 DYING = """
-import os, torch
+import os, time, torch
 
 class Net(torch.nn.Module):
     def __init__(self, classes):
@@ -292,8 +292,8 @@ class Net(torch.nn.Module):
         self.head = torch.nn.Linear(28 * 28, classes)
 
     def forward(self, images):
-        if self.training and os.environ["RANK"] == "1":
-            os.kill(os.getpid(), 9)
+        if self.training:
+            os.kill(os.getpid(), 9) if os.environ["RANK"] == "1" else time.sleep(3600)
         return self.head(images.flatten(1))
 """
 
