@@ -1,4 +1,4 @@
-"""A file appears whole or not at all, and a file that must stay is left alone."""
+"""A file appears whole or not at all, one that must stay is left alone, and the commit of a checkout is known."""
 
 import os
 import subprocess
@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from study.base import files
 from study.base.errors import StudyError
 from study.base.files import (
-    ROOT,
     remove_unfinished,
     room_for,
     whole,
@@ -87,20 +87,6 @@ def test_a_write_that_numpy_cut_off_is_a_sentence_too(small_disk: Path) -> None:
 
 
 @by_each_writer
-def test_a_limit_of_size_is_a_sentence_too(tmp_path: Path, write: Write) -> None:
-    """The limit counts for a process of its own. It needs no small disk."""
-    code = (
-        "import resource, signal, sys; from pathlib import Path; from study.base import files\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (9, 9))\n"
-        f"try: files.{write.__name__}(Path(sys.argv[1]), 'x' * 100)\n"
-        "except Exception as error: print(type(error).__name__, error)"
-    )
-    done = subprocess.run([sys.executable, "-c", code, tmp_path / "a"], capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout.startswith(f"StudyError {tmp_path}/a: cannot be written (File too large); every record")
-    assert not list(tmp_path.iterdir())
-
-
-@by_each_writer
 def test_a_folder_or_a_device_is_never_replaced_by_a_file(tmp_path: Path, write: Write) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
@@ -109,15 +95,6 @@ def test_a_folder_or_a_device_is_never_replaced_by_a_file(tmp_path: Path, write:
             write(tmp_path / name, "text")
     assert (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "folder").is_dir()
-
-
-def test_writers_of_one_file_at_a_time_leave_what_one_of_them_wrote(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    texts = [str(number) * 100_000 for number in range(8)]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda text: write_whole(path, text), texts))
-    assert path.read_text() in texts
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_an_unchanged_file_keeps_its_time_and_a_damaged_one_is_replaced(tmp_path: Path) -> None:
@@ -165,3 +142,28 @@ def test_no_name_of_a_file_stops_the_removal(tmp_path: Path) -> None:
     (tmp_path / ".x.999999.y.tmp").mkdir()
     remove_unfinished(tmp_path)
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def git(folder: Path, *arguments: str) -> str:
+    own = ["-c", "user.name=n", "-c", "user.email=e"]
+    return subprocess.run(
+        ["git", "-C", str(folder), *own, *arguments], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_the_commit_is_known_only_in_a_checkout_and_a_change_of_a_tracked_file_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert (files.git_commit(), files.git_is_changed()) == (None, None)
+    git(tmp_path, "init")
+    assert (files.git_commit(), files.git_is_changed()) == (None, None)  # no commit yet
+    (tmp_path / "a").write_text("1")
+    git(tmp_path, "add", "a")
+    git(tmp_path, "commit", "--message", "first")
+    assert (files.git_commit(), files.git_is_changed()) == (git(tmp_path, "rev-parse", "HEAD").strip(), False)
+    (tmp_path / "b").write_text("1")
+    assert files.git_is_changed() is False
+    (tmp_path / "a").write_text("2")
+    assert files.git_is_changed() is True

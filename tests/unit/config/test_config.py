@@ -59,13 +59,6 @@ def test_a_nested_override_changes_its_keys_and_keeps_the_others(tmp_path: Path)
     assert (training.epochs, training.freeze_epochs, training.drop_last) == (2, 0, False)
 
 
-def test_a_factor_can_be_named_with_its_section(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, study_values(), overrides={"factors.training.batch_size": ["8"]})
-    assert plan.study.factors["training.batch_size"] == [8]
-    with refused("bogus"):
-        plan_of(tmp_path, study_values(), overrides={"factors.bogus": [1]})
-
-
 @pytest.mark.parametrize("name", ["lr+wd", "my study", "data", "weights"])
 def test_a_name_that_the_results_could_not_hold_is_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / f"{name}.yaml").write_text(pyyaml.safe_dump(study_values()), encoding="utf-8")
@@ -73,15 +66,13 @@ def test_a_name_that_the_results_could_not_hold_is_one_line(tmp_path: Path, name
         read_study(name, [tmp_path], read_selection({}))
 
 
-def test_an_override_of_a_factor_replaces_its_levels_and_a_list_makes_a_new_factor(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, study_values(), overrides={"training.batch_size": 2, "training.epochs": [1, 2]})
-    assert plan.study.factors == {"device": ["cpu"], "training.batch_size": [2], "training.epochs": [1, 2]}
-
-
-def test_devices_replace_the_levels_of_the_device(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, study_values(), devices="cuda")
-    assert {run.settings.device for run in plan.runs} == {"cuda"}
+@pytest.mark.parametrize("size", ["training.batch_size", "factors.training.batch_size"])
+def test_an_override_of_a_factor_replaces_its_levels_and_a_list_makes_a_new_factor(size: str, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, study_values(), overrides={size: "2", "training.epochs": [1, 2]}, devices="cuda")
+    assert plan.study.factors == {"device": ["cuda"], "training.batch_size": [2], "training.epochs": [1, 2]}
     assert all(run.unavailable for run in plan.runs)
+    with refused("bogus"):
+        plan_of(tmp_path, study_values(), overrides={"factors.bogus": [1]})
 
 
 def test_the_shipped_studies_are_valid_and_the_default_is_quickstart() -> None:
@@ -225,10 +216,6 @@ def test_what_no_file_of_a_study_may_say_is_refused_at_any_size(
         plan_of(tmp_path, study_values(**changes))
 
 
-def test_a_null_control_makes_each_setting_twice(tmp_path: Path) -> None:
-    assert len(plan_of(tmp_path, study_values(null_control=True)).runs) == 4
-
-
 def test_a_target_is_a_key_of_every_run_or_a_factor(tmp_path: Path) -> None:
     with_one = study_values(curve={"x": "training.batch_size", "y": "target_seconds"})
     with_one["training"] |= {"target_accuracy": 0.9}
@@ -236,12 +223,6 @@ def test_a_target_is_a_key_of_every_run_or_a_factor(tmp_path: Path) -> None:
     for values, targets in ((with_one, [0.9, 0.9]), (as_factor, [0.6, 0.9])):
         runs = plan_of(tmp_path, values).runs
         assert sorted(run.settings.training.target_accuracy or 0 for run in runs) == targets
-
-
-def test_the_margin_of_learning_changes_no_run(tmp_path: Path) -> None:
-    """It is a key of the analysis: a study that asks for more of its settings need not be measured again."""
-    keys = [[run.key for run in plan_of(tmp_path, study_values(learning_margin=m)).runs] for m in (0.02, 0.1)]
-    assert keys[0] == keys[1]
 
 
 @pytest.mark.parametrize(
