@@ -1,4 +1,4 @@
-"""Processes that end with their parent, so that none draws images or measures unnoticed."""
+"""Processes that end with their parent, so that none draws images or measures unnoticed; and what signals end."""
 
 import ctypes
 import io
@@ -6,15 +6,21 @@ import os
 import resource
 import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType, TracebackType
 
 import psutil
 
+from study.base.errors import INTERRUPTED
+
 LEAVE_SECONDS = 10.0
 """Seconds that a killed process may take to be gone; a driver may hold it for long."""
+PATIENCE_SECONDS = 2.0
+"""Seconds after Ctrl-C until a step is told to end: a terminal has sent Ctrl-C to the steps, too."""
 
 
 def limit_memory(size_bytes: int) -> None:
@@ -66,6 +72,52 @@ def end_when_told() -> None:
         sys.exit(128 + number)
 
     signal.signal(signal.SIGTERM, end)
+
+
+def say_it_in_a_sentence() -> None:
+    """Let Ctrl-C, where nothing handles it, end this process with a sentence in the place of a traceback."""
+    usual = sys.excepthook
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            print(INTERRUPTED, file=sys.stderr, flush=True)
+        else:
+            usual(kind, error, trace)
+
+    sys.excepthook = tell
+
+
+def end_steps_at_once() -> None:
+    """From now on hand SIGTERM, and after a while Ctrl-C, on to the steps. Snakemake's own handlers follow.
+
+    Snakemake alone would wait for the block that is at work.
+    """
+    for number, seconds in ((signal.SIGTERM, 0.0), (signal.SIGINT, PATIENCE_SECONDS)):
+        signal.signal(number, _handing_on(seconds, signal.getsignal(number)))
+
+
+def _handing_on(
+    seconds: float, usual: Callable[[int, FrameType | None], object] | int | None
+) -> Callable[[int, FrameType | None], None]:
+    def handle(number: int, frame: FrameType | None) -> None:
+        timer = threading.Timer(seconds, _end_steps)
+        timer.daemon = True
+        timer.start()
+        if not callable(usual):
+            return
+        if number == signal.SIGTERM:
+            # Snakemake's handler waits for a lock that the code which is interrupted here may hold.
+            threading.Thread(target=usual, args=(number, None), daemon=True).start()
+        else:
+            usual(number, frame)
+
+    return handle
+
+
+def _end_steps() -> None:
+    """Send SIGTERM to each step: it ends its own processes, and leaves nothing."""
+    for child in psutil.Process().children():
+        child.terminate()
 
 
 def adopt_orphans() -> None:

@@ -14,8 +14,8 @@ try:
     from study.base.files import ROOT as BASE
 except ModuleNotFoundError as error:
     sys.exit(f"error: {error}: {NOT_INSTALLED}")
+from study.base.processes import end_steps_at_once, say_it_in_a_sentence
 from study.host.plan.configuration import in_use
-from study.host.plan.signals import end_steps_at_once, say_it_in_a_sentence
 
 say_it_in_a_sentence()  # until the first step begins: from then on Snakemake itself handles Ctrl-C
 

@@ -1,17 +1,77 @@
-"""The parts of a run's key: everything that is known before the run starts and could change its result."""
+"""What decides a run and is known before it starts: the parts of its key, each of them found once for a plan."""
 
-from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from study.base.files import PACKAGE
+from study.artifacts.prepared import ImageRequest
+from study.artifacts.run import image_name
+from study.artifacts.setting import slug
+from study.base.errors import StudyError
+from study.base.files import PACKAGE, code_sha256, digest, stat_of
 from study.base.imports import distributions, outside, versions
 from study.config import own_model
+from study.config.sections import Dataset, Model, short_name
 from study.config.settings import Settings, decisive, loops
-from study.data.sources import source_of
+from study.data import sources
+from study.host.engine.engine_choice import EngineChoice, named
 
 COMMON = ("training/*.py", "training/instruments/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
 """The part of the training side that every run executes, and the decoder of its images."""
+
+
+class Parts:
+    """The parts of the keys of one plan's runs. There may be thousands of settings, and few values of each part."""
+
+    def __init__(self, study: str, choice: EngineChoice) -> None:
+        self.study, self.choice = study, choice
+        self.packages: dict[str, str] = {}
+        """Versions of the packages that a run imports on the host, as far as runs were asked for."""
+        self.images: dict[str, ImageRequest] = {str(device): image for device, image in choice.images.items()}
+        self.dataset = cache(_dataset)
+        self._weights, self._code = cache(_weights), cache(code_sha256)
+        self._modules, self._installed = cache(_imported), cache(_versions)
+
+    def weights(self, settings: Settings) -> str:
+        """Return the name of the decision about the weights, of a model that the runs will find."""
+        model, dataset = settings.model, settings.dataset
+        return self._weights(model, dataset, settings.seed, self.study, self.choice.engine)
+
+    def key(self, settings: Settings, dataset: str, weights: str) -> str:
+        """Return a digest of all that decides a run: settings, data, weights, measured code, packages, engine, image.
+
+        An image stands for the packages in it.
+        """
+        values = decisive(settings)
+        values["dataset"]["id"] = dataset
+        values["model"]["weights"] = weights
+        identity = {
+            "settings": values,
+            "code": self._code(tuple(measured_code(settings))),
+            "packages": self.installed(settings),
+            "engine": self.choice.engine,
+            "image": self._image(settings),
+        }
+        return digest(identity)
+
+    def _image(self, settings: Settings) -> str | None:
+        """Return the identity of the image of a run, which tells it from other images. None on the host."""
+        name = image_name(settings)
+        if settings.image is not None and self.images and name not in self.images:
+            base = self.images[settings.device].base_image
+            self.images[name] = named(settings.image, settings.device, "image", base)
+        return self.images[name].identity if name in self.images else self.choice.inside
+
+    def installed(self, settings: Settings) -> dict[str, str]:
+        """Return the versions of the packages that a run imports on the host, and note them; none in an image."""
+        if self.choice.engine != "none":
+            return {}
+        of_the_images = tuple(sources.source_of(settings.dataset).packages)
+        code = tuple(measured_code(settings))
+        modules = self._modules(settings.model.name, of_the_images, "torchcodec" in settings.loader.decoder, code)
+        found = self._installed(modules)
+        self.packages |= found
+        return found
 
 
 def measured_code(settings: Settings) -> list[str]:
@@ -24,43 +84,51 @@ def measured_code(settings: Settings) -> list[str]:
     return [*COMMON, *(f"training/loops/{loop}/*.py" for loop in loops(settings)), *together]
 
 
-def imported_modules(settings: Settings) -> list[str]:
-    """Return the top modules from elsewhere that the measured code of a run imports, its images and its model.
-
-    What only some runs import counts where the settings ask for it.
-    """
-    files = {file for pattern in measured_code(settings) for file in PACKAGE.glob(pattern)}
-    left_out = {"study", *(() if "torchcodec" in settings.loader.decoder else ("torchcodec",))}
-    of_the_images = source_of(settings.dataset).packages
-    return sorted({*outside(files), *of_the_images, *own_model.packages(settings.model.name, Path())} - left_out)
+def _imported(
+    model: str, of_the_images: tuple[str, ...], with_torchcodec: bool, code: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the top modules from elsewhere that the measured code of a run imports, its images and its model."""
+    files = {file for pattern in code for file in PACKAGE.glob(pattern)}
+    left_out = {"study"} if with_torchcodec else {"study", "torchcodec"}
+    return tuple(sorted({*outside(files), *of_the_images, *own_model.packages(model, Path())} - left_out))
 
 
-def installed(modules: list[str]) -> dict[str, str]:
+def _versions(modules: tuple[str, ...]) -> dict[str, str]:
     """Return the versions, as installed here, of the packages of these modules and of all that these ask for."""
     return versions(distributions(modules))
 
 
-def run_identity(
-    settings: Settings,
-    dataset_id: str,
-    weights_id: str,
-    code: str,
-    packages: Mapping[str, str],
-    engine: str,
-    image: str | None,
-) -> dict[str, Any]:
-    """Return all that decides one run: its settings, data and weights, the measured code, packages, engine and image.
+def _dataset(dataset: Dataset) -> tuple[str, int]:
+    """Return the name of the data and the size of the training set."""
+    info = sources.inspect(dataset)
+    return sources.name_of(dataset, info.files), info.train_images
 
-    ``code`` is the SHA-256 of :func:`measured_code`. ``packages`` are the versions on the host; the ``image`` stands
-    for those in it.
-    """
-    values = decisive(settings)
-    values["dataset"]["id"] = dataset_id
-    values["model"]["weights"] = weights_id
-    return {
-        "settings": values,
-        "code": code,
-        "packages": dict(packages),
-        "engine": engine,
-        "image": image,
-    }
+
+def _weights(model: Model, images: Dataset, seed: int, study: str, engine: str) -> str:
+    name, weights = model.name, model.weights
+    own_model.check(name, Path(), engine)
+    identity: dict[str, Any] = {"model": name, "weights": weights}
+    label = weights
+    if weights == "none":
+        identity["seed"] = seed
+    elif weights != "imagenet":
+        path = _existing_file(weights)
+        if path is None:
+            key, allowed = "model.weights", "imagenet, none, a path"
+            raise StudyError(source=f"study {study}", key=key, value=weights, why="no such file", allowed=allowed)
+        identity["weights"], label = stat_of(path), "file"
+    # The decision tries the model. For a user's own model, the images that it is tried on are part of the identity.
+    # All sizes of image share one decision for a torchvision model, or one level might start from ImageNet's weights
+    # and another from random ones.
+    if code := own_model.sha256(name, Path()):
+        identity["code"] = code
+        identity["images"] = [sources.inspect(images).classes, images.channels, images.image_size]
+    return f"{slug(short_name(name))}-{label}.{digest(identity)}"
+
+
+def _existing_file(given: str) -> Path | None:
+    try:
+        path = Path(given).expanduser()
+        return path if path.is_file() else None
+    except (OSError, RuntimeError):  # a name that is too long, a user that does not exist
+        return None

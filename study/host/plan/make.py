@@ -3,31 +3,23 @@
 import itertools
 import json
 import random
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from study.artifacts.plan import Plan
-from study.artifacts.prepared import ImageRequest
-from study.artifacts.run import Run, image_name
-from study.artifacts.setting import Setting, settings_of, slug
+from study.artifacts.run import Run
+from study.artifacts.setting import Setting, settings_of
 from study.base.errors import StudyError
-from study.base.files import code_sha256, digest, stat_of
-from study.config import own_model
 from study.config.effect import check_factors
-from study.config.load import check_settings, read_study
-from study.config.sections import short_name
-from study.config.selection import Selection
+from study.config.load import check_settings
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
 from study.data import sources, splits
-from study.host.engine.engine_choice import EngineChoice, named
-from study.host.plan import keys, process_count
+from study.host.engine.engine_choice import EngineChoice
+from study.host.plan import process_count
+from study.host.plan.keys import Parts
 
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
 MOST_RUNS = 10**6
 """Ten times what was tried (``benchmarks.many_plans``)."""
 ON_A_CPU_ALONE = ("fp32_onnx", "int8")
@@ -63,9 +55,11 @@ def make_plan(
     name no class. Raise :class:`StudyError` for a study that cannot be planned.
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
-    shared = _Shared(name, choice, _processes_before(earlier), machines)
-    combined = list(_combinations(name, study))
-    configurations = [_configuration(settings, list(study.factors), shared, absent, counts) for settings, _ in combined]
+    parts, before, combined = Parts(name, choice), _processes_before(earlier), list(_combinations(name, study))
+    configurations = []
+    for settings, _ in combined:
+        processes = before.get(_levels({key: get(settings, key) for key in study.factors}))
+        configurations.append(_configuration(settings, parts, absent, counts, processes, machines))
     _check_curve(name, study)
     check_factors(list(study.factors), [settings for settings, _ in combined], f"study {name}")
     if choice.engine != "none" and len(levels := study.factors.get("process", [])) > 1:
@@ -84,8 +78,8 @@ def make_plan(
         runs=_blocks(configurations, settings_of(study, levels), replicates, study.seed),
         engine=choice.engine,
         engine_reason=choice.reason,
-        images=shared.images,
-        packages=shared.packages,
+        images=parts.images,
+        packages=parts.packages,
     )
 
 
@@ -105,88 +99,32 @@ def _combinations(name: str, study: Study) -> Iterator[tuple[Settings, int]]:
             yield check_settings(with_values(base, levels), f"study {name}"), replicates
 
 
-class _Shared:
-    """What the configurations of one plan share, each of it found once: there may be thousands of configurations."""
-
-    def __init__(
-        self, study: str, choice: EngineChoice, processes_before: Mapping[str, int], machines: Collection[str] | None
-    ) -> None:
-        self.study, self.choice, self.processes_before, self.machines = study, choice, processes_before, machines
-        self.code = cache(code_sha256)
-        self.packages: dict[str, str] = {}
-        self.images: dict[str, ImageRequest] = {str(device): image for device, image in choice.images.items()}
-        self._modules: dict[tuple[str, ...], list[str]] = {}
-        self._installed: dict[tuple[str, ...], dict[str, str]] = {}
-        self._datasets: dict[str, tuple[str, int]] = {}
-        self._weights: dict[tuple[str, str, int], str] = {}
-
-    def dataset(self, settings: Settings) -> tuple[str, int]:
-        """Return the name of the data and the size of the training set."""
-        return _once(self._datasets, settings.dataset.model_dump_json(), lambda: _dataset(settings))
-
-    def image(self, settings: Settings) -> str | None:
-        """Return the identity of the image of a run, which tells it from other images. None on the host."""
-        name = image_name(settings)
-        if settings.image is not None and self.images:
-            base = self.images[settings.device].base_image
-            _once(self.images, name, lambda: named(str(settings.image), settings.device, "image", base))
-        return self.images[name].identity if name in self.images else self.choice.inside
-
-    def installed(self, settings: Settings) -> dict[str, str]:
-        """Return the versions of the packages that a run imports on the host, and note them; none in an image."""
-        if self.choice.engine != "none":
-            return {}
-        kind = (settings.model.name, settings.dataset.source, settings.loader.decoder, *keys.measured_code(settings))
-        modules = _once(self._modules, kind, lambda: keys.imported_modules(settings))
-        found = _once(self._installed, tuple(modules), lambda: keys.installed(modules))
-        self.packages |= found
-        return found
-
-    def weights(self, settings: Settings) -> str:
-        """Return the name of the decision about the weights, of a model that the runs will find."""
-        key = (settings.model.model_dump_json(), settings.dataset.model_dump_json(), settings.seed)
-        return _once(self._weights, key, lambda: self._checked_weights(settings))
-
-    def _checked_weights(self, settings: Settings) -> str:
-        own_model.check(settings.model.name, Path(), self.choice.engine)
-        return _weights(settings, self.study)
-
-
-def _once(known: dict[Key, Value], key: Key, find: Callable[[], Value]) -> Value:
-    if key not in known:
-        known[key] = find()
-    return known[key]
-
-
 def _configuration(
     settings: Settings,
-    factors: list[str],
-    shared: _Shared,
+    parts: Parts,
     absent: Mapping[str, str | None],
     counts: Mapping[str, int | None],
+    before: int | None,
+    machines: Collection[str] | None,
 ) -> Configuration:
     """Return the configuration with these settings: its processes counted, its data and weights known by their keys.
 
     Raise :class:`StudyError` if the data, the processes, the batch size or the model do not allow it.
     """
-    study, choice = shared.study, shared.choice
-    dataset_id, train_images = shared.dataset(settings)
-    before = shared.processes_before.get(_levels({key: get(settings, key) for key in factors}))
-    settings, trouble = process_count.resolve(settings, counts.get(settings.device, 0), study, train_images, before)
-    splits.check_batch_size(settings, train_images, study)
-    weights_id = shared.weights(settings)
-    code, image = shared.code(tuple(keys.measured_code(settings))), shared.image(settings)
-    packages = shared.installed(settings)
-    identity = keys.run_identity(settings, dataset_id, weights_id, code, packages, choice.engine, image)
+    dataset, train_images = parts.dataset(settings.dataset)
+    devices = counts.get(settings.device, 0)
+    settings, trouble = process_count.resolve(settings, devices, parts.study, train_images, before)
+    splits.check_batch_size(settings, train_images, parts.study)
+    weights = parts.weights(settings)
     return Configuration(
         settings=settings,
-        dataset=dataset_id,
-        weights=weights_id,
-        key=digest(identity),
+        dataset=dataset,
+        weights=weights,
+        key=parts.key(settings, dataset, weights),
         unavailable=absent.get(settings.device)
         or trouble
         or _not_on_this_device(settings)
-        or _not_on_this_machine(settings, shared),
+        or _not_on_this_machine(settings, parts, machines),
     )
 
 
@@ -220,26 +158,6 @@ def _blocks(
     return runs
 
 
-def read_all(selection: Selection, folders: Sequence[Path]) -> dict[str, Study]:
-    """Return every selected study by its name; the first of the ``folders`` that holds its file counts."""
-    return {name: read_study(name, folders, selection) for name in selection.studies}
-
-
-def plan_all(
-    studies: dict[str, Study],
-    choice: EngineChoice,
-    absent: dict[str, str | None],
-    counts: Mapping[str, int | None] | None = None,
-    earlier: Mapping[str, Plan] | None = None,
-    machines: Collection[str] | None = None,
-) -> list[Plan]:
-    """Return the plan of each study. ``earlier`` holds the last plan of each study that has one."""
-    before = earlier or {}
-    return [
-        make_plan(name, study, choice, absent, counts, before.get(name), machines) for name, study in studies.items()
-    ]
-
-
 def _processes_before(earlier: Plan | None) -> dict[str, int]:
     """Return the number of processes that ``earlier`` gives the runs with each combination of levels.
 
@@ -265,54 +183,18 @@ def _not_on_this_device(settings: Settings) -> str | None:
     return None
 
 
-def _not_on_this_machine(settings: Settings, shared: _Shared) -> str | None:
+def _not_on_this_machine(settings: Settings, parts: Parts, machines: Collection[str] | None) -> str | None:
     """Return why a run that names an image, or a class of machine, cannot be made without an engine, or an executor.
 
     None if it can. Raise :class:`StudyError` if the executor's machines have no such class.
     """
-    if settings.image is not None and not shared.images:
-        return f"its image needs a container engine, and runs execute on the host ({shared.choice.reason})"
+    if settings.image is not None and not parts.images:
+        return f"its image needs a container engine, and runs execute on the host ({parts.choice.reason})"
     if settings.machine is None:
         return None
-    if shared.machines is None:
+    if machines is None:
         return f"machine {settings.machine} is to be had from an executor, and this start has none"
-    if settings.machine not in shared.machines:
-        allowed = shared.machines or "none: give `machines` in the configuration"
-        raise StudyError(source=f"study {shared.study}", key="machine", value=settings.machine, allowed=allowed)
+    if settings.machine not in machines:
+        allowed = machines or "none: give `machines` in the configuration"
+        raise StudyError(source=f"study {parts.study}", key="machine", value=settings.machine, allowed=allowed)
     return None
-
-
-def _dataset(settings: Settings) -> tuple[str, int]:
-    dataset = settings.dataset
-    info = sources.inspect(dataset)
-    return sources.name_of(dataset, info.files), info.train_images
-
-
-def _weights(settings: Settings, study: str) -> str:
-    name, weights = settings.model.name, settings.model.weights
-    identity: dict[str, Any] = {"model": name, "weights": weights}
-    label = weights
-    if weights == "none":
-        identity["seed"] = settings.seed
-    elif weights != "imagenet":
-        path = _existing_file(weights)
-        if path is None:
-            key, allowed = "model.weights", "imagenet, none, a path"
-            raise StudyError(source=f"study {study}", key=key, value=weights, why="no such file", allowed=allowed)
-        identity["weights"], label = stat_of(path), "file"
-    # The decision tries the model. For a user's own model, the images that it is tried on are part of the identity.
-    # All sizes of image share one decision for a torchvision model, or one level might start from ImageNet's weights
-    # and another from random ones.
-    images = settings.dataset
-    if code := own_model.sha256(name, Path()):
-        identity["code"] = code
-        identity["images"] = [sources.inspect(images).classes, images.channels, images.image_size]
-    return f"{slug(short_name(name))}-{label}.{digest(identity)}"
-
-
-def _existing_file(given: str) -> Path | None:
-    try:
-        path = Path(given).expanduser()
-        return path if path.is_file() else None
-    except (OSError, RuntimeError):  # a name that is too long, a user that does not exist
-        return None

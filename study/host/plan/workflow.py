@@ -15,7 +15,7 @@ from study.artifacts.plan import Command, Plan, options_of, read_earlier, read_p
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.fork_server import FORK_SERVERS
-from study.config.load import read_selection
+from study.config.load import read_selection, read_study
 from study.config.selection import MachineClass, Selection
 from study.host.allocation import requested_resources
 from study.host.engine import lifetime
@@ -23,7 +23,7 @@ from study.host.engine.engine_choice import DEVICES, EngineChoice, choose_engine
 from study.host.fork_servers import start_fork_servers
 from study.host.plan import forecast, process_count
 from study.host.plan.checks import check_images, check_limits, check_training_stack, forget_damaged, forget_images
-from study.host.plan.make import plan_all, read_all
+from study.host.plan.make import make_plan
 
 STARTED_BY = "STUDY_STARTED_BY"
 """Set by the Makefile, whose users type `make study` and may have no snakemake on their path."""
@@ -183,12 +183,14 @@ def plans_for(
     ``on_other_machines``, every device counts as there.
     """
     selection = read_selection(config)
-    read = read_all(selection, studies)  # before any engine is asked, so that errors come first
+    # Before any engine is asked, so that errors come first.
+    read = {name: read_study(name, studies, selection) for name in selection.studies}
     choice = choose_engine(selection, fetch, on_other_machines)
     absent: dict[str, str | None] = {d: None if on_other_machines else devices.absent(d) for d in DEVICES}
     counts: dict[str, int | None] = {d: None if on_other_machines else devices.count(d) for d in DEVICES}
     earlier = read_earlier([name for name, study in read.items() if process_count.may_differ(study)], results)
-    plans = plan_all(read, choice, absent, counts, earlier, selection.machines if on_other_machines else None)
+    machines = selection.machines if on_other_machines else None
+    plans = [make_plan(name, one, choice, absent, counts, earlier.get(name), machines) for name, one in read.items()]
     check_limits(plans, on_other_machines)
     if on_other_machines:
         check_images(plans, fetch)

@@ -14,7 +14,7 @@ from study.config.load import read_selection, read_study
 from study.config.sections import Training
 from study.config.selection import Selection
 from study.host.engine.engine_choice import EngineChoice
-from study.host.plan.make import plan_all, read_all
+from study.host.plan.make import make_plan
 from tests.conftest import HERE, ROOT, study_values
 from tests.errors import refused
 
@@ -22,7 +22,7 @@ from tests.errors import refused
 def plan_of(folder: Path, values: dict[str, Any], **config: Any) -> Plan:
     (folder / "tiny.yaml").write_text(pyyaml.safe_dump(values), encoding="utf-8")
     selection = read_selection({"studies": ["tiny"], **config})
-    return plan_all(read_all(selection, [folder]), EngineChoice("none", ""), HERE)[0]
+    return make_plan("tiny", read_study("tiny", [folder], selection), EngineChoice("none", ""), HERE)
 
 
 def test_a_study_that_is_no_file_of_text_is_one_line_and_is_not_read(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_strange_value_is_one_line_in_a_file_and_in_an_override(tmp_path: Path
     rest = {name: item for name, item in study_values().items() if name != section}
     (tmp_path / "tiny.yaml").write_text(pyyaml.safe_dump(rest) + text, encoding="utf-8")
     with pytest.raises(StudyError) as in_a_file:
-        plan_all(read_all(read_selection({"studies": ["tiny"]}), [tmp_path]), EngineChoice("none", ""), HERE)
+        read_study("tiny", [tmp_path], read_selection({"studies": ["tiny"]}))
     with pytest.raises(StudyError) as as_an_override:
         plan_of(tmp_path, study_values(), overrides={key: value})
     for caught in (in_a_file, as_an_override):

@@ -73,7 +73,7 @@ def test_a_start_whose_output_nobody_reads_ends_as_any_other(monkeypatch: pytest
 
 HELD = """
 import os, signal, threading, time
-from study.host.plan.signals import end_steps_at_once
+from study.base.processes import end_steps_at_once
 
 lock, handled = threading.Lock(), threading.Event()
 

@@ -13,7 +13,8 @@ from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, Job
 from study.base.files import write_whole
-from study.host.plan import keys
+from study.host.engine.engine_choice import EngineChoice
+from study.host.plan.keys import Parts
 from study.host.steps.prepare import make_dataset
 from study.training.common import checked_inputs
 from study.training.job import execute
@@ -94,7 +95,7 @@ def test_a_record_holds_the_versions_of_the_packages_in_the_key_and_a_run_with_a
 ) -> None:
     """As where someone installs another torch during a start, or where a node of a cluster has another one."""
     prepared = Prepared(tmp_path / "results")
-    there = keys.installed(keys.imported_modules(prepared.run.settings))
+    there = Parts("tiny", EngineChoice("none", "")).installed(prepared.run.settings)
     good, failed = prepared.result(there), prepared.result(there | {"torch": "1.0", "absent": "2.0"})
     assert good.outcome == "ok" and good.machine
     assert there.items() - good.machine.libraries.items() == {("python", good.machine.python)}
