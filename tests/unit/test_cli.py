@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import shutil
@@ -269,14 +268,6 @@ def test_nothing_is_installed_without_a_checksum(name: str) -> None:
     installed = re.findall(r"pip install[^&|;}]*", text)
     assert len(installed) >= 2
     assert all("--require-hashes" in command for command in installed), installed
-
-
-def test_figures_have_the_telemetry_of_each_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *arguments, **options: None)
-    results = shutil.copytree(EXAMPLE / "speedup", tmp_path / "speedup").parent
-    assert main(["analyse", "speedup", "--results", str(results)]) == 0
-    drawn = {figure["name"] for figure in json.loads((results / "speedup" / "figures" / "index.json").read_text())}
-    assert drawn == {"telemetry_cpu", "telemetry_cuda"}
 
 
 def test_figures_replace_nothing_but_figures(tmp_path: Path) -> None:
