@@ -33,7 +33,7 @@ from study.host.steps.attempt import run_seed
 from study.training.common import is_out_of_memory, leave
 from study.training.distributed import ranks
 from study.training.distributed.ranks import RankFailed, report_file, result_file
-from study.training.instruments.sampler import Gpu, read_together
+from study.training.instruments.sampler import read_together
 from study.training.loops.replicas import Sharding, Share
 from tests.conftest import HERE, MNIST_CNN, ROOT, plan_at, study_values, tiny_plan
 from tests.errors import refused
@@ -196,23 +196,18 @@ class TestSeeds:
     def seeds(self, plan: Plan) -> dict[str, int]:
         return {run.name: run_seed(plan.study.seed, plan.seed_name(run)) for run in plan.runs}
 
-    def test_runs_that_differ_in_their_strategy_alone_have_one_seed_and_all_others_their_own(self) -> None:
+    def test_neither_strategy_nor_processes_nor_a_selection_of_them_change_a_seed_and_all_else_does(self) -> None:
         factors = {"device": ["cpu"], "training.loop": ["torch", "fastai"], "training.strategy": ["single", "ddp"]}
-        plan = plan_of(factors=factors, loader={"kind": "workers"}, replicates=3)
-        found = self.seeds(plan)
+        more: dict[str, Any] = {"loader": {"kind": "workers"}, "replicates": 3}
+        found = self.seeds(plan_of(factors=factors, **more))
         assert len(set(found.values())) == 2 * 3
         for name, seed in found.items():
             assert found[name.replace("ddp", "single")] == seed
-
-    def test_the_number_of_processes_leaves_the_seed_as_it_is(self) -> None:
-        factors = {"device": ["cpu"], "training.processes": [2, 4]}
-        plan = plan_of(factors=factors, training={"strategy": "ddp"}, replicates=2)
+        selected = self.seeds(plan_of(factors=factors | {"training.strategy": ["ddp"]}, **more))
+        assert selected.items() <= found.items()
+        numbers = {"device": ["cpu"], "training.processes": [2, 4]}
+        plan = plan_of(factors=numbers, training={"strategy": "ddp"}, replicates=2)
         assert len(set(self.seeds(plan).values())) == 2
-
-    def test_what_a_selection_leaves_of_the_strategies_changes_no_seed(self) -> None:
-        strategies = {"device": ["cpu"], "training.strategy": ["single", "ddp"]}
-        both = self.seeds(plan_of(factors=strategies))
-        assert self.seeds(plan_of(factors=strategies | {"training.strategy": ["ddp"]})).items() <= both.items()
 
     @pytest.mark.parametrize("study", ["batch-size", "speedup"])
     def test_the_committed_examples_keep_theirs(self, study: str) -> None:
@@ -379,17 +374,14 @@ def test_the_error_names_the_first_cause_by_what_ranks_and_launchers_left(
 
 
 def test_readings_of_many_gpus_are_one_gpus_with_all_their_memory_power_and_energy() -> None:
-    class Fixed(Gpu):
-        def __init__(self, **values: float | None) -> None:
-            self.values = {f"gpu_{name}": value for name, value in values.items()}
-
-        def read(self) -> dict[str, Any]:
-            return dict(self.values)
-
-    first = Fixed(utilisation_percent=50, power_watts=100.0, throttle_reasons=1, temperature_celsius=40, sm_clock_mhz=9)
-    second = Fixed(utilisation_percent=100, power_watts=300.0, throttle_reasons=4, temperature_celsius=60)
-    assert read_together([first]) == first.values
-    assert read_together([first, second]) == {
+    told = [
+        {"utilisation_percent": 50, "power_watts": 100.0, "throttle_reasons": 1, "temperature_celsius": 40},
+        {"utilisation_percent": 100, "power_watts": 300.0, "throttle_reasons": 4, "temperature_celsius": 60},
+    ]
+    first, second = ({f"gpu_{name}": value for name, value in one.items()} for one in told)
+    gpus: list[Any] = [Mock(**{"read.return_value": values}) for values in (first | {"gpu_sm_clock_mhz": 9}, second)]
+    assert read_together(gpus[1:]) == second
+    assert read_together(gpus) == {
         "gpu_utilisation_percent": 75,
         "gpu_power_watts": 400,
         "gpu_throttle_reasons": 5,

@@ -36,13 +36,6 @@ def test_a_planted_wait_is_found_in_its_phase_step_and_epoch(clock: PlantedClock
     assert [step.epoch for step in (*epoch.steps, *other.steps)] == [1, 1, 1, 2]
 
 
-def test_the_hosts_clock_measures_a_sleep_as_no_shorter_than_it_is() -> None:
-    clock = HostClock()
-    first = clock.mark()
-    time.sleep(0.02)
-    assert clock.seconds(first, clock.mark()) >= 0.02
-
-
 @pytest.mark.parametrize(
     ("seconds", "warm"),
     [

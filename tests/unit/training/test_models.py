@@ -15,12 +15,13 @@ import torch
 import torchvision.models
 from safetensors.torch import save_file
 
-from study.artifacts.plan import write_plans
 from study.base.errors import StudyError
 from study.config.sections import AUXILIARY, Training
+from study.data.sources import DatasetInfo
 from study.training.loops.torch import loop as torch_loop
 from study.training.models import build as models
 from study.training.models import pretrained
+from study.training.trial import decide_and_try
 from tests.conftest import ROOT, tiny_plan
 from tests.unit.training.test_loops import make_job, tiny_run
 from tests.unit.training.test_switches import losses_of
@@ -219,13 +220,10 @@ def test_an_error_without_words_still_falls_back_and_names_no_path(
 
 def test_every_size_of_images_shares_a_decision_that_was_tried_on_the_smallest(tmp_path: Path) -> None:
     model, factors = {"name": "alexnet", "weights": "none"}, {"dataset.image_size": [64, 32]}
-    plan = tiny_plan(model=model, factors=factors, curve=None)
-    (weights,) = {run.weights for run in plan.runs}
-    write_plans([plan], tmp_path)
-    command = [sys.executable, "-m", "study", "weights", str(tmp_path / "tiny" / "plan.json"), weights]
-    done = subprocess.run([*command, "--results", str(tmp_path)], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 1
-    assert "error: model.name: 'alexnet' fails on images of 3 x 32 x 32" in done.stderr
+    runs = tiny_plan(model=model, factors=factors, curve=None).runs
+    assert len({run.weights for run in runs}) == 1
+    with pytest.raises(StudyError, match=r"model\.name: 'alexnet' fails on images of 3 x 32 x 32"):
+        decide_and_try([(run.settings, DatasetInfo(2, 16, 4)) for run in runs], tmp_path)
 
 
 TRIED = """

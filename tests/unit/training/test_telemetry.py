@@ -265,7 +265,7 @@ def planted_driver(asked: list[str]) -> Any:
     )
 
 
-def test_a_gpu_is_read_and_asked_once_for_what_it_does_not_support() -> None:
+def test_a_gpu_is_in_each_sample_and_asked_once_for_what_it_does_not_support() -> None:
     asked: list[str] = []
     gpu = open_gpu(planted_driver(asked))
     assert gpu
@@ -278,6 +278,10 @@ def test_a_gpu_is_read_and_asked_once_for_what_it_does_not_support() -> None:
             "gpu_throttle_reasons": 0x24,
         }
     assert (asked.count("power"), asked.count("temperature")) == (1, 3)
+    taken = sampler_module.Sampler(os.getpid(), [gpu], []).sample()
+    assert taken is not None
+    assert set(taken) == set(COLUMNS) - {"gpu_power_watts", "gpu_temperature_celsius"}
+    assert taken["cpu_package_joules"] is None
 
 
 @pytest.mark.parametrize(
@@ -328,21 +332,14 @@ def test_a_processor_counter_that_starts_again_goes_on(tmp_path: Path) -> None:
     assert read_rapl_joules(open_packages(tmp_path / "nothing")) is None
 
 
-def test_samples_are_read_back_without_a_line_that_was_cut_off(tmp_path: Path) -> None:
-    path = tmp_path / "samples.csv"
-    whole = [line({"seconds": second, "gpu_power_watts": 100.0 + second}) for second in (1.0, 2.0, 3.0)]
-    path.write_text(",".join(COLUMNS) + "\n" + "".join(whole)[:-1])
-    pd.testing.assert_frame_equal(pd.DataFrame(read_samples(path)), frame([1.0, 2.0], gpu_power_watts=[101.0, 102.0]))
-    assert list(read_samples(tmp_path / "nothing.csv")) == list(COLUMNS)
-
-
-def test_lines_that_no_sampler_wrote_cost_the_others_nothing(tmp_path: Path) -> None:
+def test_lines_that_no_sampler_wrote_or_that_were_cut_off_cost_the_others_nothing(tmp_path: Path) -> None:
     """A user's code may have written to the file; samples of two samplers may lie in any order."""
     path = tmp_path / "samples.csv"
-    late, early = (line({"seconds": second, "cpu_percent": second / 10}) for second in (2.0, 1.0))
-    path.write_text(",".join(COLUMNS) + "\n" + late + "1,2\n" + early)
-    pd.testing.assert_frame_equal(pd.DataFrame(read_samples(path)), frame([1.0, 2.0], cpu_percent=[0.1, 0.2]))
-    words = b"x," * (len(COLUMNS) - 1) + b"x\n"
+    late, early, cut = (line({"seconds": second, "gpu_power_watts": 100.0 + second}) for second in (2.0, 1.0, 3.0))
+    path.write_text(",".join(COLUMNS) + "\n" + late + "1,2\n" + early + cut[:-1])
+    pd.testing.assert_frame_equal(pd.DataFrame(read_samples(path)), frame([1.0, 2.0], gpu_power_watts=[101.0, 102.0]))
+    assert list(read_samples(tmp_path / "nothing.csv")) == list(COLUMNS)
+    words = b"\n" + b"x," * (len(COLUMNS) - 1) + b"x\n"
     for content in (b"", b"\xff\0\n\xfe\n", b"hello\nworld\n", ",".join(COLUMNS).encode(), path.read_bytes() + words):
         path.write_bytes(content)
         assert count(path) == 0
@@ -471,12 +468,3 @@ def test_throttling_is_told_in_words_and_idling_is_none() -> None:
         "hardware power brake slowdown",
         "reason 0x8000",
     ]
-
-
-def test_one_sample_holds_the_host_and_what_the_gpu_tells() -> None:
-    gpu = open_gpu(planted_driver([]))
-    taken = sampler_module.Sampler(os.getpid(), [gpu] if gpu else [], []).sample()
-    assert taken is not None
-    assert set(taken) == set(COLUMNS) - {"gpu_power_watts", "gpu_temperature_celsius"}
-    assert taken["process_resident_bytes"] is not None
-    assert taken["cpu_package_joules"] is None
