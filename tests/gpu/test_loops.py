@@ -47,3 +47,10 @@ def test_a_slow_kernel_is_in_the_phase_that_launched_it(tmp_path: Path, monkeypa
     extra = slowed["forward"] - plain["forward"]
     assert extra > 0.02
     assert all(slowed[phase] - plain[phase] < 0.2 * extra for phase in PHASES if phase != "forward")
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+def test_what_is_in_force_on_a_gpu_is_what_was_asked_for(tmp_path: Path, loop: str) -> None:
+    measured = LOOPS[loop](gpu_job(tmp_path, loop, dataset={"images": 60, "image_size": 40}))
+    assert measured.in_force
+    assert measured.in_force.devices == ["cuda:0"]

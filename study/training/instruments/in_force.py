@@ -41,12 +41,18 @@ class Asked:
             asked |= dict.fromkeys(("matrix_products", "convolutions"), training.precision.replace("fp32", "ieee"))
         self.values = self._found(None, workers).model_copy(update=asked)
 
-    def check(self, model: nn.Module | None, workers: int, when: str = "once the model is built") -> InForce:
-        """Return what is in force. Raise :class:`StudyError` if it is not what was asked for."""
+    def check(
+        self, model: nn.Module | None, workers: int, when: str = "once the model is built", moved: bool = True
+    ) -> InForce:
+        """Return what is in force. Raise :class:`StudyError` if it is not what was asked for.
+
+        The model need not be on its device if it is not ``moved`` yet: stock fastai does that as the training begins.
+        """
         found = self._found(model, workers)
         for name in InForce.model_fields:
             asked, now = getattr(self.values, name), getattr(found, name)
-            if asked != now and not (model is None and name in ("dtypes", "devices")):
+            unknown = (model is None and name in ("dtypes", "devices")) or (name == "devices" and not moved)
+            if asked != now and not unknown:
                 key = f"{KEYS[name]}: " if name in KEYS else ""
                 why = f"asked for {name} {_words(asked)}, and {_words(now)} is in force {when}"
                 raise StudyError(f"{key}{why}: the model, or what it imports, sets it")

@@ -301,7 +301,7 @@ def train(job: TrainingJob) -> Measurement:
     body_sha256 = models.body_sha256(body_state(job, learner))
     check_start(job, body_sha256)
     start = InitialWeights(learner.model)
-    in_force = asked.check(learner.model, workers)
+    asked.check(learner.model, workers, moved=False)
 
     measure = Measure(job)
     measure.recorder.clock.reserve(marks_of(len(dataloaders.train) * len(measure.stages), len(measure.stages)))
@@ -315,7 +315,7 @@ def train(job: TrainingJob) -> Measurement:
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), measure.count.check()
-    asked.check(learner.model, workers, "as the training ends")
+    in_force = asked.check(learner.model, workers, "as the training ends")
     names, groups = measure.stages[: len(measure.reached)], layer_groups(learner)
     start.check(learner.model, groups if "unfrozen" in names else groups[-1:])
     epochs, steps = epochs_of(measure.recorder.read(), measure.reached, names, job.replicas)
