@@ -67,17 +67,6 @@ def test_no_word_of_a_table_is_broken_and_on_a_desk_every_table_is_seen_whole(
     assert page.evaluate("document.querySelectorAll('.scroll').length") > 5
 
 
-@pytest.mark.parametrize("name", ["example", "switches"])
-def test_an_interval_stands_in_one_line_on_a_phone(page: Page, show: Show, name: str) -> None:
-    show(name, **PHONE)
-    lines: list[float] = page.evaluate(
-        "[...document.querySelectorAll('.levels .whole')].map(told =>"
-        "told.getBoundingClientRect().height / parseFloat(getComputedStyle(told).lineHeight))"
-    )
-    assert len(lines) > 5
-    assert max(lines) < 1.5
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_two_parts_of_a_bar_have_no_colours_that_look_alike(page: Page, show: Show, scheme: str) -> None:
     show("switches", scheme=scheme)

@@ -121,9 +121,3 @@ def test_a_verb_that_needs_the_checkout_says_so(command: str, installed: Path, r
     assert done.stderr.startswith("error: this needs a checkout of the project")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
-
-
-def test_the_command_is_called_by_the_name_that_the_user_typed(installed: Path, tmp_path: Path) -> None:
-    assert say(installed, tmp_path, "--help").startswith("usage: study [-h] verb")
-    done = execute(installed, [sys.executable, "-m", "study", "fit", "--help"], tmp_path)
-    assert done.stdout.startswith("usage: python -m study fit [-h]")

@@ -71,22 +71,16 @@ def test_the_configuration_is_what_snakemake_hands_to_the_workflow(folder: Path)
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    "line",
     [
-        ("--config container", "have to be defined as name=value pairs"),
-        ("--configfile gone.yaml", "snakemake: gone.yaml: No such file or directory"),
-        ("--configfile list.yaml", "must be given as JSON or YAML with keys at top level"),
-        ("--configfile .", "snakemake: .: Is a directory"),
-        ("--directory /dev/null", "snakemake: /dev/null: not a directory"),
-        ("--no-such-option", "snakemake: unrecognized arguments: --no-such-option"),
-        ("--profile nowhere", "snakemake: "),
+        *("--config container", "--configfile gone.yaml", "--configfile list.yaml", "--configfile ."),
+        *("--directory /dev/null", "--no-such-option", "--profile nowhere"),
     ],
 )
 def test_arguments_that_snakemake_refuses_are_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], line: str, words: str
+    folder: Path, capsys: pytest.CaptureFixture[str], line: str
 ) -> None:
     with pytest.raises(StudyError) as refused:
         as_snakemake_reads_it(line.split(), folder / "config.yaml")
-    assert words in str(refused.value)
     assert "\n" not in str(refused.value)
     assert capsys.readouterr() == ("", "")
