@@ -1,5 +1,6 @@
 """The common parts of every process that trains: reading its job, preparing the inputs, reporting the outcome."""
 
+import importlib
 import json
 import random
 import time
@@ -23,7 +24,7 @@ from study.base.errors import StudyError
 from study.base.files import file_sha256, write_whole
 from study.base.privacy import anonymous
 from study.base.strict import Strict
-from study.config.settings import Settings
+from study.config.settings import Settings, loops
 from study.data.decode import ImageSet
 from study.data.sources import open_set, source_of
 from study.data.splits import check_batch_size
@@ -135,12 +136,8 @@ def _few(images: ImageSet, settings: Settings) -> ImageSet:
 
 def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
     """Return the loop that the settings name."""
-    if settings.task == "inference":
-        from study.training.loops.inference.loop import train
-    elif settings.training.loop == "fastai":
-        from study.training.loops.fastai.loop import train
-    else:
-        from study.training.loops.torch.loop import train
+    module = importlib.import_module(f"study.training.loops.{loops(settings)[-1]}.loop")
+    train: Callable[[TrainingJob], Measurement] = module.train
     torch.backends.cudnn.benchmark = settings.training.cudnn_benchmark  # fastai's import switches it on
     return train
 

@@ -81,7 +81,9 @@ def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence
         for node in range(nodes):
             paths = [str(path.resolve()) for path in (job_file, scratch)] if on else [str(job_file), str(scratch)]
             arguments = [*paths, *map(str, (node, nodes, count)), endpoint]
-            agents.append(_new(node, arguments, on))
+            command = [*(on[node].command if on else []), sys.executable, "-m", "study.training.distributed.ranks"]
+            parent = NOBODY if on else str(os.getpid())
+            agents.append(subprocess.Popen([*command, *arguments, parent], env=_environment(on)))
         yield agents
     finally:
         for agent in agents:
@@ -91,12 +93,6 @@ def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence
                 agent.wait(END_SECONDS)
             agent.kill()  # the ranks of a killed agent die with it: see study.base.processes
             agent.wait()
-
-
-def _new(node: int, arguments: Sequence[str], on: Sequence[Node]) -> Agent:
-    """Return the launcher of a node in a process that starts from nothing."""
-    command = [*(on[node].command if on else []), sys.executable, "-m", "study.training.distributed.ranks"]
-    return subprocess.Popen([*command, *arguments, NOBODY if on else str(os.getpid())], env=_environment(on))
 
 
 def _environment(on: Sequence[Node]) -> dict[str, str]:

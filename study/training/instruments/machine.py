@@ -60,11 +60,10 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
         | {
             "device_name": properties.name,
             "device_memory_bytes": properties.total_memory,
-            "driver": driver(),
             "cuda": torch.version.cuda,
             "cudnn": torch.backends.cudnn.version(),
         }
-        | device_limits()
+        | told_by_nvml()
     )
 
 
@@ -117,29 +116,21 @@ def cpu_max_mhz() -> float | None:
     return int(khz) / 1000 if khz and khz.isdigit() else None
 
 
-def device_limits() -> dict[str, float | int | None]:
-    """Return the highest clock (MHz) and the power limit (watts) of torch's first GPU; empty if NVML does not say."""
-    limits: dict[str, float | int | None] = {}
+def told_by_nvml() -> dict[str, str | float]:
+    """Return the driver's version, and the highest clock (MHz) and power limit (watts) of torch's first GPU."""
+    told: dict[str, str | float] = {}
     with suppress(Exception):
         import pynvml
 
+        pynvml.nvmlInit()
+        with suppress(pynvml.NVMLError):
+            told["driver"] = str(pynvml.nvmlSystemGetDriverVersion())
         gpu = nvml_handle(pynvml)
         with suppress(pynvml.NVMLError):
-            limits["device_max_sm_mhz"] = int(pynvml.nvmlDeviceGetMaxClockInfo(gpu, pynvml.NVML_CLOCK_SM))
+            told["device_max_sm_mhz"] = int(pynvml.nvmlDeviceGetMaxClockInfo(gpu, pynvml.NVML_CLOCK_SM))
         with suppress(pynvml.NVMLError):
-            limits["device_power_limit_watts"] = pynvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000
-    return limits
-
-
-def driver() -> str | None:
-    """Return the version of the NVIDIA driver, or None if no driver answers."""
-    try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        return str(pynvml.nvmlSystemGetDriverVersion())
-    except Exception:
-        return None
+            told["device_power_limit_watts"] = pynvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000
+    return told
 
 
 FIRST_CAPABILITY_WITH_TF32 = 8

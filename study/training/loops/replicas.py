@@ -45,7 +45,7 @@ class Share:
 
 def planned_steps(settings: Settings, train_images: int) -> list[int]:
     """Return the number of images in every step of an epoch, summed over processes; the last step may have fewer."""
-    size = settings.training.global_batch_size * settings.training.gradient_accumulation
+    size = settings.training.step_images
     images = [min(size, train_images - start) for start in range(0, train_images, size)]
     return [count for count in images if count == size or not settings.training.drop_last]
 

@@ -20,55 +20,35 @@ STEPS, STEP_FACTOR = 3, 0.1
 
 
 @dataclass(frozen=True)
-class Cycle:
-    """A learning rate that rises and falls, and a momentum that falls and rises."""
-
-    warm_fraction: float
-    start_divisor: float
-
-    def rate(self, peak: float, progress: float) -> float:
-        """Return the learning rate at ``progress`` (0 to 1); ``peak`` is the highest rate."""
-        return one_cycle(progress, self.warm_fraction, (peak / self.start_divisor, peak, peak / FINAL_DIVISOR))
-
-    def momentum(self, progress: float) -> float | None:
-        """Return the optimizer's momentum (Adam's first beta) at ``progress`` (0 to 1)."""
-        return one_cycle(progress, self.warm_fraction, MOMENTA)
-
-
-@dataclass(frozen=True)
-class Decay:
-    """A learning rate that stays or falls. The momentum stays the optimizer's own."""
-
-    kind: Literal["constant", "step", "cosine"]
-
-    def rate(self, peak: float, progress: float) -> float:
-        """Return the learning rate at ``progress`` (0 to 1); ``peak`` is the first rate."""
-        if self.kind == "cosine":
-            return _cosine(peak, 0.0, progress)
-        return peak * STEP_FACTOR ** int(STEPS * progress + 1e-9) if self.kind == "step" else peak
-
-    def momentum(self, progress: float) -> float | None:
-        """Return None: the optimizer keeps its own momentum."""
-        return None
-
-
-@dataclass(frozen=True)
 class Stage:
-    """A sequence of epochs with one course of the learning rate."""
+    """A sequence of epochs with one course of the learning rate.
+
+    In one cycle the rate rises and falls, and the momentum falls and rises. In any other schedule the rate stays or
+    falls, and the momentum stays the optimizer's own.
+    """
 
     name: Literal["frozen", "unfrozen"]
     epochs: int
     peak_rates: tuple[float, ...]
     """Highest learning rate of each layer group; the head's is last."""
-    course: Cycle | Decay
+    schedule: Literal["one_cycle", "constant", "step", "cosine"] = "one_cycle"
+    warm_fraction: float = 0.25
+    start_divisor: float = 25.0
 
     def rates(self, progress: float) -> tuple[float, ...]:
         """Return the learning rate of each group at ``progress`` (0 to 1) of the stage."""
-        return tuple(self.course.rate(peak, progress) for peak in self.peak_rates)
+        return tuple(self._rate(peak, progress) for peak in self.peak_rates)
 
     def momentum(self, progress: float) -> float | None:
         """Return the optimizer's momentum (Adam's first beta) at ``progress``; None if the optimizer keeps its own."""
-        return self.course.momentum(progress)
+        return one_cycle(progress, self.warm_fraction, MOMENTA) if self.schedule == "one_cycle" else None
+
+    def _rate(self, peak: float, progress: float) -> float:
+        if self.schedule == "one_cycle":
+            return one_cycle(progress, self.warm_fraction, (peak / self.start_divisor, peak, peak / FINAL_DIVISOR))
+        if self.schedule == "cosine":
+            return _cosine(peak, 0.0, progress)
+        return peak * STEP_FACTOR ** int(STEPS * progress + 1e-9) if self.schedule == "step" else peak
 
 
 def one_cycle(progress: float, turn: float, values: tuple[float, float, float]) -> float:
@@ -87,13 +67,10 @@ def stages(settings: Settings, groups: int) -> list[Stage]:
     """Return the stages of a schedule for a model of ``groups`` layer groups: 1 for a model that is trained whole."""
     training, rate = settings.training, settings.training.scaled_learning_rate
     if training.schedule != "one_cycle":
-        rates, decay = (rate,) * groups, Decay(training.schedule)
-        both = [
-            Stage("frozen", training.freeze_epochs, rates, decay),
-            Stage("unfrozen", training.epochs, rates, decay),
-        ]
+        rates, kind = (rate,) * groups, training.schedule
+        both = [Stage("frozen", training.freeze_epochs, rates, kind), Stage("unfrozen", training.epochs, rates, kind)]
     elif groups == 1:  # no separate head, nothing to freeze: fastai's `fit_one_cycle`
-        both = [Stage("unfrozen", training.epochs, (rate,), Cycle(0.25, 25.0))]
+        both = [Stage("unfrozen", training.epochs, (rate,))]
     else:
         both = _fine_tune(rate, training.freeze_epochs, training.epochs, groups)
     return [stage for stage in both if stage.epochs]
@@ -106,6 +83,6 @@ def _fine_tune(rate: float, freeze_epochs: int, epochs: int, groups: int) -> lis
     unfrozen = tuple(low * step**group for group in range(groups))
     frozen = (rate / 10,) * (groups - 1) + (rate,)
     return [
-        Stage("frozen", freeze_epochs, frozen, Cycle(0.99, 25.0)),
-        Stage("unfrozen", epochs, unfrozen, Cycle(0.3, 5.0)),
+        Stage("frozen", freeze_epochs, frozen, warm_fraction=0.99),
+        Stage("unfrozen", epochs, unfrozen, warm_fraction=0.3, start_divisor=5.0),
     ]

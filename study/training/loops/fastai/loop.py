@@ -236,15 +236,20 @@ def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
         learner = vision_learner(dataloaders, architecture, metrics=error_rate, **one_channel)
     else:
         learner = vision_learner(dataloaders, architecture, metrics=error_rate, pretrained=False, **one_channel)
-        full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
-        cut = model_meta.get(architecture, _default_meta)["cut"]
         # With one channel fastai folds a given first layer into one of a single channel, and does not normalise.
-        body = create_body(full, one_channel.get("n_in", 3), True, cut)
-        learner.model[0].load_state_dict(body.state_dict())
+        learner.model[0].load_state_dict(_decided_body(job, one_channel.get("n_in", 3)))
         if not one_channel:
             dataloaders.add_tfms([Normalize.from_stats(*imagenet_stats)], "after_batch")
         learner.freeze()
     return learner
+
+
+def _decided_body(job: TrainingJob, channels: int) -> models.State:
+    """Return the tensors of the body that was decided for the run, cut as fastai cuts it."""
+    full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
+    cut = model_meta.get(getattr(torchvision.models, job.settings.model.name), _default_meta)["cut"]
+    body: models.State = create_body(full, channels, True, cut).state_dict()
+    return body
 
 
 def body_state(job: TrainingJob, learner: Learner) -> models.State:
@@ -269,9 +274,7 @@ def check_start(job: TrainingJob, body_sha256: str) -> None:
     """
     if job.settings.dataset.channels == 1 or is_own(job.settings.model.name):
         return
-    full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
-    cut = model_meta.get(getattr(torchvision.models, job.settings.model.name), _default_meta)["cut"]
-    if models.body_sha256(create_body(full, 3, False, cut).state_dict()) != body_sha256:
+    if models.body_sha256(_decided_body(job, 3)) != body_sha256:
         raise RuntimeError("fastai did not start from the weights that were decided for this run")
 
 

@@ -10,8 +10,9 @@ NVIDIA GPU without a further runtime.
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import onnx
@@ -65,29 +66,18 @@ def quantise(path: Path, calibration: Iterable[torch.Tensor]) -> Path:
     give the same scales, whatever their batches.
     """
     folded, quantised = path.with_name("folded.onnx"), path.with_name("int8.onnx")
+    inputs = ({INPUT: batch.numpy()} for batch in calibration)
     quant_pre_process(path, folded, skip_symbolic_shape=True)  # batch normalisation becomes part of the convolution
     quantize_static(
         folded,
         quantised,
-        _Reader(iter(calibration)),
+        SimpleNamespace(get_next=lambda: next(inputs, None)),
         quant_format=QuantFormat.QDQ,
         per_channel=True,
         activation_type=QuantType.QUInt8,
         weight_type=QuantType.QInt8,
     )
     return quantised
-
-
-class _Reader:
-    """Hands the calibration images over in the form that ONNX Runtime asks for."""
-
-    def __init__(self, batches: Iterator[torch.Tensor]) -> None:
-        self.batches = batches
-
-    def get_next(self) -> dict[str, Any] | None:
-        """Return the next batch by the input's name, or None after the last."""
-        batch = next(self.batches, None)
-        return None if batch is None else {INPUT: batch.numpy()}
 
 
 def start(path: Path) -> tuple[Any, dict[str, int]]:
