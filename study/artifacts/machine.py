@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from study.artifacts.samples import Count
 from study.base.strict import Strict
 
 
@@ -19,8 +20,6 @@ MAIN = ("torch", "torchvision", "fastai", "numpy", "pillow")
 """The packages that decide most."""
 Magnitude = Annotated[float, Field(ge=-1e12, le=1e12)]
 """A frequency, a power or a share that a machine tells."""
-Whole = Annotated[int, Field(ge=0, le=2**53)]
-"""A number of things, which a table of floats holds exactly."""
 
 
 class Machine(Strict):
@@ -28,8 +27,8 @@ class Machine(Strict):
 
     device_name: str = Field(description="Model of the device that trained.")
     cpu_name: str
-    cpu_cores: Whole | None = Field(description="Number of physical cores.")
-    cpu_threads: Whole = Field(description="Number of logical CPUs.")
+    cpu_cores: Count | None = Field(description="Number of physical cores.")
+    cpu_threads: Count = Field(description="Number of logical CPUs.")
     cpu_max_mhz: Magnitude | None = None
     """Highest clock of the first CPU in MHz; null if the kernel does not say."""
     cpu_governor: str | None = None
@@ -37,13 +36,13 @@ class Machine(Strict):
     cpu_units: list[str] | None = None
     """Flags of the processor's units for wide and low-precision arithmetic, such as `amx_bf16`; null if unknown."""
     virtualised: bool | None = Field(None, description="True in a virtual machine; null if unknown.")
-    memory_bytes: Whole
-    device_memory_bytes: Whole | None = None
-    device_max_sm_mhz: Whole | None = Field(None, description="Highest clock of the device's multiprocessors in MHz.")
+    memory_bytes: Count
+    device_memory_bytes: Count | None = None
+    device_max_sm_mhz: Count | None = Field(None, description="Highest clock of the device's multiprocessors in MHz.")
     device_power_limit_watts: Magnitude | None = None
     driver: str | None = Field(None, description="Version of the NVIDIA driver.")
     cuda: str | None = None
-    cudnn: Whole | None = None
+    cudnn: Count | None = None
     system: str
     python: str
     libraries: dict[str, str]
@@ -74,7 +73,7 @@ class Observed(Strict):
     """Share of the time in which all processes with work waited for memory (PSI, `full`)."""
     throttled_percent: Magnitude | None = None
     """Share of the samples in which heat, power supply or hardware slowed the GPU down."""
-    device_processes: Whole | None = None
+    device_processes: Count | None = None
     """Number of processes of others on the GPU, before or after the run."""
     device_percent: Magnitude | None = Field(None, description="Utilisation of the GPU by others, before the run.")
 

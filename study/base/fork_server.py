@@ -58,7 +58,6 @@ class Request:
     folder: str
     name: str = "study-forked"
     """Name of the process for ``ps`` and ``top``, of at most 15 letters."""
-    cpus: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -183,8 +182,6 @@ def _become(request: Request, outputs: Sequence[int], supervisor: int) -> None:
         here = str(Path.cwd())  # where `python -m` finds a user's model; the run's folder may be another
         os.chdir(request.folder)
         sys.path[:] = [request.folder if entry == here else entry for entry in sys.path]
-        if request.cpus:
-            os.sched_setaffinity(0, request.cpus)
         function: Callable[..., Any] = pkgutil.resolve_name(request.function)
         code = function(*request.arguments) or 0
     except SystemExit as end:

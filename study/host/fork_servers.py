@@ -25,7 +25,7 @@ from study.base.processes import die_with
 from study.config.settings import Settings, loops
 from study.host.engine import container
 from study.host.engine.lifetime import allowed_cpus
-from study.host.supervise import Spawned, lines_of
+from study.host.supervise import Spawned, lines_of, new_log
 
 WAITING = 64
 """Requests that may wait at a fork server."""
@@ -92,8 +92,7 @@ def start_fork_server(
     if name in addresses(os.environ[FORK_SERVERS]):
         return
     log = results.log("fork_servers", name)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(OSError), socket.socket(socket.AF_UNIX) as listening, log.open("w", encoding="utf-8") as output:
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as listening, new_log(log) as output:
         address = listen(listening)
         # Without threads of its own a fork server forks what another program would have started.
         subprocess.Popen(
@@ -146,11 +145,10 @@ class Forked:
         function: str,
         arguments: Sequence[str],
         environment: Mapping[str, str],
-        cpus: Sequence[int] | None = None,
     ) -> None:
         reading, writing = os.pipe()
         try:
-            request = Request(function, arguments, dict(environment), str(Path.cwd()), "study-job", cpus)
+            request = Request(function, arguments, dict(environment), str(Path.cwd()), "study-job")
             self._connection = ask(fork_server, request, [writing, writing])
         except OSError:
             os.close(reading)
@@ -199,10 +197,11 @@ def begin(
 ) -> Forked | Spawned:
     """Have ``fork_server`` fork a process that calls ``function``; start ``command`` if no fork server answers.
 
-    The process is not told of the fork servers: it has nothing to ask of them.
+    ``cpus`` are those of the command: a fork server has its own, and leaves them to what it forks. The process is not
+    told of the fork servers: it has nothing to ask of them.
     """
     environment = {name: value for name, value in environment.items() if name != FORK_SERVERS}
     if fork_server:
         with suppress(StudyError):
-            return Forked(fork_server, function, arguments, environment, cpus)
+            return Forked(fork_server, function, arguments, environment)
     return Spawned(command, environment, cpus=cpus)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO, Union
 
 import psutil
@@ -97,6 +98,12 @@ class Spawned:
         """Kill it with all that shares its session."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def new_log(path: Path) -> TextIO:
+    """Return the file of a log, written anew, in a folder that is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("w", encoding="utf-8")
 
 
 def lines_of(output: IO[bytes]) -> Iterator[str]:

@@ -17,7 +17,6 @@ from study.base.files import ROOT
 from study.config import own_model
 from study.config.settings import Settings
 from study.data.sources import source_of
-from study.host.engine import container
 
 WORK = "/work"
 SCRATCH = "/scratch"
@@ -179,7 +178,7 @@ def settings_inside(settings: Settings) -> tuple[Settings, list[Mount]]:
 
 def code_mount() -> Mount:
     """Return the mount of the package, which is not part of the image, so that an edit does not rebuild the image."""
-    return Mount(ROOT / "study", f"{container.WORK}/study")
+    return Mount(ROOT / "study", f"{WORK}/study")
 
 
 def own_mounts(settings: Settings) -> list[Mount]:
@@ -187,7 +186,7 @@ def own_mounts(settings: Settings) -> list[Mount]:
     here, name = Path.cwd(), settings.model.name
     at = own_model.home(name, here)
     own = own_model.sources(name, here)
-    return [Mount(path.resolve(), f"{container.WORK}/{path.relative_to(at).as_posix()}") for path in own]
+    return [Mount(path.resolve(), f"{WORK}/{path.relative_to(at).as_posix()}") for path in own]
 
 
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
@@ -196,7 +195,7 @@ def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
     dataset, data = run.settings.dataset, files.data(run.dataset)
     base = source_of(dataset).base(dataset, data, results)
     wanted = dict.fromkeys([data, base, files.decisions(study), files.hub])
-    inside = Path(container.WORK, "results")
+    inside = Path(WORK, "results")
     seen = [
         Mount(path.resolve(), str(inside / path.relative_to(results)))
         for path in wanted
@@ -210,13 +209,13 @@ def check_readable(mounts: Sequence[Mount], user: tuple[int, int]) -> None:
 
     ``user`` is that user's (uid, gid). It differs from the caller only if the caller is root.
     """
-    if user[0] != container.UNPRIVILEGED:
+    if user[0] != UNPRIVILEGED:
         return
     for mount in mounts:
         needed = 0o005 if mount.source.is_dir() else 0o004
         if mount.source.stat().st_mode & needed != needed:
             raise StudyError(
-                f"{mount.source.name}: root's containers run as user {container.UNPRIVILEGED}, which may not read it; "
+                f"{mount.source.name}: root's containers run as user {UNPRIVILEGED}, which may not read it; "
                 f"allow it with: chmod -R o+rX, or run as a user other than root"
             )
 
@@ -237,5 +236,5 @@ def check_visible(folder: Path, names: Sequence[str], root: bool) -> None:
         if root and not path.stat().st_mode & 0o004:
             raise StudyError(
                 f"dataset.path: {name!r} is readable only by root, and containers run as user "
-                f"{container.UNPRIVILEGED}; allow it with: chmod -R o+rX"
+                f"{UNPRIVILEGED}; allow it with: chmod -R o+rX"
             )

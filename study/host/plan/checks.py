@@ -15,14 +15,14 @@ from study.base import devices
 from study.base.devices import usable_cpus
 from study.base.errors import StudyError, printable
 from study.host.engine import bring
-from study.host.engine.engine_choice import EngineChoice, engine
+from study.host.engine.engine_choice import engine
 
 
-def check_training_stack(choice: EngineChoice) -> None:
+def check_training_stack(plan: Plan) -> None:
     """Raise :class:`StudyError` if runs are to execute on a host without torch."""
-    if choice.engine == "none" and importlib.util.find_spec("torch") is None:
+    if plan.engine == "none" and importlib.util.find_spec("torch") is None:
         raise StudyError(
-            f"the runs would execute on the host ({choice.reason}), where torch is not installed; fix that, "
+            f"the runs would execute on the host ({plan.engine_reason}), where torch is not installed; fix that, "
             "or install torch with: make env"
         )
 

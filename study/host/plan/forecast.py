@@ -59,21 +59,17 @@ def of_plan(plan: Plan, files: Results) -> list[str]:
 
 def summary(plan: Plan, files: Results) -> list[str]:
     """Return a line for each device of a study with its runs, and one for each reason why runs cannot be made here."""
-    to_make = pending(plan, files)
-    names = {run.name for run in to_make}
-    done = [run for run in plan.runs if run.name not in names and _is_there(plan, run, files)]
-    there, lines = Counter(run.settings.device for run in done), []
+    names, lines = {run.name for run in pending(plan, files)}, []
     for device in dict.fromkeys(run.settings.device for run in plan.runs):
-        left = [run for run in to_make if run.settings.device == device]
+        runs = [run for run in plan.runs if run.settings.device == device]
+        there = {run.name for run in runs if os.path.lexists(files.record(plan.name, run.file))}
+        left = [run for run in runs if run.name in names]
+        done = len(there - names)
         blocks = len({run.block for run in left})
         todo = f"{quantity(len(left), 'run')} pending in {quantity(blocks, 'block')}" if left else "no run pending"
-        if left or there[device]:
-            lines.append(f"{plan.name} on {device}: {todo}, {there[device]} done")
-        absent = Counter(
-            run.unavailable
-            for run in plan.runs
-            if run.settings.device == device and run.unavailable and not _is_there(plan, run, files)
-        )
+        if left or done:
+            lines.append(f"{plan.name} on {device}: {todo}, {done} done")
+        absent = Counter(run.unavailable for run in runs if run.unavailable and run.name not in there)
         lines += [f"{plan.name} on {device}: {quantity(n, 'run')} left out: {why}" for why, n in absent.items()]
     return lines
 
@@ -86,10 +82,6 @@ def expected_words(keys: Sequence[str], known: Mapping[str, float]) -> str:
         return "not known until the first block is done"
     words = f"about {duration_words(sum(seconds))}, from earlier runs with the same settings"
     return f"{words}; {quantity(unknown, 'run')} of other settings not counted" if unknown else words
-
-
-def _is_there(plan: Plan, run: Run, files: Results) -> bool:
-    return os.path.lexists(files.record(plan.name, run.file))
 
 
 def note(plan: Plan, selection: Selection, began: float, files: Results) -> None:

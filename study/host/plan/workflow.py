@@ -19,7 +19,7 @@ from study.config.load import read_selection, read_study
 from study.config.selection import MachineClass, Selection
 from study.host.allocation import requested_resources
 from study.host.engine import lifetime
-from study.host.engine.engine_choice import DEVICES, EngineChoice, choose_engine
+from study.host.engine.engine_choice import DEVICES, choose_engine
 from study.host.fork_servers import start_fork_servers
 from study.host.plan import forecast, process_count
 from study.host.plan.checks import check_images, check_limits, check_training_stack, forget_damaged, forget_images
@@ -112,13 +112,10 @@ class Workflow:
         found = self.blocks.get((study, block))
         return self.missing if found and found.missing(self.results) else []
 
-    @cached_property
-    def _orders(self) -> dict[tuple[str, str], int]:
-        return {key: len(self.blocks) - place for place, key in enumerate(self.blocks)}
-
     def order(self, study: str, block: str) -> int:
         """Return the priority of a block: the first in the order, study after study, has the highest."""
-        return self._orders.get((study, block), 0)
+        keys = list(self.blocks)
+        return len(keys) - keys.index((study, block)) if (study, block) in self.blocks else 0
 
     @property
     def first(self) -> int:
@@ -255,7 +252,7 @@ def start(
         if runs:
             forecast.note(plan, selection, began, layout)
     if flow.pending and not on_other_machines:
-        check_training_stack(EngineChoice(plans[0].engine, plans[0].engine_reason))
+        check_training_stack(plans[0])
     _forget_stale(flow)
     told = forecast.describe(plans, selection.time_budget_minutes, layout)
     print("\n".join(map(printable, told)), file=sys.stderr, flush=True)

@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 import psutil
 
@@ -25,6 +24,7 @@ from study.host.engine.container import PROXIES, Mount, code_mount, own_mounts, 
 from study.host.engine.engine_choice import engine
 from study.host.engine.lifetime import End
 from study.host.steps.left import take, without_result
+from study.host.supervise import new_log
 
 CACHE = "/cache"
 
@@ -67,15 +67,8 @@ def weights_task(study: str, weights: str, model: str) -> Task:
     return Task("weights", weights, lent=shared, kept=[], left=left, network=not own, runs_own_code=own)
 
 
-def in_a_logged_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -> None:
-    """Call :func:`in_a_container` with the file ``log``, which is written anew."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w", encoding="utf-8") as file:
-        in_a_container(task, plan, run, results, file)
-
-
-def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO) -> None:
-    """Execute ``task``, one dataset or weights decision of ``plan``, in the image of its runs.
+def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -> None:
+    """Execute ``task``, one dataset or weights decision of ``plan``, in the image of its runs; write ``log`` anew.
 
     Raise :class:`StudyError` with the step's own message if it fails.
     """
@@ -86,7 +79,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO)
     ]
     inner = [one.model_copy(update={"settings": settings_inside(one.settings)[0]}) for one in runs]
     small = plan.model_copy(update={"engine": "none", "images": {}, "runs": inner})
-    with lifetime.scratch_folder(results) as scratch:
+    with lifetime.scratch_folder(results) as scratch, new_log(log) as file:
         inside = scratch / "results"
         _lend(results, inside, task.lent)
         plan_file = Results(inside).plan(plan.name)
@@ -103,7 +96,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO)
             ["python", "-m", "study", *arguments(task, at.plan(plan.name), at.root)],
             scratch,
             [code_mount(), *(own_mounts(settings) if own else []), *(_torch_cache() if task.network else []), *mounts],
-            log,
+            file,
             f"{task.verb} {task.name}",
             limits=limits,
             network=task.network,

@@ -27,16 +27,8 @@ from study.host.engine.container import check_visible, environment
 from study.host.engine.engine_choice import engine
 from study.host.engine.lifetime import End, timed_out
 from study.host.fork_servers import begin, fork_server_of
-from study.host.steps.in_image import (
-    Task,
-    arguments,
-    dataset_task,
-    failure,
-    in_a_logged_container,
-    trial_limits,
-    weights_task,
-)
-from study.host.supervise import supervise
+from study.host.steps.in_image import Task, arguments, dataset_task, failure, in_a_container, trial_limits, weights_task
+from study.host.supervise import new_log, supervise
 
 
 @contextmanager
@@ -75,7 +67,7 @@ def _made_inside(plan: Plan, dataset: str, results: Path, log: Path) -> Manifest
     if source.in_the_image:
         seen = [name for name, *_ in source.inspect(wanted).files or []]
         check_visible(source.base(wanted, path.parent, results), seen, not os.getuid())
-    in_a_logged_container(dataset_task(dataset, source.downloads), plan, runs[0], results, log)
+    in_a_container(dataset_task(dataset, source.downloads), plan, runs[0], results, log)
     manifest = read_manifest(path)
     try:
         _check_batches(plan, runs, manifest)
@@ -114,7 +106,7 @@ def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | No
     if plan.engine == "none":
         _decided_on_the_host(task, plan_file, results, log, run.settings)
     else:
-        in_a_logged_container(task, plan, run, results, log)
+        in_a_container(task, plan, run, results, log)
     target = files.weights(plan.name, weights)
     if not target.exists():
         raise StudyError(f"model.name: {run.settings.model.name!r} ended the process that tried it; see {log.name}")
@@ -125,8 +117,7 @@ def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | No
 def _decided_on_the_host(task: Task, plan_file: Path, results: Path, log: Path, settings: Settings) -> None:
     limits = trial_limits(settings.limits) if task.runs_own_code else Limits()
     seconds = limits.timeout_seconds
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w", encoding="utf-8") as file:
+    with new_log(log) as file:
         words = arguments(task, plan_file, results)
         if limits.memory_gib:
             words += ["--memory-bytes", str(int(limits.memory_gib * 2**30))]
@@ -170,9 +161,7 @@ def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -
     wanted = plan.images[name]
     minutes = " (a first build takes minutes)" if wanted.kind == "built" else ""
     print(f"image {name}: {wanted.reference}{minutes}", file=sys.stderr, flush=True)
-    log = log or files.log("images", name)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w", encoding="utf-8") as file:
+    with new_log(log or files.log("images", name)) as file:
         gpu = wanted.device == "cuda" and devices.absent("cuda") is None
         made = bring.make(engine(plan.engine), wanted, results, file, gpu)
     write_if_changed(files.image(name), made.model_dump_json(indent=1))

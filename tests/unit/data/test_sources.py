@@ -20,7 +20,7 @@ from study.data.decode import decode
 from study.data.sources import SOURCES, DatasetInfo, Source, inspect, name_of, open_set, source_of, with_effect
 from study.data.splits import item_of
 from study.host.engine.container import run_mounts
-from study.host.steps import in_image
+from study.host.steps import in_image, prepare
 from tests.conftest import tiny_plan
 from tests.errors import refused
 
@@ -145,7 +145,7 @@ def test_a_source_is_made_in_the_image_if_it_downloads_or_needs_what_is_installe
         folder.mkdir(exist_ok=True)
         (folder / "manifest.json").write_text(manifest.model_dump_json(), encoding="utf-8")
 
-    monkeypatch.setattr(in_image, "in_a_container", enter)
+    monkeypatch.setattr(prepare, "in_a_container", enter)
     plan = tiny_plan(dataset=toy).model_copy(update={"engine": "docker"})
     write_plans([plan], tmp_path)
     name = plan.runs[0].dataset

@@ -1,6 +1,5 @@
 """A step of preparation in a container: what it is lent, and what is kept of it."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,8 +45,8 @@ def test_a_download_that_fails_keeps_what_it_brought_and_the_next_one_is_lent_it
     monkeypatch.setattr(lifetime, "enter", enter)
     task = dataset_task(run.dataset, downloads=True)
     with pytest.raises(StudyError, match=r"^the server answers no more$"):
-        in_a_container(task, plan, run, tmp_path, io.StringIO())
+        in_a_container(task, plan, run, tmp_path, tmp_path / "log")
     assert brought.read_bytes() == b"brought"
-    in_a_container(task, plan, run, tmp_path, io.StringIO())
+    in_a_container(task, plan, run, tmp_path, tmp_path / "log")
     assert lent == [False, True]
     assert Results(tmp_path).manifest(run.dataset).is_file()

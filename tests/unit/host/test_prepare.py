@@ -46,7 +46,7 @@ def steps(monkeypatch: pytest.MonkeyPatch, photos: Path) -> list[Task]:
         write_if_changed(Results(results).manifest(task.name), made.model_dump_json())
 
     monkeypatch.setattr(folder, "look", refuse)
-    monkeypatch.setattr(step, "in_a_logged_container", inside)
+    monkeypatch.setattr(step, "in_a_container", inside)
     return taken
 
 
