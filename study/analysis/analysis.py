@@ -11,7 +11,6 @@ from study.analysis.about import About, about
 from study.analysis.answers import Answer, first_answer
 from study.analysis.answers.bottleneck import bottlenecks_of
 from study.analysis.answers.claim import ClaimRow, Judge
-from study.analysis.answers.compared import Measured
 from study.analysis.answers.context import Context, scope_of
 from study.analysis.answers.contrast import contrasts_of, control_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
@@ -89,7 +88,7 @@ def analyse(
         switches=switches,
         answers=answers,
         warnings=caveats,
-        claims=Judge(Measured(study, fitted, groups, ratios)).rows(),
+        claims=Judge(study, fitted, groups, ratios).rows(),
         about=about(plan, frame, kept, warm_up_runs),
     )
 

@@ -40,11 +40,6 @@ EVIDENCE = {
 }
 
 
-def evidence_words(key: str) -> str:
-    """Return a key of a study's ``evidence`` in words."""
-    return EVIDENCE[key]
-
-
 DEVICES = LEVELS["device"]
 
 
@@ -215,11 +210,6 @@ def clear_of(value: float, others: Sequence[float], told: str) -> str:
 def three_digits(value: float) -> str:
     """Return ``number`` with its last zeros, for numbers that stand below each other: ``0.600`` below ``0.581``."""
     return f"{value:#.3g}" if 1e-4 <= abs(value) < 0.9995 else number(value)
-
-
-def plain(value: float) -> str:
-    """Return a figure as it was printed, without digits that floating point adds."""
-    return f"{value:.10g}"
 
 
 def bytes_words(value: float) -> str:

@@ -45,30 +45,16 @@ def epochs_of(plan: Plan, records: Mapping[str, Record], counted: Collection[str
     """
     if plan.study.total in TOTALS_OF_INFERENCE:
         return []
-    ours = _ours(plan, {name: records[name] for name in records if name in counted})
-    longest = max((len(cells) for rows in ours.values() for cells in rows.values()), default=0)
-    found = []
-    for setting, rows in ours.items():
-        told = [EpochRow(quantity=name, cells=cells + [None] * (longest - len(cells))) for name, cells in rows.items()]
-        found.append(EpochGroup(setting=setting, rows=told))
-    return found
-
-
-Cells = dict[str, dict[str, list[str | None]]]
-"""A cell for each epoch, by the setting and the quantity."""
-
-
-def _ours(plan: Plan, records: Mapping[str, Record]) -> Cells:
-    """Return each quantity of each setting that was measured in any of its epochs."""
-    found: Cells = {}
-    for setting, runs in _by_setting(plan, records).items():
-        for words, name in QUANTITIES:
-            # A run that reached its target has fewer epochs than others of its setting.
-            longest = max(map(len, runs))
+    by_setting = _by_setting(plan, {name: records[name] for name in records if name in counted})
+    # A run that reached its target has fewer epochs than others.
+    longest, found = max((len(run) for runs in by_setting.values() for run in runs), default=0), []
+    for setting, runs in by_setting.items():
+        rows = []
+        for quantity, name in QUANTITIES:
             columns = [[getattr(run[at], name) for run in runs if at < len(run)] for at in range(longest)]
             cells = [_cell(name, [value for value in column if value is not None]) for column in columns]
-            if any(cells):
-                found.setdefault(setting, {})[words] = cells
+            rows += [EpochRow(quantity=quantity, cells=cells)] if any(cells) else []
+        found += [EpochGroup(setting=setting, rows=rows)] if rows else []
     return found
 
 

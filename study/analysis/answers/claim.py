@@ -15,7 +15,7 @@ from study.analysis.stats.usable import model_of
 from study.analysis.words import at_setting, listed, short
 from study.artifacts.setting import Levels, setting_of
 from study.base.strict import Strict
-from study.config.claims import Claim, Kind, Source
+from study.config.claims import Claim, Kind, Share, Source
 
 MOST_WORDS = 18
 """Of what was measured."""
@@ -63,16 +63,13 @@ class _Found:
         return f"{self.brief} {where}".rstrip() if self.brief and len(whole.split()) > MOST_WORDS else whole
 
 
-@dataclass(frozen=True)
-class Judge:
+class Judge(Measured):
     """What a study measured, before which its claims are brought."""
-
-    measured: Measured
 
     def rows(self) -> list[ClaimRow]:
         """Return the rows of every claim. One about a level that the start left out has none."""
-        claims = self.measured.study.claims
-        asked = [claim for claim in claims if all(self.measured.has(key, level) for _, key, level in claim.levels())]
+        claims = self.study.claims
+        asked = [claim for claim in claims if all(self.has(key, level) for _, key, level in claim.levels())]
         return [row for claim in asked for row in self._rows(claim)]
 
     def _rows(self, claim: Claim) -> Iterator[ClaimRow]:
@@ -81,11 +78,11 @@ class Judge:
         varied = [
             key
             for key in found[0].at
-            if key not in claim.at and len({self.measured.words(key, one.at[key]) for one in found}) > 1
+            if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
         ]
         number = getattr(claim, claim.kind)
         for one in found:
-            where = at_setting(setting_of(self.measured.study, {key: one.at[key] for key in varied}))
+            where = at_setting(setting_of(self.study, {key: one.at[key] for key in varied}))
             yield ClaimRow(
                 claim=claim.claim,
                 kind=claim.kind,
@@ -102,23 +99,23 @@ class Judge:
     @property
     def _less_work(self) -> bool:
         """Whether the study does less work at its reduced size."""
-        return bool(self.measured.study.full.keys() - {"replicates", "device"})
+        return bool(self.study.full.keys() - {"replicates", "device"})
 
     @property
     def _margin(self) -> float:
-        return self.measured.study.equivalence_margin
+        return self.study.equivalence_margin
 
     def _ratio(self, claim: Claim) -> Iterator[_Found]:
         claimed = claim.ratio or 1
         pairs = [
             (slower, faster)
-            for slower in self.measured.ends(claim.at, claim.slower)
-            for faster in self.measured.ends(claim.at, claim.faster)
-            if self.measured.rest(slower, claim.slower) == self.measured.rest(faster, claim.faster)
+            for slower in self.ends(claim.at, claim.slower)
+            for faster in self.ends(claim.at, claim.faster)
+            if self.rest(slower, claim.slower) == self.rest(faster, claim.faster)
         ]
         for slower, faster in pairs:
-            rest = self.measured.rest(slower, claim.slower)
-            here = self.measured.over(slower, faster, len(pairs))
+            rest = self.rest(slower, claim.slower)
+            here = self.over(slower, faster, len(pairs))
             word = word_of(claimed, claimed, here, self._margin, ratio=True)
             mark = _mark(faster, slower.time.value / claimed)
             yield _Found(
@@ -126,16 +123,16 @@ class Judge:
             )
 
     def _best(self, claim: Claim) -> Iterator[_Found]:
-        ends = self.measured.ends(claim.at, claim.best)
+        ends = self.ends(claim.at, claim.best)
         for own in ends:
-            others, rest = self.measured.others(own, claim.at, claim.best), self.measured.rest(own, claim.best)
+            others, rest = self.others(own, claim.at, claim.best), self.rest(own, claim.best)
             if not others:
                 yield _Found(rest, "not decided", "Not measured: no run of another setting counts.")
                 continue
             rival = min(others, key=lambda end: (end.level.label in end.group.unfair, end.time.value))
             tests = len(ends) * len(others)
-            here = self.measured.over(own, rival, tests)
-            names = [self.measured.name(end, claim.best) for end in (own, rival)]
+            here = self.over(own, rival, tests)
+            names = [self.name(end, claim.best) for end in (own, rival)]
             word = self._fastest(own, others, here, tests)
             longer = here.inverse if here.value < 1 else here
             # A group tells the best of all at once; the interval of one ratio may be wider.
@@ -166,37 +163,54 @@ class Judge:
             alone = group.best == label and {*group.indistinguishable} - {label} <= {*group.equivalent}
             equal = label in group.equivalent and (tests == len(others) or here.within(self._margin))
             return "holds" if alone or equal else "not decided"
-        most = [self.measured.over(own, end, tests).high for end in others]
+        most = [self.over(own, end, tests).high for end in others]
         faster = all(high is not None and high < 1 for high in most)
         return "holds" if faster or here.within(self._margin) else "not decided"
 
     def _shares(self, claim: Claim) -> Iterator[_Found]:
-        bases = self.measured.ends(claim.at, claim.of)
         asked = [
-            [
-                (share, end)
-                for share in claim.shares
-                for end in self.measured.others(base, claim.at | share.setting, claim.of | share.setting)
-            ]
-            for base in bases
+            (
+                base,
+                [
+                    (share, end)
+                    for share in claim.shares
+                    for end in self.others(base, claim.at | share.setting, claim.of | share.setting)
+                ],
+            )
+            for base in self.ends(claim.at, claim.of)
         ]
-        for base, chosen in zip(bases, asked, strict=True):
-            shares, marks = [], []
-            for share, end in chosen:
-                low, high = share.percent / 100, (share.to or share.percent) / 100
-                here = self.measured.over(base, end, sum(map(len, asked)))
-                word = word_of(low, high, here, self._margin, ratio=True)
-                ends = tuple({100 * low: None, 100 * high: None})
-                said = " to ".join(f"{short(one)}%" for one in ends)
-                name, note = self.measured.name(end, claim.of), note_of(word, here, low)
-                shares.append(_Share(name, here, word, ends, said, note))
-                marks += [_mark(end, base.time.value / low)] if low == high else []
-            if shares:
-                yield _shares_found(self.measured.rest(base, claim.of), shares, marks)
+        tests = sum(len(chosen) for _, chosen in asked)
+        yield from (self._shares_at(claim, base, chosen, tests) for base, chosen in asked if chosen)
+
+    def _shares_at(self, claim: Claim, base: End, chosen: Sequence[tuple[Share, End]], tests: int) -> _Found:
+        """Return the word on several shares of one setting's speed, and those that are contradicted by name."""
+        words, values, marks = list[Word](), list[float](), list[Mark]()
+        against, notes, names = list[str](), set[str](), list[str]()
+        for share, end in chosen:
+            low, high = share.percent / 100, (share.to or share.percent) / 100
+            here = self.over(base, end, tests)
+            words.append(word_of(low, high, here, self._margin, ratio=True))
+            values.append(here.value)
+            marks += [_mark(end, base.time.value / low)] if low == high else []
+            if words[-1] == "contradicted":
+                claimed = tuple({100 * low: None, 100 * high: None})
+                said = " to ".join(f"{short(one)}%" for one in claimed)
+                names.append(self.name(end, claim.of))
+                told = told_of(here.times(100), "%", claimed, not against)
+                against.append(f"{names[-1]}: {told}, claimed {said}")
+                notes.add(note_of("contradicted", here, low))
+        rest = self.rest(base, claim.of)
+        told = " to ".join(dict.fromkeys(f"{short(100 * value)}%" for value in (min(values), max(values))))
+        if not against:
+            word: Word = "holds" if {*words} == {"holds"} else "not decided"
+            return _Found(rest, word, f"{told} of its speed", marks=tuple(marks))
+        brief = f"{told} (95%); beyond the claim: {listed(names)}"
+        note = notes.pop() if len(notes) == 1 else ""
+        return _Found(rest, "contradicted", f"{told}. {'; '.join(against)}", None, note, tuple(marks), brief)
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
-        points, ends = claim.kind == "accuracy", self.measured.ends(claim.at)
-        margin = self.measured.study.learning_margin if points else self._margin
+        points, ends = claim.kind == "accuracy", self.ends(claim.at)
+        margin = self.study.learning_margin if points else self._margin
         for end in ends:
             claimed, here, unit = self._measured(claim, end, len(ends))
             if here is None:
@@ -211,8 +225,8 @@ class Judge:
     def _measured(self, claim: Claim, end: End, tests: int) -> tuple[float, Estimate | None, str]:
         """Return the claimed number, the same quantity here with bounds for so many at once, and its unit."""
         if claim.seconds is not None:
-            return claim.seconds, self.measured.time(end, tests), " s"
-        clean = self.measured.fitted[end.place].clean
+            return claim.seconds, self.time(end, tests), " s"
+        clean = self.fitted[end.place].clean
         if claim.accuracy is not None:
             own = clean[clean["level"] == end.level.label]["accuracy"]
             return claim.accuracy, accuracy_of(own.dropna().tolist(), tests), "%"
@@ -223,35 +237,6 @@ class Judge:
         model = model_of(known.assign(each=1 / known["images_per_second"]), "each", known["level"].tolist())
         rate = model.interval(model.weights(end.level.label), together(tests)).inverse
         return claim.images_per_second or 0, rate.bare if end.level.undetermined else rate, " images/s"
-
-
-@dataclass(frozen=True)
-class _Share:
-    name: str
-    here: Estimate
-    word: Word
-    claimed: tuple[float, ...]
-    said: str
-    """The claimed percentages in words."""
-    note: str
-
-
-def _shares_found(at: Levels, shares: Sequence[_Share], marks: Sequence[Mark]) -> _Found:
-    """Return the word on several shares, and what was measured: those that are contradicted by name."""
-    values = sorted(100 * share.here.value for share in shares)
-    told = " to ".join(dict.fromkeys(f"{short(value)}%" for value in (values[0], values[-1])))
-    against = [share for share in shares if share.word == "contradicted"]
-    if not against:
-        word: Word = "holds" if all(share.word == "holds" for share in shares) else "not decided"
-        return _Found(at, word, f"{told} of its speed", marks=tuple(marks))
-    named = [
-        f"{one.name}: {told_of(one.here.times(100), '%', one.claimed, not place)}, claimed {one.said}"
-        for place, one in enumerate(against)
-    ]
-    whole = f"{told}. {'; '.join(named)}"
-    brief = f"{told} (95%); beyond the claim: {listed([one.name for one in against])}"
-    notes = {one.note for one in against}
-    return _Found(at, "contradicted", whole, None, notes.pop() if len(notes) == 1 else "", tuple(marks), brief)
 
 
 def _mark(end: End, seconds: float) -> Mark:

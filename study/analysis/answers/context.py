@@ -1,10 +1,10 @@
 """What the sentences of a study share: its groups, the names of its settings, and the time that it compares."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
-from study.analysis.answers.group import Group, Level
+from study.analysis.answers.group import Group
 from study.analysis.stats.estimate import Estimate
 from study.analysis.words import (
     clear_of,
@@ -43,8 +43,6 @@ class Context:
 
     study: Study
     groups: Sequence[Group] = ()
-    others: Sequence[Setting] = field(default=())
-    """Groups that are named and have no entry above."""
     scope: str = SCOPE
     """Of which starts an interval tells."""
 
@@ -68,21 +66,17 @@ class Context:
     @cached_property
     def names(self) -> Mapping[Setting, Setting]:
         """The short setting of each group; nothing for a group alone."""
-        return group_names([*(group.setting for group in self.groups), *self.others])
+        return group_names([group.setting for group in self.groups])
 
     def group(self, setting: Setting) -> Group | None:
         """Return the group of a setting, if it is known."""
         return next((group for group in self.groups if group.setting == setting), None)
 
-    def level(self, group: Setting, label: str) -> Level | None:
-        """Return a level of a group by its label, if it is known."""
-        known = self.group(group)
-        return next((level for level in known.levels if level.label == label), None) if known else None
-
     def seconds(self, group: Setting, label: str) -> float | None:
         """Return the mean time of a level, if it is known."""
-        level = self.level(group, label)
-        return level.time.value if level and level.time else None
+        known = self.group(group)
+        times = [level.time for level in known.levels if level.label == label] if known else []
+        return times[0].value if times and times[0] else None
 
     def where(self, group: Setting) -> str:
         """Return a group's place: ``on the GPU``, ``with fp32``; nothing where the study has no other."""

@@ -177,18 +177,22 @@ def group_answer(group: Group, factor: str | None) -> Fastest | CannotSay | Only
     timed = [level for level in group.levels if level.time]
     if not timed:
         return NothingSucceeded(group=group.setting, made=True)
-    if len(group.levels) == 1 and timed[0].time:
-        return _only(group, timed[0], timed[0].time)
+    only = len(group.levels) == 1
+    if only and timed[0].time and not timed[0].undetermined:
+        return OnlyLevel(group=group.setting, time=timed[0].time, accuracy=timed[0].accuracy)
     best = next((level for level in timed if level.label == smallest(timed, group.unfair)), None)
     open_levels = {
-        level.label: level.undetermined for level in timed if level.undetermined and level.label not in group.unfair
+        level.label: level.undetermined
+        for level in timed
+        if level.undetermined and (only or level.label not in group.unfair)
     }
-    if best is None or best.time is None:
+    if only or best is None or best.time is None:
         return CannotSay(
             group=group.setting,
-            factor=factor,
-            reasons=open_levels | group.unfair,
+            factor=None if only else factor,
+            reasons=open_levels | ({} if only else group.unfair),
             more_runs=1 if open_levels else None,
+            only=only,
         )
     return Fastest(
         group=group.setting,
@@ -209,19 +213,6 @@ def group_answer(group: Group, factor: str | None) -> Fastest | CannotSay | Only
         machine=group.machine,
         machine_change=group.machine_change,
         curve=group.curve.verdict if group.curve and not group.machine else None,
-    )
-
-
-def _only(group: Group, level: Level, time: Estimate) -> CannotSay | OnlyLevel:
-    """Return the time of the single level of a group, whether it learned or not; nothing is compared."""
-    if level.undetermined is None:
-        return OnlyLevel(group=group.setting, time=time, accuracy=level.accuracy)
-    return CannotSay(
-        group=group.setting,
-        factor=None,
-        reasons={level.label: level.undetermined},
-        more_runs=1,
-        only=True,
     )
 
 

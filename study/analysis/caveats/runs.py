@@ -12,7 +12,7 @@ from study.analysis.caveats.base import AGAIN, MORE, OneCaveat, Seen, few, means
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.usable import counted
 from study.analysis.table.exclusions import BY_RULE, FIRST
-from study.analysis.words import agreeing, evidence_words, listed, short
+from study.analysis.words import EVIDENCE, agreeing, listed, short
 from study.artifacts.setting import Setting
 from study.base.errors import quantity
 from study.base.strict import Strict
@@ -230,7 +230,7 @@ class DisturbedRuns(OneCaveat):
 
     def text(self) -> str:
         """Return how many were disturbed by what."""
-        why = listed([evidence_words(kind) for kind in self.kinds])
+        why = listed([EVIDENCE[kind] for kind in self.kinds])
         again = f"; {self.measured_again} measured again" if self.measured_again else ""
         return f"{quantity(len(self.runs), 'disturbed run')} ({why}){again}"
 

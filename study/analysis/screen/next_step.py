@@ -65,7 +65,12 @@ def next_of(
         return _more_runs(plan, open_one, frame)
     found = None
     if isinstance(open_one, Fastest) and not isinstance(first, Switches | Contrast):
-        found = _machine(plan, frame) if open_one.machine else _tie(plan, context, open_one, frame)
+        more = plan.study.replicates + MORE_RUNS
+        found = (
+            _replicates(plan, frame, more, "the machine's part", "Close other programs before.")
+            if open_one.machine
+            else _tie(plan, context, open_one, frame)
+        )
     return found or _beyond(plan, first, frame) or _test_of_limit(plan, limit, frame)
 
 
@@ -116,11 +121,6 @@ def _more_runs(plan: Plan, answer: CannotSay, frame: pd.DataFrame) -> Next:
             title="train for longer", command=plan.start.again(plan.name, overrides={"training.epochs": epochs})
         )
     return _replicates(plan, frame, plan.study.replicates + answer.more_runs, "an answer")
-
-
-def _machine(plan: Plan, frame: pd.DataFrame) -> Next:
-    more = plan.study.replicates + MORE_RUNS
-    return _replicates(plan, frame, more, "the machine's part", "Close other programs before.")
 
 
 def _replicates(plan: Plan, frame: pd.DataFrame, replicates: int, what: str, text: str = "") -> Next:

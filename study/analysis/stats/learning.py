@@ -34,11 +34,6 @@ class Learning(Strict):
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     runs: int = Field(description="Runs with an accuracy.")
 
-    @property
-    def few_runs(self) -> bool:
-        """True if the runs are too few to know their spread, so that all but a large shortfall stays unseen."""
-        return self.runs < FEW_RUNS
-
 
 class Censored(Strict):
     """The successful runs of one level that did not reach the target accuracy, so that their time to it is unknown."""
