@@ -37,20 +37,16 @@ def open(results: str | PathLike[str]) -> "ResultsFolder":
     """
     path = Path(results).expanduser()
     if path.is_file():
-        return _opened(path)
+        scratch = TemporaryDirectory(prefix="study-open-")
+        folder = Path(scratch.name) / path.name
+        bundles().unpack(path, folder, say=lambda _: None)
+        return ResultsFolder(folder, scratch)
     if not path.is_dir():
         raise StudyError(f"{path}: not a results folder: no such folder")
     opened = ResultsFolder(path)
     if not opened.studies:
         raise StudyError(f"{path}: not a results folder: it holds no <study>/plan.json")
     return opened
-
-
-def _opened(bundle: Path) -> "ResultsFolder":
-    scratch = TemporaryDirectory(prefix="study-open-")
-    folder = Path(scratch.name) / bundle.name
-    bundles().unpack(bundle, folder, say=lambda _: None)
-    return ResultsFolder(folder, scratch)
 
 
 class ResultsFolder:

@@ -66,7 +66,6 @@ def _cell(name: str, values: list[float]) -> str | None:
 
 
 def _by_setting(plan: Plan, records: Mapping[str, Record]) -> dict[str, list[list[Epoch]]]:
-    """Return the epochs of each successful run, by its setting in words."""
     found: dict[str, list[list[Epoch]]] = {}
     keys, factors = plan.study.compared, plan.study.factors
     for run in sorted(plan.runs, key=lambda run: [factors[key].index(run.setting.levels[key]) for key in keys]):

@@ -72,7 +72,6 @@ def glossary(study: Study) -> list[tuple[str, str]]:
 
 
 def _as_written(level: Any) -> str:
-    """Return a level as a study's file has it."""
     return str(level).lower() if isinstance(level, bool) else str(level)
 
 
@@ -88,7 +87,6 @@ def _shown(study: Study, key: str) -> str:
 
 
 def _levels(study: Study, key: str) -> str:
-    """Return the levels of a key, which may be a factor, in words."""
     return listed([str(level) for level in study.factors.get(key, [get(study, key)])])
 
 

@@ -15,6 +15,7 @@ from study.config.study import Study
 
 COMPETING = 0.5
 """Share of the smaller time by which both together exceed the larger one, from which neither hides the other."""
+Limit = Literal["loader", "training", "both"]
 ALONE, TRAINING, BOTH = "alone", "device", "workers"
 
 
@@ -26,7 +27,7 @@ class Bottleneck(Strict):
     loader_seconds: float
     training_seconds: float
     both_seconds: float
-    limit: Literal["loader", "training", "both"] | None = Field(description="Null where it cannot be told.")
+    limit: Limit | None = Field(description="Null where it cannot be told.")
 
     @property
     def decided(self) -> bool:
@@ -62,11 +63,10 @@ def bottlenecks_of(study: Study, usable: pd.DataFrame) -> list[Bottleneck]:
 
 def _bottleneck(at: Setting, model: LogModel) -> Bottleneck:
     loader, training, both = (model.mean(kind).value for kind in (ALONE, TRAINING, BOTH))
-    found = Bottleneck(at=at, loader_seconds=loader, training_seconds=training, both_seconds=both, limit=None)
-    added = model.ratio(BOTH, ALONE if loader >= training else TRAINING)
+    added, ratio = model.ratio(BOTH, ALONE if loader >= training else TRAINING), model.ratio(ALONE, TRAINING)
+    limit: Limit | None = None
     if added.low is not None and added.low > 1 + COMPETING * min(loader, training) / max(loader, training):
-        return found.model_copy(update={"limit": "both"})
-    ratio = model.ratio(ALONE, TRAINING)
-    if not ratio.excludes_one:
-        return found
-    return found.model_copy(update={"limit": "loader" if ratio.value > 1 else "training"})
+        limit = "both"
+    elif ratio.excludes_one:
+        limit = "loader" if ratio.value > 1 else "training"
+    return Bottleneck(at=at, loader_seconds=loader, training_seconds=training, both_seconds=both, limit=limit)

@@ -168,23 +168,13 @@ def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall, alone: 
         contrast=least.contrast,
         slower=least.slower,
         faster=least.faster,
-        least=_ratio_at(least),
-        most=_ratio_at(most),
+        least=RatioAt(**{name: getattr(least, name) for name in RatioAt.model_fields}),
+        most=RatioAt(**{name: getattr(most, name) for name in RatioAt.model_fields}),
         differs=_largest(ratios),
         overall=overall.ratio,
         machine=overall.machine,
         equal=overall.ratio.within(margin) and not differ,
         alone=list(alone),
-    )
-
-
-def _ratio_at(ratio: Ratio) -> RatioAt:
-    return RatioAt(
-        at=ratio.at,
-        ratio=ratio.ratio,
-        together=ratio.together,
-        slower_seconds=ratio.slower_seconds,
-        faster_seconds=ratio.faster_seconds,
     )
 
 
@@ -196,15 +186,13 @@ def _largest(ratios: Sequence[Ratio]) -> list[Difference]:
     largest = []
     for same in kinds.values():
         everywhere = len(same) == len(ratios) and len({(found.slower, found.faster) for found in same}) == 1
-        most = max(same, key=_distance)
+        apart = [
+            abs(one.slower - one.faster) if isinstance(one.slower, float) and isinstance(one.faster, float) else 0.0
+            for one in same
+        ]
+        most = same[apart.index(max(apart))]
         largest.append(most.model_copy(update={"at": EVERYWHERE}) if everywhere else most)
     return largest
-
-
-def _distance(found: Difference) -> float:
-    if isinstance(found.slower, str) or isinstance(found.faster, str):
-        return 0.0
-    return abs(found.slower - found.faster)
 
 
 class NullControl(Strict):

@@ -253,7 +253,9 @@ def judge(
         return shape
     if all(fit.aicc is None for name, fit in models.items() if name != "constant") or best is None:
         return Plain(kind="too_few_points")
-    beats = _beats_constant(models, best)
+    constant, other = models["constant"].aicc, models[best].aicc
+    # By more than criteria may differ by chance.
+    beats = best != "constant" and (constant is None or (other is not None and other < constant - CLOSE))
     if differs_p is None:
         return Unreplicated(law=best if beats else None)
     if differs_p >= SIGNIFICANCE:
@@ -271,12 +273,6 @@ def judge(
         misses=float(np.abs(over).max()) if p is not None and p < SIGNIFICANCE else None,
         alpha_interval=power.intervals.get("alpha"),
     )
-
-
-def _beats_constant(models: Mapping[str, Fitted], best: str) -> bool:
-    """Return whether the best law is another than the constant, by more than criteria may differ by chance."""
-    constant, other = models["constant"].aicc, models[best].aicc
-    return best != "constant" and (constant is None or (other is not None and other < constant - CLOSE))
 
 
 def _doubt(power: Fitted, best: Fitted, means: LogMeans) -> Doubt | None:

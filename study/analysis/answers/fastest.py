@@ -154,7 +154,6 @@ class Fastest(Strict):
         )
 
     def _times(self, context: Context) -> str:
-        """Return the times of the tied settings in their order, or their range."""
         leaders = context.in_order(self.group, self.leaders)
         seconds = [context.seconds(self.group, label) or self.time.value for label in leaders]
         told = [short(one) for one in seconds]

@@ -167,7 +167,6 @@ def _levels(study: Study, group: GroupFit) -> list[Level]:
 
 
 def _level(name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Level:
-    """Return one level, from all of its ``rows`` and from those that count."""
     clean = group.clean[group.clean["level"] == name]
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
     columns = ["images_per_second", "data_wait_share", *resources()]

@@ -192,7 +192,6 @@ def _pairs(cells: Mapping[Cell, str], place: int, at: int) -> list[tuple[str, st
 
 
 def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:
-    """Return the weights (m,) of the mean difference of log times of ``pairs``."""
     found: Array = np.mean([model.weights(base, other) for base, other in pairs], axis=0)
     return found
 

@@ -123,7 +123,9 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], f
             level=fitted[index].levels[bests[index]],
             seconds=fitted[index].times[bests[index]].value,
             times=None if index == first else quotient_of(fitted, *ends, study.total, len(others)),
-            mean=None if index == first or not model else _mean(model, places[index], places[first]),
+            mean=model.interval(model.weights(places[index], places[first]), against_one(len(bests)))
+            if model and index != first
+            else None,
             slower=places[index] not in kept,
         )
 
@@ -136,12 +138,6 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], f
             margin=study.equivalence_margin,
         )
     ]
-
-
-def _mean(model: LogModel, slower: int, faster: int) -> Estimate:
-    """Return the time of one way over that of another; the bounds are Dunnett's, for all ways at once."""
-    weights = model.weights(slower, faster)
-    return model.interval(weights, against_one(len(model.levels)))
 
 
 def _model(groups: Sequence[GroupFit], y: str) -> LogModel | None:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from statistics import geometric_mean
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.group import Group
 from study.analysis.caveats.base import AGAIN, MORE, OneCaveat, Seen, few, means
-from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.usable import counted
 from study.analysis.table.exclusions import BY_RULE, FIRST
 from study.analysis.words import EVIDENCE, agreeing, listed, short
@@ -45,7 +44,13 @@ class ExcludedRuns(OneCaveat):
             left = done[done["excluded"].isin(BY_RULE)]
             succeeded += len(counted(done)) + len(left)
             found += [
-                _set_aside(seen.setting(group, group.levels[str(run["level"])]), run, group, y)
+                SetAsideRun(
+                    run=str(run["run"]),
+                    setting=seen.setting(group, group.levels[str(run["level"])]),
+                    reason=str(run["excluded"]),
+                    seconds=float(run[y]),
+                    mean_seconds=mean.value if (mean := group.times.get(str(run["level"]))) else None,
+                )
                 for _, run in left.iterrows()
             ]
         if found:
@@ -63,18 +68,6 @@ class ExcludedRuns(OneCaveat):
         usual = f", the others {short(run.mean_seconds)} s" if run.mean_seconds else ""
         why = ", the first of its start" if firsts else ""
         return f"A run of {run.setting.label} took {short(run.seconds)} s{usual}: set aside{why}"
-
-
-def _set_aside(setting: Setting, run: "pd.Series[Any]", group: GroupFit, y: str) -> SetAsideRun:
-    """Return a run beside the mean of its peers that count."""
-    mean = group.times.get(str(run["level"]))
-    return SetAsideRun(
-        run=str(run["run"]),
-        setting=setting,
-        reason=str(run["excluded"]),
-        seconds=float(run[y]),
-        mean_seconds=mean.value if mean else None,
-    )
 
 
 class FarRuns(OneCaveat):

@@ -58,7 +58,6 @@ def _missing(context: Context, first: Answer | Switches, caveats: Sequence[Cavea
 
 
 def _becomes(context: Context, first: Answer | Switches, means: Mapping[Setting, Means]) -> Becomes | None:
-    """Return what the answer becomes; None where it stays as it is."""
     if isinstance(first, Fastest):
         return _leads(context, first, means.get(first.group, {}))
     if isinstance(first, Ways):
@@ -69,7 +68,6 @@ def _becomes(context: Context, first: Answer | Switches, means: Mapping[Setting,
 
 
 def _together(context: Context, best: Combination, means: Mapping[Setting, Means]) -> Becomes | None:
-    """Return what the best switches gain together."""
     own = means.get(best.group, {})
     ends = [(context.seconds(best.group, label), label) for label in (best.base.label, best.best.label)]
     slow, fast = (own.get(label, seconds or 0.0) for seconds, label in ends)

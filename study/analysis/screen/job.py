@@ -23,7 +23,6 @@ def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
 
 
 def _training(study: Study, used: Sequence[Record]) -> str:
-    """Return model, weights and epochs, each where the study does not vary it."""
     told = []
     if "model.name" not in study.factors:
         told.append(model_words(study.model.name))
@@ -48,7 +47,6 @@ def model_words(name: str) -> str:
 
 
 def _images(used: Sequence[Record]) -> str:
-    """Return number, kind and size of the images that are trained on."""
     told = []
     for record in used:
         if record.data:
@@ -58,7 +56,6 @@ def _images(used: Sequence[Record]) -> str:
 
 
 def _machines(used: Sequence[Record]) -> list[str]:
-    """Return the device of the GPU runs, and the processor of the CPU runs with its cores."""
     beside = any(record.settings.device == "cuda" for record in used)
     told: dict[str, None] = {}
     for record in sorted(used, key=lambda one: one.settings.device != "cuda"):
@@ -98,7 +95,6 @@ def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:
 
 
 def _days(records: Sequence[Record]) -> list[str]:
-    """Return the first and the last day of the runs."""
     days = sorted({day for record in records if (day := _day(record.started))})
     if not days:
         return []

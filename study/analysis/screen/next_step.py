@@ -62,7 +62,10 @@ def next_of(
         (one for one in (first, *answers) if not one.decided and isinstance(one, Fastest | CannotSay)), None
     )
     if isinstance(open_one, CannotSay) and not first.decided:
-        return _more_runs(plan, open_one, frame)
+        if open_one.more_runs:
+            return _replicates(plan, frame, plan.study.replicates + open_one.more_runs, "an answer")
+        longer = {"training.epochs": TIMES_THE_EPOCHS * plan.study.training.epochs}
+        return Next(title="train for longer", command=plan.start.again(plan.name, overrides=longer))
     found = None
     if isinstance(open_one, Fastest) and not isinstance(first, Switches | Contrast):
         more = plan.study.replicates + MORE_RUNS
@@ -112,15 +115,6 @@ def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next
         return None
     took = duration_words(times * plan.study.replicates * block_seconds(frame))
     return Next(title=f"{what}, {took}", command=plan.start.again(plan.name, overrides={key: level}))
-
-
-def _more_runs(plan: Plan, answer: CannotSay, frame: pd.DataFrame) -> Next:
-    if not answer.more_runs:
-        epochs = TIMES_THE_EPOCHS * plan.study.training.epochs
-        return Next(
-            title="train for longer", command=plan.start.again(plan.name, overrides={"training.epochs": epochs})
-        )
-    return _replicates(plan, frame, plan.study.replicates + answer.more_runs, "an answer")
 
 
 def _replicates(plan: Plan, frame: pd.DataFrame, replicates: int, what: str, text: str = "") -> Next:

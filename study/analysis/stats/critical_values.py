@@ -14,8 +14,9 @@ from scipy import optimize, special, stats
 from study.analysis.stats.log_model import CONFIDENCE, Critical
 from study.analysis.stats.mixed_model import Array
 
-NODES = 160
-"""Points of each Gauss-Legendre integral: up to 64 levels the value is exact to 1e-7, at any degrees from 1 on."""
+UNIT = np.polynomial.legendre.leggauss(160)
+"""Points of each Gauss-Legendre integral between -1 and 1, and their weights: up to 64 levels the value is exact to
+1e-7, at any degrees from 1 on."""
 FAR = 9.0
 """Standard deviations of a normal beyond which there is nothing to integrate."""
 GRID = np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, 60, 200, 1e4])
@@ -127,12 +128,5 @@ def _none_apart(limits: Array, levels: int) -> Array:
 
 
 def _legendre(low: float, high: float) -> tuple[Array, Array]:
-    nodes, weights = _unit()
+    nodes, weights = UNIT
     return (high + low) / 2 + (high - low) / 2 * nodes, (high - low) / 2 * weights
-
-
-@cache
-def _unit() -> tuple[Array, Array]:
-    """Return the points between -1 and 1, and their weights: finding them takes longer than all else."""
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    return nodes, weights

@@ -123,7 +123,6 @@ def blocks_to_find(found: Sensitivity, ratio: float) -> int | None:
 
 
 def _blocks(noise: float, levels: int, ratio: float) -> int | None:
-    """Return the least number of blocks that find a ratio; None beyond 1000."""
     wanted = abs(math.log(ratio)) / noise
     found = bisect_left(range(2, MOST_BLOCKS + 1), -wanted, key=lambda blocks: -smallest_difference(levels, blocks)) + 2
     return found if found <= MOST_BLOCKS else None

@@ -155,7 +155,6 @@ def _ends(best: Shapes, limit: float) -> tuple[float, float, tuple[bool, bool]]:
 
 
 def _edges(within: Callable[[Array], NDArray[np.bool_]], inside: Array, outside: Array) -> Array:
-    """Return where the region ends between values inside and outside of it."""
     for _ in range(HALVINGS):
         half = (inside + outside) / 2
         kept = within(half)
@@ -208,7 +207,8 @@ def fit_laws(means: LogMeans, laws: Sequence[Law] = LAWS) -> dict[str, Fitted]:
 def _fit(law: Law, means: LogMeans) -> Fitted:
     best, squares = best_of(law, target_of(means))
     sizes, replicated = len(means.sizes), max(means.degrees, 0.0)
-    rss, degrees = squares + replicated, sizes - law.parameters + replicated
+    spare = sizes - law.parameters
+    rss, degrees = squares + replicated, spare + replicated
     intervals = {}
     if degrees > 0:
         limit = squares + rss * float(special.fdtri(1, degrees, CONFIDENCE)) / degrees
@@ -217,8 +217,8 @@ def _fit(law: Law, means: LogMeans) -> Fitted:
         coefficients={name: float(value[0]) for name, value in best.coefficients(np.zeros(1)).items()},
         intervals=intervals,
         rss=rss,
-        aicc=aicc(rss, sizes + replicated, law.parameters) if law.parameters < sizes else None,
-        lack_of_fit_p=_lack_of_fit(squares, sizes - law.parameters, replicated),
+        aicc=aicc(rss, sizes + replicated, law.parameters) if spare > 0 else None,
+        lack_of_fit_p=float(special.fdtrc(spare, replicated, squares / spare)) if min(spare, replicated) > 0 else None,
     )
 
 
@@ -234,9 +234,3 @@ def aicc(rss: float, observations: float, parameters: int) -> float | None:
         return None
     safe = max(rss, 1e-12)
     return float(observations * np.log(safe / observations) + 2 * k + 2 * k * (k + 1) / (observations - k - 1))
-
-
-def _lack_of_fit(squares: float, spare: int, degrees: float) -> float | None:
-    """Return p of F = [squares / (m - p)] / 1, as squares are over the noise's variance; None without replicates or a
-    spare size."""
-    return float(special.fdtrc(spare, degrees, squares / spare)) if spare > 0 and degrees > 0 else None

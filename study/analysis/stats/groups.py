@@ -1,6 +1,6 @@
 """The groups of a study: levels that differ in one factor, with the one model from which all their numbers come."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,18 +57,8 @@ class GroupFit:
     chance: float = 0.0
     """Share of the most frequent class."""
 
-    @property
-    def unfair(self) -> dict[str, Unfair]:
-        """The levels that are no candidates for the fastest, with the reason."""
-        return unfair_levels(self.learning, self.censored)
-
-
-def unfair_levels(learning: Mapping[str, Learning], censored: Iterable[Hashable]) -> dict[str, Unfair]:
-    """Return the levels that are no candidates for the fastest, with the reason."""
-    failed: dict[str, Unfair] = {
-        name: "not_learned" for name, one in learning.items() if one.reason not in ("learned", "unknown")
-    }
-    return failed | {str(name): "censored" for name in censored}
+    unfair: dict[str, Unfair] = field(default_factory=dict)
+    """The levels that are no candidates for the fastest, with the reason."""
 
 
 def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
@@ -81,7 +71,6 @@ def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
 
 
 def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[Setting, pd.DataFrame]]:
-    """Return the parts of the table that differ in none of ``keys``, in the order of the study's levels."""
     if not keys:
         return [(row_settings(study, frame.head(1), ["device"])[0], frame)]
     parts = [part for _, part in frame.groupby(keys, sort=False, dropna=False)]
@@ -97,7 +86,10 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     if clean.empty:
         return GroupFit(setting, levels, part, clean, None, censored=censored)
     learning, chance = _learning(study, clean)
-    unfair, raw = unfair_levels(learning, censored), model_of(clean, y, clean["level"].tolist())
+    unlearned = [name for name, one in learning.items() if one.reason not in ("learned", "unknown")]
+    unfair: dict[str, Unfair] = dict.fromkeys(unlearned, "not_learned")
+    unfair |= dict.fromkeys(map(str, censored), "censored")
+    raw = model_of(clean, y, clean["level"].tolist())
     fair = [str(level) for level in clean["level"].unique() if level not in unfair]
     apart = len(fair) != 2 or stands_out(*(_differences(clean, column, fair) for column in (y, "pace")))
     fits = Fits(raw, optimum_of(raw), machine=not apart)
@@ -110,7 +102,7 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())))
         else:
             times[name] = mean
-    return GroupFit(setting, levels, part, clean, fits, times, reasons, learning, censored, chance)
+    return GroupFit(setting, levels, part, clean, fits, times, reasons, learning, censored, chance, unfair)
 
 
 def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
@@ -124,7 +116,6 @@ def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
 
 
 def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], float]:
-    """Return by level whether it has learned, and the accuracy of chance."""
     known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
     if known.empty:
         return {}, 0.0

@@ -53,16 +53,14 @@ def learning_of(
     ``questions`` is how often a study asks this.
     """
     means = {level: fmean(values) for level, values in accuracies.items() if len(values)}
+    found = {level: Learning(learned=None, reason="unknown", accuracy=None, runs=0) for level in accuracies}
     if not means:
-        return {level: Learning(learned=None, reason="unknown", accuracy=None, runs=0) for level in accuracies}
+        return found
     best = max(means, key=means.__getitem__)
     errors = _squared_errors({level: accuracies[level] for level in means}, valid_images)
     by_images = max(0.0, float(stats.binom.isf(SIGNIFICANCE, valid_images, chance)) / valid_images - chance)
-    found = {}
-    for level, values in accuracies.items():
-        if level not in means:
-            found[level] = Learning(learned=None, reason="unknown", accuracy=None, runs=0)
-            continue
+    for level in means:
+        values = accuracies[level]
         reason = _against_chance(values, chance, by_images)
         gap = means[best] - means[level] - margin
         if reason != "at_chance" and _is_below(gap, errors[level], errors[best], len(means), questions):

@@ -87,18 +87,11 @@ def fit_mixed(y: Array, x: Array, candidates: Sequence[Groups]) -> MixedFit:
     rank, random = int(np.linalg.matrix_rank(x)), list[Groups]()
     for groups in candidates:
         finer = min([len(y), *(item.count for item in random)])
-        if 1 < groups.count < finer and _adds(x, rank, groups):
+        if 1 < groups.count < finer and (
+            groups.count > MANY_GROUPS or np.linalg.matrix_rank(np.hstack([x, groups.matrix()])) > rank
+        ):
             random.append(groups)
     return _Restricted(y, x, len(y) - rank, random).fit()
-
-
-def _adds(x: Array, rank: int, groups: Groups) -> bool:
-    return groups.count > MANY_GROUPS or int(np.linalg.matrix_rank(np.hstack([x, groups.matrix()]))) > rank
-
-
-def _products(parts: Array, plain: Array) -> Array:
-    """Return P_i ``plain`` P_j, shape (k, k, p, p), of the ``parts`` (k, p, p)."""
-    return parts[:, None] @ plain @ parts
 
 
 class _Restricted:
@@ -226,7 +219,7 @@ class _Restricted:
         rest = 2 * noise * s @ information[0, 1:] + s @ information[1:, 1:] @ s
         information[0, 0] = (self.spare - rest) / noise**2
         spread: Array = 2 * np.linalg.pinv(information, hermitian=True).astype(float)
-        inner = np.einsum("ij,ijkl->kl", spread, q - _products(p, plain))
+        inner = np.einsum("ij,ijkl->kl", spread, q - p[:, None] @ plain @ p)
         adjusted = plain + 2 * plain @ inner @ plain
         if (np.diag(adjusted) < np.diag(plain) * (1 - 1e-6)).any():  # columns that are all but dependent
             adjusted = plain

@@ -54,7 +54,6 @@ def may_be_fastest(model: LogModel, levels: Sequence[Level]) -> list[Level]:
 
 
 def _left(model: LogModel, levels: Sequence[Level]) -> set[Level]:
-    """Return the levels that leave the set by the range test, step by step."""
     if len(levels) < 2:
         return set()
     places = [model.levels.index(level) for level in levels]

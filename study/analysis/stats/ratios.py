@@ -225,7 +225,6 @@ def _leans(pairs: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _ends(at: pd.DataFrame) -> list[End]:
-    """Return the group's place and the level of the two sides of a setting."""
     return [(int(at[f"group_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
 
 
@@ -269,7 +268,6 @@ def _quotient(
 
 
 def _work(at: pd.DataFrame, groups: Sequence[GroupFit]) -> dict[str, Any]:
-    """Return the work that was done on both sides of a ratio."""
     names = [f"{side}_{what}" for what in ("images", "accuracy") for side in ("slower", "faster")]
     return dict(zip(names, [*_means(at, groups, "images_processed"), *_means(at, groups, "accuracy")], strict=True))
 

@@ -54,7 +54,7 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
     cold = set(firsts.index[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")])
     level_keys, group_keys = keys_of(study)
-    usable = _usable(frame, study)
+    usable = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[study.total].notna()]
     for _, rows in usable.groupby(group_keys, sort=False) if group_keys else [("", usable)]:
         levels = list(rows[level_keys].itertuples(index=False, name=None)) if level_keys else [0] * len(rows)
         blocks = list(rows[["session", "block"]].itertuples(index=False, name=None))
@@ -72,21 +72,10 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
         own = [levels[place] for place in kept]
         far = far_runs(rows[study.total].iloc[kept].tolist(), own, [blocks[place] for place in kept])
         frame.loc[rows.index[kept], "far"] = far
-        lone = _lone(own, far)
+        runs, found = Counter(own), Counter(level for level, one in zip(own, far, strict=True) if one)
+        lone = [bool(one) and found[at] == 1 and runs[at] >= MANY for at, one in zip(own, far, strict=True)]
         frame.loc[rows.index[kept][lone], "excluded"] = FAR
     return frame
-
-
-def _lone(levels: Sequence[Hashable], far: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which run (n,) is the only far one of a level with ten runs or more."""
-    runs, found = Counter(levels), Counter(level for level, one in zip(levels, far, strict=True) if one)
-    return np.array(
-        [bool(one) and found[level] == 1 and runs[level] >= MANY for level, one in zip(levels, far, strict=True)]
-    )
-
-
-def _usable(frame: pd.DataFrame, study: Study) -> pd.DataFrame:
-    return frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[study.total].notna()]
 
 
 def _starts(frame: pd.DataFrame) -> pd.Series:

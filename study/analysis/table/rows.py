@@ -69,7 +69,6 @@ def values_of(record: Record, sampled: Sampled | None) -> Values:
 
 
 def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
-    """Return the row of one run: its values by column, the factors' levels as tables show them."""
     values = {
         "study": plan.name,
         "run": run.name,
@@ -87,7 +86,6 @@ def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
 
 
 def _recorded(record: Record) -> dict[str, Any]:
-    """Return the columns of a run's outcome, and of the machine and the software that it met."""
     return {
         "outcome": record.outcome,
         "message": record.message,
@@ -124,7 +122,6 @@ def _chance(data: DataUsed) -> float:
 
 
 def _images_per_joule(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the images over their energy; none where either is unknown."""
     images, joules = values.get("images_processed"), values.get("energy_joules")
     return {"images_per_joule": images / joules} if images is not None and joules else {}
 
@@ -174,7 +171,6 @@ def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
 
 
 def _int8_share(operators: Mapping[str, int]) -> float | None:
-    """Return the share of convolutions in ``operators`` (counts by name) that are integer. None if none is."""
     convolutions = {name: count for name, count in operators.items() if name.endswith("Conv")}
     if "QLinearConv" not in convolutions:
         return None

@@ -82,7 +82,6 @@ def throttle_words(masks: Iterable[int]) -> list[str]:
 
 
 def _gpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energy:
-    """Return the energy of the GPUs from samples (keys ``COLUMNS``), by their counter or else by their power."""
     power, counted = _read(samples, "gpu_power_watts"), _read(samples, "gpu_energy_joules")
     if len(counted[0]):
         found = _by_counter(*counted, start, end, "counter")
@@ -95,7 +94,6 @@ def _gpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energ
 
 
 def _cpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energy:
-    """Return the energy of the processor packages from samples (keys ``COLUMNS``)."""
     counted = _read(samples, "cpu_package_joules")
     if not len(counted[0]):
         return Energy(refused="The processor's energy counter is not readable here.")
@@ -103,13 +101,11 @@ def _cpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energ
 
 
 def _read(samples: Mapping[str, Array], name: str) -> tuple[Array, Array]:
-    """Return the times and the values of the samples that have a value."""
     known = ~(np.isnan(samples["seconds"]) | np.isnan(samples[name]))
     return samples["seconds"][known], samples[name][known]
 
 
 def _by_counter(seconds: Array, joules: Array, start: float, end: float, method: Literal["counter", "rapl"]) -> Energy:
-    """Return the energy from a counter's readings, interpolated at both ends."""
     inside = seconds[(seconds >= start) & (seconds <= end)]
     # Between two samples a counter continues; before the first and after the last it is unknown.
     refused = _too_little(inside, start, end) or _hole([seconds[0] - start, end - seconds[-1]])
