@@ -23,7 +23,7 @@ from study.config.settings import Settings, get
 from study.config.study import Study
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
-from tests.conftest import HERE, study_values, tiny_plan
+from tests.conftest import HERE, study_values
 from tests.timings import as_timings
 from tests.unit.analysis.found import only
 from tests.unit.analysis.planted import analysis_of
@@ -49,13 +49,6 @@ def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
 
 def study_of(**changes: Any) -> Study:
     return Study.model_validate(study_values(**changes))
-
-
-def test_a_null_control_plans_every_configuration_twice_in_each_block() -> None:
-    plan = tiny_plan(null_control=True, replicates=2)
-    assert [run.settings.control for run in plan.runs].count("second") == len(plan.runs) / 2 == 4
-    assert len({run.key for run in plan.runs if run.settings.training.batch_size == 4}) == 2
-    assert plan.study.compared == ["device", "training.batch_size"]
 
 
 def test_the_null_controls_runs_are_replicates_and_its_ratio_is_found() -> None:

@@ -80,19 +80,6 @@ def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: p
     assert found == within_rounding(written)
 
 
-def test_every_mean_of_the_example_lies_within_its_own_runs(plan: Plan, frame: pd.DataFrame) -> None:
-    analysis = analysis_of(plan.study, frame)
-    clean = counted(frame)
-    runs = clean[clean["outcome"] == "ok"].groupby(["device", "training.loop", "training.batch_size"])[analysis.y]
-    words = {"cpu": "CPU", "cuda": "GPU", "torch": "PyTorch loop"}
-    own = {
-        f"{words[str(device)]}, {words.get(str(loop), loop)}, {size:g}": times for (device, loop, size), times in runs
-    }
-    for name, level in levels(analysis):
-        assert level.time is not None
-        assert own[name].min() <= level.time.value <= own[name].max()
-
-
 def test_the_page_says_that_the_two_loops_had_unequal_threads(plan: Plan, frame: pd.DataFrame, page: str) -> None:
     (found,) = only(UnequalCircumstances, analysis_of(plan.study, frame).warnings)
     assert (found.what, found.factor) == ("threads", "training.loop")
@@ -195,11 +182,6 @@ def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> Non
     assert ((ok["other_seconds"] - ok["loader_end_seconds"]).abs() < 0.02 * ok["fit_seconds"]).all()
 
 
-def test_the_runs_were_executed_in_the_planned_order(plan: Plan, frame: pd.DataFrame) -> None:
-    started = frame.dropna(subset=["started"]).sort_values("started")
-    assert started["position"].is_monotonic_increasing
-
-
 def test_a_warm_up_that_old_records_count_as_transforms_is_said_until_they_have_a_part_for_it() -> None:
     study = results_of("example-ways") / "ways"
     told = table_files.read_timings(study / "timings.csv", read_plan(study / "plan.json"))
@@ -224,9 +206,8 @@ def test_the_page_quotes_the_times_of_three_ways_to_train() -> None:
         assert f"| {best} | {number(time.value)} {bounds} | {others} |" in page
 
 
-POINTS_AT_A_BATCH_SIZE, POINTS_OF_ALL = 0.04, 0.02
-"""Equivalence bounds of a difference of mean accuracies: at one batch size, and of the mean over the five. One of the
-206 images of validation is half a point."""
+POINTS_OF_ALL = 0.02
+"""Equivalence bound of a difference of mean accuracies over the five batch sizes."""
 
 
 def accuracies() -> dict[tuple[str, int], Array]:
@@ -243,22 +224,13 @@ def accuracies() -> dict[tuple[str, int], Array]:
     }
 
 
-def test_all_switches_on_reach_the_accuracy_of_the_plain_loop_at_each_batch_size() -> None:
-    """Two one-sided tests at 5% each (Schuirmann 1987): the 90% interval of the difference lies within the bound."""
-    found = accuracies()
-    for size in (16, 32, 64, 128, 256):
-        plain, fast = found["torch auto", size], found["torch fused", size]
-        assert len(plain) == len(fast) == 5
-        reach = stats.ttest_ind(fast, plain, equal_var=False).confidence_interval(0.90)
-        assert -POINTS_AT_A_BATCH_SIZE < reach.low < reach.high < POINTS_AT_A_BATCH_SIZE, size
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [("torch fused", "torch auto"), ("torch fused", "fastai auto"), ("torch auto", "fastai auto")],
 )
 def test_the_three_ways_to_train_reach_one_mean_accuracy(one: str, other: str) -> None:
-    """As above; the degrees of freedom are the fewest that the variances' weights allow, those of one cell."""
+    """Two one-sided tests at 5% (Schuirmann 1987): the 90% interval lies within the bound. The degrees of freedom are
+    the fewest that the variances' weights allow, those of one cell."""
     found = accuracies()
     sizes = [size for way, size in found if way == one]
     pairs = [(found[one, size], found[other, size]) for size in sizes]

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from study.analysis.analysis import StudyResult
 from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns
 from study.analysis.figures.files import drawn
 from study.analysis.report.context import view
-from study.analysis.table.files import read_table, read_timings, write_csv
+from study.analysis.table.files import read_table
 from study.artifacts.checked import read_records
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
@@ -81,12 +80,6 @@ def test_the_marked_runs_are_named_with_the_kind_and_how_many_were_measured_agai
         DisturbedRuns(kinds={KIND: 3}, runs=names, measured_again=2, disturbed_again=names[:1]),
         BrokenBlocks(blocks=[1], records=2),
     ]
-
-
-def test_the_table_reads_back_as_it_was_written(plan: Plan, folder: Path, tmp_path: Path) -> None:
-    every = read_table(plan, folder, folder.parent / "telemetry")[0]
-    write_csv(every, tmp_path / "timings.csv")
-    pd.testing.assert_frame_equal(read_timings(tmp_path / "timings.csv", plan), every)
 
 
 def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(plan: Plan, folder: Path) -> None:

@@ -68,11 +68,7 @@ def test_where_the_largest_batch_size_is_the_fastest_the_next_step_tries_a_large
     assert "overrides={training.batch_size: [128, 256], replicates: 6}" in step.command
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted([*ROOT.glob("config/studies/*.yaml"), *ROOT.glob("replications/*/studies/*.yaml")]),
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_the_question_of_a_study_is_one_short_sentence(path: Path) -> None:
     values = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert len(f"{values['title']} {values['question']}".split()) <= MOST["question"]

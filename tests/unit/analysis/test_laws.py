@@ -299,13 +299,6 @@ def test_the_optimum_of_a_clear_minimum_is_that_one() -> None:
     assert found.cost["16"] == pytest.approx(TRUTHS["u"](SIZES)[0] / TRUTHS["u"](SIZES)[2], rel=0.1)
 
 
-def test_what_is_predicted_is_what_was_fitted() -> None:
-    x, seconds, blocks = simulated("u", 1, 0.0)
-    fit = fit_curve(x, seconds, blocks)
-    effects = np.exp(np.mean(np.log(seconds)) - np.mean(np.log(TRUTHS["u"](np.array(x)))))
-    assert predict(by_name("rise"), fit.models["rise"], SIZES) == pytest.approx(TRUTHS["u"](SIZES) * effects, rel=1e-6)
-
-
 def _optimum(truth: str, seed: int, noise: float = 0.05) -> Optimum | None:
     x, seconds, blocks = simulated(truth, seed, noise)
     return optimum_of(fit_log_model(seconds, [f"{size:g}" for size in x], blocks))

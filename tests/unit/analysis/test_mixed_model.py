@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from study.analysis.stats.critical_values import dunnett
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.optimum import level_test, optimum_of
+from study.analysis.stats.optimum import level_test
 from study.analysis.table.exclusions import far_runs
 
 LEVELS, BLOCKS = 5, 5
@@ -157,40 +156,15 @@ def _uneven_model(levels: int = 12) -> LogModel:
     return fit_log_model(np.exp(names * 0.02 + noise).tolist(), names.tolist(), blocks.tolist(), (blocks // 3).tolist())
 
 
-@pytest.mark.parametrize("noise", ["uneven", "even"])
-def test_the_degrees_of_all_pairs_are_those_of_each_pair(noise: str) -> None:
-    model = _uneven_model() if noise == "uneven" else _uneven_model().even
-    assert model.uneven == (noise == "uneven")
+def test_the_degrees_of_a_pair_are_satterthwaites_formula_written_out() -> None:
+    model = _uneven_model().even
     pairs = [model.weights(one, other) for one, other in combinations(model.levels, 2)]
     whole = [np.concatenate([pair, np.zeros(len(model.fit.beta) - len(pair))]) for pair in pairs]
-    assert model.pair_degrees == pytest.approx(float(np.median([degrees(model, pair) for pair in pairs])), rel=1e-9)
-    if noise == "even":  # Satterthwaite's formula, written out
-        slopes = [np.einsum("i,kij,j->k", row, model.fit.slopes, row) for row in whole]
-        expected = [
-            2 * errors(model, pair) ** 4 / float(slope @ model.fit.spread @ slope)
-            for pair, slope in zip(pairs, slopes, strict=True)
-        ]
-        found = [degrees(model, pair) for pair in pairs]
-        assert found == pytest.approx(np.clip(expected, 1, model.spare).tolist(), rel=1e-9)
-
-
-def test_a_level_leaves_the_fastest_by_hsus_definition_and_the_f_test_of_it_and_those_before_it() -> None:
-    """Hsu: another is faster by more than the 95% quantile of the largest difference."""
-    table = np.log(drawn(21, 0.2, 0.02)).reshape(BLOCKS, LEVELS) + np.array([0.0, 0.001, 0.03, 0.045, 0.3])
-    model = fit_log_model(np.exp(table).ravel().tolist(), *WHOLE)
-    spare, means = (LEVELS - 1) * (BLOCKS - 1), table.mean(0)
-    left = table - table.mean(1, keepdims=True) - means + table.mean()
-    noise = float((left**2).sum()) / spare
-    reach = dunnett(LEVELS, float(spare), two_sided=False) * np.sqrt(2 * noise / BLOCKS)
-    by_hsu, kept = [], []
-    for place in range(LEVELS):
-        others = [other for other in range(LEVELS) if other != place]
-        before = means[means <= means[place]]
-        f = BLOCKS * before.var(ddof=1) / noise if len(before) > 1 else 0.0
-        by_hsu += [str(place)] * bool((means[place] - means[others] <= reach).all())
-        same = len(before) > 1 and stats.f.sf(f, len(before) - 1, spare) >= 0.05
-        kept += [str(place)] * bool(str(place) in by_hsu or same)
-    found = optimum_of(model)
-    assert found is not None
-    assert found.indistinguishable == kept
-    assert 0 < len(by_hsu) < len(kept) < LEVELS
+    slopes = [np.einsum("i,kij,j->k", row, model.fit.slopes, row) for row in whole]
+    expected = [
+        2 * errors(model, pair) ** 4 / float(slope @ model.fit.spread @ slope)
+        for pair, slope in zip(pairs, slopes, strict=True)
+    ]
+    found = [degrees(model, pair) for pair in pairs]
+    assert found == pytest.approx(np.clip(expected, 1, model.spare).tolist(), rel=1e-9)
+    assert model.pair_degrees == pytest.approx(float(np.median(found)), rel=1e-9)

@@ -7,8 +7,8 @@ import pytest
 
 from study.analysis.about.epochs import epochs_of
 from study.analysis.analysis import Analysis, read_analysis, result_of
-from study.analysis.caveats.machine import SeparateStarts, Starts
-from study.analysis.caveats.runs import FarRuns, Unsuccessful
+from study.analysis.caveats.machine import SeparateStarts
+from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.figures.files import drawn
 from study.analysis.figures.style import Drawn
 from study.analysis.report.drawings import ratios_chart
@@ -257,21 +257,6 @@ def words_of(picture: Drawn) -> str:
     return "\n".join([*texts, picture.caption, picture.alt])
 
 
-def test_the_report_gives_question_answer_interval_and_what_ran(tmp_path: Path) -> None:
-    plan = with_gpu(tiny_plan(factors=FACTORS, replicates=3, contrast="device"))
-    times = {
-        f"bs{b}-{d}": t
-        for d, base in (("cpu", 10.0), ("cuda", 1.0))
-        for b, t in ((2, base * 2), (4, base), (8, base * 1.5))
-    }
-    analysis = analysed(plan, tmp_path, times, figures=True)
-    page = Page(tmp_path / "report.html")
-    assert "Does the pipeline work?" in page.text
-    assert [ratio.ratio.value for ratio in analysis.ratios] == pytest.approx([10, 10, 10])
-    assert "random: asked for" in page.text
-    assert all((tmp_path / f"tiny/figures/batch_size_performance.{kind}").is_file() for kind in ("png", "svg"))
-
-
 def test_the_report_shows_parameters_and_every_epochs_time_and_losses(tmp_path: Path) -> None:
     """Medians over the runs; an epoch that was not validated shows none."""
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=3)
@@ -368,19 +353,6 @@ def test_records_of_a_device_that_is_away_stay_in_the_report(tmp_path: Path) -> 
     assert len(analysis_of(plan.study, frame).ratios) == 3
 
 
-def test_a_contrast_of_one_level_each_has_an_interval(tmp_path: Path) -> None:
-    plan = with_gpu(tiny_plan(factors={"device": ["cpu", "cuda"]}, curve=None, replicates=3, contrast="device"))
-    folder = tmp_path / "tiny" / "records"
-    for number, run in enumerate(plan.runs):
-        base = (6.0 if run.settings.device == "cpu" else 2.0) * (1 + run.block / 100) * (1 + number / 1000)
-        write_new(folder / run.file, make_record(plan, number, fit_seconds=base).model_dump_json())
-    analysis = analysis_of(plan.study, table(plan, read_records(plan, folder).included))
-    (ratio,) = analysis.ratios
-    assert ratio.ratio.low is not None
-    assert 2.9 < ratio.ratio.low < 3 < (ratio.ratio.high or 0) < 3.1
-    assert all(level.time and level.time.low for group in analysis.groups for level in group.levels)
-
-
 def test_the_answer_does_not_contradict_itself_on_pure_noise(tmp_path: Path) -> None:
     """Where no difference shows at all, no level is called slower than the best."""
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [1, 2, 4, 8, 16]}, replicates=3)
@@ -417,15 +389,6 @@ def test_with_three_factors_there_is_a_ratio_at_each_level_of_the_others(tmp_pat
     assert chart and chart.wide.count(">batch size ") == len(analysis.ratios) == 4
 
 
-def test_a_study_without_a_curve_compares_its_levels(tmp_path: Path) -> None:
-    plan = tiny_plan(
-        factors={"training.drop_last": [True, False]}, curve=None, replicates=3, contrast="training.drop_last"
-    )
-    analysis = analysed(plan, tmp_path, {"droplast" + v + s: t for v, s, t in (("true", "", 1.0), ("false", "", 2.0))})
-    assert {level.label for level in analysis.groups[0].levels} == {"last batch dropped", "last batch kept"}
-    assert "Does the pipeline work?" in Page(tmp_path / "report.html").text
-
-
 def test_levels_that_are_paths_are_shown_by_their_names_and_kept_apart(tmp_path: Path) -> None:
     paths = [str(write_photos(tmp_path / "secret" / name, {"a": 5, "b": 5})) for name in ("NA", "001")]
     plan = tiny_plan(
@@ -440,19 +403,6 @@ def test_levels_that_are_paths_are_shown_by_their_names_and_kept_apart(tmp_path:
     assert [(ratio.slower, ratio.faster) for ratio in analysis.ratios] == [("NA", "001")] * 2
     assert "secret" not in (tmp_path / "results" / "report.html").read_text(encoding="utf-8")
     assert "secret" not in (tmp_path / "results" / "tiny" / "timings.csv").read_text(encoding="utf-8")
-
-
-def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
-    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4]}, replicates=3)
-    folder = tmp_path / "tiny" / "records"
-    for number, run in enumerate(plan.runs):
-        seconds = {(4, 2): 5.0, (2, 1): 1.25}.get((run.settings.training.batch_size, run.block), 1.0)
-        record = make_record(plan, number, fit_seconds=seconds, session=run.block)
-        write_new(folder / run.file, record.model_dump_json())
-    warnings = analysis_of(plan.study, table(plan, read_records(plan, folder).included)).warnings
-    (far,) = only(FarRuns, warnings)
-    assert (far.setting.label, far.slow, far.far) == ("4", True, [5.0])
-    assert only(Starts, warnings) == [Starts(starts=3, machines=1)]
 
 
 def test_the_same_records_give_the_same_page(tmp_path: Path) -> None:

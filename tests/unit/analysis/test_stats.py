@@ -1,16 +1,12 @@
-import lmfit
 import numpy as np
 import pytest
 
 from benchmarks.coverage_laws import fit_curve
-from study.analysis.answers.curve import CurveFit, Plain, PowerLaw, Unreplicated, means_of
-from study.analysis.stats.fits import Bounds, aicc, fit_laws
-from study.analysis.stats.laws import by_name
+from study.analysis.answers.curve import CurveFit, Plain, PowerLaw
+from study.analysis.stats.fits import Bounds, aicc
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import level_test
 from study.analysis.stats.starts import separate_sets
-from tests.chance import at_least
-from tests.conftest import repeats
 
 BATCH = "training.batch_size"
 
@@ -51,40 +47,9 @@ def test_a_planted_alpha_is_recovered(alpha: float) -> None:
     assert isinstance(fit.verdict, PowerLaw)
 
 
-def test_the_interval_covers_the_planted_alpha_as_often_as_it_says() -> None:
-    inside, seeds = 0, repeats(20, 60)
-    for seed in seeds:
-        sizes, seconds, blocks = planted_runs(1.0, 0.05, replicates=3, seed=seed)
-        model = fit_log_model(seconds, sizes, blocks)
-        interval = fit_laws(means_of(model, model.levels), [by_name("power")])["power"].intervals["alpha"]
-        inside += (interval.low or 0.0) <= 1.0 <= (interval.high or 9.9)
-    assert inside >= at_least(0.93, len(seeds))
-
-
 def test_a_drift_between_blocks_does_not_blur_the_curve() -> None:
     steady, drifting = planted(1.0, 0.02), planted(1.0, 0.02, drift=0.3)
     assert drifting.power.coefficients["alpha"] == pytest.approx(steady.power.coefficients["alpha"], abs=0.05)
-
-
-def test_the_interval_is_the_one_of_lmfit() -> None:
-    """lmfit's profile (``conf_interval``) of the same residuals of logarithms."""
-    rng = np.random.default_rng(4)
-    sizes = np.repeat(SIZES, 5).astype(float)
-    seconds = (15 * 16 / sizes + 5) * np.exp(rng.normal(0, 0.03, len(sizes)))
-
-    def residual(p: lmfit.Parameters) -> object:
-        return np.log(p["c"] * (sizes / 64) ** -p["alpha"] + p["Tmin"]) - np.log(seconds)
-
-    parameters = lmfit.Parameters()
-    for name, value in (("c", 4.0), ("alpha", 0.9), ("Tmin", 5.0)):
-        parameters.add(name, value)
-    minimizer = lmfit.Minimizer(residual, parameters)
-    result = minimizer.minimize()
-    bounds = lmfit.conf_interval(minimizer, result, p_names=["alpha"], sigmas=[0.95])["alpha"]
-    fit = fit_curve(sizes.tolist(), seconds.tolist(), [0] * len(sizes))
-    assert fit.power.coefficients["alpha"] == pytest.approx(result.params["alpha"].value, abs=0.01)
-    assert alpha_of(fit).low == pytest.approx(bounds[0][1], abs=0.015)
-    assert alpha_of(fit).high == pytest.approx(bounds[-1][1], abs=0.015)
 
 
 BLOG = {16: (9.44, 12.54), 32: (10.5, 12.85), 64: (7.18, 10.3), 128: (10.52, 10.77), 256: (11.35, 14.34)}
@@ -107,32 +72,6 @@ def test_the_blogs_two_runs_together_do_not_tell_one_batch_size_from_another() -
     assert fit.differs_p is not None
     assert fit.differs_p > 0.05
     assert fit.verdict.kind == "no_difference"
-
-
-def test_pure_noise_prints_no_alpha() -> None:
-    rng = np.random.default_rng(1)
-    printed = 0
-    for _ in repeats(20, 60):
-        seconds = np.exp(rng.normal(1.5, 0.05, 15))
-        fit = fit_curve(np.tile([16, 32, 64, 128, 256], 3).tolist(), seconds.tolist(), np.repeat([1, 2, 3], 5).tolist())
-        printed += bool(fit.power.reported)
-    assert printed == 0
-
-
-def test_a_u_shape_prints_no_alpha() -> None:
-    rng = np.random.default_rng(2)
-    sizes = np.tile([16, 32, 64, 128, 256], 5)
-    seconds = (4 + 60 / sizes + sizes / 40) * np.exp(rng.normal(0, 0.02, 25))
-    fit = fit_curve(sizes.tolist(), seconds.tolist(), np.repeat(range(5), 5).tolist())
-    assert not fit.power.reported
-    assert fit.differs_p is not None
-    assert fit.differs_p < 0.05
-
-
-def test_one_run_a_setting_cannot_tell_chance_from_shape() -> None:
-    fit = fit_curve([8, 16, 32, 64, 128, 256], [30.0, 18.0, 12.0, 9.0, 7.5, 6.7], [1] * 6)
-    assert not fit.power.reported
-    assert isinstance(fit.verdict, Unreplicated)
 
 
 def test_aicc_is_undefined_where_it_divides_by_nothing() -> None:
