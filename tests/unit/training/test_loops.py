@@ -69,13 +69,6 @@ def test_both_loops_return_the_same_measurements(
     assert measured.memory.host_resident_bytes is not None
 
 
-@pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_a_network_whose_head_is_a_convolution_trains_with_a_new_one(folder: Path, loop: str) -> None:
-    measured = LOOPS[loop](make_job(folder, transfer_run(loop, model={"name": "squeezenet1_1", "weights": "none"})))
-    assert [epoch.stage for epoch in measured.epochs] == ["frozen", "unfrozen", "unfrozen"]
-    assert all(epoch.train_loss for epoch in measured.epochs)
-
-
 def plant_costs(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock) -> None:
     """Seconds by the planted clock: half of one to start a loader, 0.25 an image to decode, 1 a forward pass of the
     first layer, 2 a backward pass of it, 4 a step of the optimizer."""

@@ -58,16 +58,6 @@ def test_every_module_and_every_package_that_a_run_imports_is_in_its_key() -> No
         assert imported - plan.packages.keys() <= ours | only_looked_for
 
 
-def test_a_new_file_of_the_training_side_is_in_every_key_and_no_other_loop_is() -> None:
-    everything = {path.relative_to(PACKAGE).as_posix() for path in (PACKAGE / "training").rglob("*.py")}
-    others = {"fastai", "inference", "distributed"}
-    common = {name for name in everything if not {"torch", *others} & set(name.split("/"))}
-    assert common <= files_in_the_key(tiny_plan(**INFERENCE))
-    files = files_in_the_key(tiny_plan())
-    assert common <= files
-    assert not [name for name in files if others & set(name.split("/"))]
-
-
 MEASURED = [
     "training/loops/torch/loop.py", "training/job.py", "training/models/build.py", "training/instruments/clock.py",
     "training/loops/loaders.py", "data/decode.py",
