@@ -21,7 +21,8 @@ from pydantic import Field
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.record_store import is_readable, read_record
+from study.artifacts.record import is_readable
+from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
 from study.artifacts.setting import slug
 from study.base.errors import StudyError
@@ -164,13 +165,12 @@ def find_block(plan: Plan, name: str, files: Results) -> Block:
 
 def tidy(study: str, files: Results) -> None:
     """Make the indexes agree with the records: of what was moved away, edited or left by a time budget."""
+    forget_deferred(study, files)
     for path, index in block_files(study, files):
-        if index is None or index.deferred:
-            path.unlink()
-            continue
-        left = [run for run in index.runs if os.path.lexists(files.record(study, run.record))]
+        runs = index.runs if index else []
+        left = [run for run in runs if os.path.lexists(files.record(study, run.record))]
         name = path.stem
-        if len(left) < len(index.runs):
+        if len(left) < len(runs):
             path.unlink()
             name = name_of_block(int(name.partition("-")[0]), [run.record for run in left])
         records = [(run.record, run.key) for run in left]

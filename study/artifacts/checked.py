@@ -9,19 +9,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from study.artifacts.plan import Plan
-from study.artifacts.record import Record
-from study.artifacts.record_store import Aside, is_readable
+from study.artifacts.record import Aside, Record, is_readable
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.artifacts.setting import cut_paths
 from study.artifacts.telemetry import from_parquet
 from study.base.errors import StudyError
 from study.config.settings import decisive
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WITH_ROWS: tuple[Aside, ...] = ("disturbed", "broken")
 """The folders beside the records whose records the analysis shows."""
@@ -171,7 +171,7 @@ def _pairs(planned: dict[str, Any], recorded: dict[str, Any], section: str = "")
             yield section + key, (one, other)
 
 
-def read_samples(record: Record, path: Path) -> pd.DataFrame | None:
+def read_samples(record: Record, path: Path) -> "pd.DataFrame | None":
     """Return the samples of a record (columns ``COLUMNS``), or None if it has none and no file is there.
 
     Raise :class:`StudyError` with a reason if the file is not the one that the record names.

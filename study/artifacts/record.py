@@ -13,11 +13,14 @@ from study.artifacts.samples import Count, Images, Measurement, ReferenceWorkloa
 from study.artifacts.setting import Setting
 from study.base.errors import StudyError, ValueRefused
 from study.base.files import json_sha256
-from study.base.strict import Retired, Strict, Versioned
+from study.base.strict import LARGEST, Retired, Strict, Versioned
 from study.config.settings import Settings
 from study.config.study import Evidence
 
 Outcome = Literal["ok", "out_of_memory", "failed", "unavailable"]
+Aside = Literal["superseded", "disturbed", "broken"]
+"""The folders beside the records that are included: moved to be made again, disturbed first tries, blocks broken
+off."""
 TIMED_OUT = "timed out"
 """How the message of a run begins that its time limit ended: it takes longer than that."""
 
@@ -170,3 +173,8 @@ def without_paths(settings: Settings) -> Settings:
         if values[section][key]:
             values[section][key] = Path(values[section][key]).expanduser().resolve().name or section
     return Settings.model_validate(values)
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether the path is a file that can be read whole: a sparse one of a terabyte takes no room on a disk."""
+    return path.is_file() and path.stat().st_size <= LARGEST

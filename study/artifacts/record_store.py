@@ -1,15 +1,19 @@
-"""The records of a study: read, included, and moved aside."""
+"""The records of a study: read, and moved aside, so that the next start makes their runs again. Nothing is deleted."""
 
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
-from study.artifacts.record import Record
+from study.artifacts.checked import read_fitting
+from study.artifacts.layout import Results
+from study.artifacts.plan import read_earlier
+from study.artifacts.prepared import fell_back, read_weights
+from study.artifacts.record import Aside, Record, is_readable
 from study.base.errors import StudyError
-from study.base.strict import LARGEST
 
-Aside = Literal["superseded", "disturbed", "broken"]
-"""The folders beside the records that are included: moved to be made again, disturbed first tries, blocks broken
-off."""
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 
 def read_record(path: Path) -> Record:
@@ -54,6 +58,72 @@ def move_aside(path: Path, folder: Aside) -> Path:
     return path.rename(target)
 
 
-def is_readable(path: Path) -> bool:
-    """Return whether the path is a file that can be read whole: a sparse one of a terabyte takes no room on a disk."""
-    return path.is_file() and path.stat().st_size <= LARGEST
+def lock_results(results: Path) -> "FileLock":
+    """Return the acquired lock of a results folder. Raise :class:`StudyError` if another process holds it."""
+    from filelock import FileLock, Timeout  # a lint of the workflow has only what Snakemake itself needs
+
+    lock = FileLock(Results(results).lock)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StudyError(
+            f"{results}: another start of the pipeline is at work in this folder; wait until it ends"
+        ) from None
+    return lock
+
+
+def retry_outcomes(study: str, results: Path, outcomes: Collection[str]) -> list[str]:
+    """Move the records of ``study`` with one of these outcomes aside, and return the names of the moved files."""
+    with _locked(study, results) as files:
+        return _retired(study, files, lambda record: record.outcome in outcomes)
+
+
+def retry_weights(study: str, results: Path) -> list[str]:
+    """Move each decision for random instead of ImageNet weights aside, and the records that followed one.
+
+    Return the names of the moved files.
+    """
+    with _locked(study, results) as files:
+        followed = _retired(study, files, lambda record: record.weights is not None and fell_back(record.weights))
+        made = [path for path in sorted(files.decisions(study).glob("*.json")) if _fell_back(path)]
+        return followed + [move_aside(path, "superseded").name for path in made]
+
+
+def _fell_back(decision: Path) -> bool:
+    """Return whether a decision is to be made again: for random instead of ImageNet weights, or a damaged one."""
+    try:
+        return fell_back(read_weights(decision))
+    except StudyError:
+        return True
+
+
+def _retired(study: str, files: Results, chosen: Callable[[Record], bool]) -> list[str]:
+    """Move the chosen records to ``superseded``, so that their runs are made again, and return their names.
+
+    A record that cannot be read, or does not fit the last plan that has its run, is of no use to an analysis and is
+    moved with them.
+    """
+    plan = read_earlier([study], files.root).get(study)
+    runs = {run.file: run for run in plan.runs} if plan else {}
+
+    def wanted(path: Path) -> bool:
+        try:
+            return chosen(
+                read_fitting(plan, runs[path.name], path) if plan and path.name in runs else read_record(path)
+            )
+        except StudyError:
+            return True
+
+    paths = [path for path in sorted(files.records(study).glob("*.json")) if wanted(path)]
+    return [move_aside(path, "superseded").name for path in paths]
+
+
+@contextmanager
+def _locked(study: str, results: Path) -> Iterator[Results]:
+    """Hold the lock of ``results``. Raise :class:`StudyError` if there are no records of ``study``."""
+    files = Results(results)
+    known = sorted(path.parent.name for path in results.glob("*/records"))
+    if study not in known:
+        raise StudyError(f"retry: no records of a study {study!r}; allowed: {', '.join(known) or 'none'}")
+    with lock_results(results):
+        yield files

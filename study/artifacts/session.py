@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from study.artifacts.record_store import is_readable
+from study.artifacts.record import is_readable
 from study.base.files import write_whole
 from study.base.strict import Strict
 

@@ -55,8 +55,9 @@ def end_of_allocation(environment: Mapping[str, str] = os.environ) -> float | No
     job = environment.get("SLURM_JOB_ID", "")
     if not job.isdigit():
         return None
-    with suppress(ValueError):
-        return float(environment["SLURM_JOB_END_TIME"]) if "SLURM_JOB_END_TIME" in environment else _asked(job)
+    told = environment.get("SLURM_JOB_END_TIME")
+    with suppress(ValueError, IndexError):
+        return float(told or _told("squeue", "--noheader", "--jobs", job, "--format", "%e")[0])
     return None
 
 
@@ -68,12 +69,6 @@ def _job(environment: Mapping[str, str]) -> dict[str, str]:
     """
     words = _told("scontrol", "show", "job", environment["SLURM_JOB_ID"])
     return dict(word.split("=", 1) for word in words if "=" in word)
-
-
-def _asked(job: str) -> float | None:
-    """Return the end of a job by what SLURM answers."""
-    answer = _told("squeue", "--noheader", "--jobs", job, "--format", "%e")
-    return float(answer[0]) if answer and answer[0].isdigit() else None
 
 
 def _told(*command: str) -> list[str]:

@@ -105,7 +105,7 @@ def answer(options: argparse.Namespace) -> None:
 )
 def retry(options: argparse.Namespace) -> None:
     """Move records aside so that their runs are made again. Nothing is deleted."""
-    from study.host.steps.retry import retry_outcomes, retry_weights
+    from study.artifacts.record_store import retry_outcomes, retry_weights
 
     if options.weights:
         moved = retry_weights(options.study, options.results)

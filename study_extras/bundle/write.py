@@ -14,8 +14,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from study import __version__
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan, selected
-from study.artifacts.record import Record
-from study.artifacts.record_store import is_readable
+from study.artifacts.record import Record, is_readable
 from study.base.errors import StudyError
 from study.base.files import whole
 from study.base.privacy import without_folders

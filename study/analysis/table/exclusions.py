@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from study.artifacts.record_store import Aside
+from study.artifacts.record import Aside
 from study.config.study import Study
 
 FIRST, FAR = "first of its start", "far"

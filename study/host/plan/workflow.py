@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from study.artifacts.block import Block, blocks_of, is_ahead, made_of, page_made_of, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Command, Plan, options_of, read_earlier, read_plan, selected, write_plans
+from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.fork_server import FORK_SERVERS
@@ -279,17 +280,3 @@ def _is_stale(note: Path, expected: str, outputs: Sequence[Path]) -> bool:
     """Return whether an output is missing or ahead of the clock, or was made of something else than ``expected``."""
     kept = note.read_text(encoding="ascii", errors="replace") if note.is_file() else None
     return kept != expected or any(not path.exists() or is_ahead(path) for path in outputs)
-
-
-def lock_results(results: Path) -> "FileLock":
-    """Return the acquired lock of a results folder. Raise :class:`StudyError` if another process holds it."""
-    from filelock import FileLock, Timeout  # a lint of the workflow has only what Snakemake itself needs
-
-    lock = FileLock(Results(results).lock)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise StudyError(
-            f"{results}: another start of the pipeline is at work in this folder; wait until it ends"
-        ) from None
-    return lock
