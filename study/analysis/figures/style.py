@@ -13,7 +13,6 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 
 PALETTE = {
     "bg": "#ffffff",
-    "on": "#fffffe",
     "ink": "#16202a",
     "muted": "#54606c",
     "rule": "#d5dbe1",
@@ -33,7 +32,7 @@ PALETTE = {
     "p-val": "#7753a5",
     "p-rest": "#6b7681",
 }
-"""The colours by day, by the names that the page's style gives them; ``on`` is white in every light."""
+"""The colours by day, by the names that the page's style gives them."""
 NIGHT = {
     "bg": "#12171c",
     "ink": "#e7ebef",

@@ -23,7 +23,7 @@ from matplotlib.transforms import Transform
 from study.analysis.figures.style import NARROW, PALETTE, TEXT, WIDE, extent
 from study.analysis.words import isolate_bidi
 
-VARIABLES = {colour: "#fff" if name == "on" else f"var(--{name})" for name, colour in PALETTE.items()}
+VARIABLES = {colour: f"var(--{name})" for name, colour in PALETTE.items()}
 CIRCLE = 26
 """Vertices of a circle, which no other marker has."""
 LETTERS = {1: "M", 2: "L", 3: "Q", 4: "C", 79: "Z"}

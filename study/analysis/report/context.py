@@ -7,10 +7,17 @@ import pandas as pd
 
 from study.analysis.about.facts import glossary
 from study.analysis.analysis import Analysis
-from study.analysis.figures.bars import bars_chart, phases_of
 from study.analysis.figures.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
-from study.analysis.report.drawings import latency_chart, main_chart, pairs_chart, ratios_chart, switch_charts
+from study.analysis.report.drawings import (
+    Parts,
+    latency_chart,
+    main_chart,
+    pairs_chart,
+    ratios_chart,
+    switch_charts,
+    time_parts,
+)
 from study.analysis.rows import level_rows
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
@@ -32,6 +39,7 @@ class StudyView:
     """What each factor of the study is, where a setting is named by several levels."""
     main: Chart | None
     why: list[Chart]
+    parts: Parts | None
     against: list[Chart]
     whole_time: str
     """The wall time of the study, and the share of it that trained."""
@@ -64,7 +72,8 @@ def view(
         unfinished=[f"{progress_sentence([progress])} {missing}"] if (missing := missing_sentence(progress)) else [],
         glossary=glossary(study),
         main=charts[0] if charts else None,
-        why=[*charts[1:], *_present(bars_chart(phases_of(groups, analysis)))],
+        why=charts[1:],
+        parts=time_parts(groups, analysis),
         against=_present(ratios_chart(analysis)),
         whole_time=_whole_time(frame),
         axis=short_key(study.curve.x)

@@ -1,7 +1,7 @@
 """From a study's table and analysis to the values of its charts."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pandas as pd
@@ -17,7 +17,8 @@ from study.analysis.figures import rows
 from study.analysis.figures.marks import Arrow, Dot, Row
 from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
-from study.analysis.rows import Levelled
+from study.analysis.rows import Levelled, graph_warm_up_sentence, parts_of
+from study.analysis.screen.limit import Bar
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import device_words, place_words, setting_words, short, short_key
 from study.artifacts.plan import Plan
@@ -30,6 +31,24 @@ MOST_PAIRS = 4
 """Pairs that one chart can show."""
 LOGARITHMIC_FROM = 3
 """Ratios that equal lengths show best."""
+PARTS = {
+    "model_seconds": "building the model",
+    "graph_warm_up_seconds": "warm-up before capture",
+    "data_wait_seconds": "waiting for data",
+    "transfer_seconds": "host to device",
+    "device_transform_seconds": "transforms on the device",
+    "forward_seconds": "forward",
+    "backward_seconds": "backward",
+    "optimizer_seconds": "optimizer",
+    "valid_seconds": "validation",
+    "other_seconds": "rest",
+}
+"""The words of each part of a time, from left to right, by its column of the table of timings."""
+CAPTION = (
+    "The mean of each setting, by the shares of its runs' time, all on one scale. Rest is the time outside the steps: "
+    "ends of epochs, start and end of the loader's workers."
+)
+ON_A_GPU = " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
 LATENCIES = ["latency_p50_seconds", "latency_p99_seconds"]
 
 
@@ -140,6 +159,38 @@ def _row(plan: Plan, level: Level, group: Group, every: pd.DataFrame, brief: boo
         cause="" if dots else verdict,
         bold=level.label == group.best,
     )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where each mean goes: bars on one scale, by the names of their groups."""
+
+    groups: dict[str, list[Bar]]
+    caption: str
+
+    @property
+    def whole(self) -> float:
+        """Seconds of the longest bar."""
+        return max(bar.total for bars in self.groups.values() for bar in bars)
+
+    @property
+    def names(self) -> list[str]:
+        """The parts that take some time, in order."""
+        return [
+            name for name in PARTS.values() if any(name in bar.seconds for bars in self.groups.values() for bar in bars)
+        ]
+
+
+def time_parts(groups: Levelled, analysis: Analysis) -> Parts | None:
+    """Return the parts of each mean over the runs that count: a bar is as long as the mean in the tables."""
+    found: dict[str, list[Bar]] = {}
+    for group, own in groups:
+        for label, parts in parts_of(group, own, analysis.y).items():
+            seconds = {name: parts[part] for part, name in PARTS.items() if parts.get(part)}
+            found.setdefault(place_words(group.setting), []).append(Bar(label=label, seconds=seconds))
+    told = CAPTION + ON_A_GPU * any((own["device"] == "cuda").any() for _, own in groups)
+    told += graph_warm_up_sentence(pd.concat([own for _, own in groups])) if groups else ""
+    return Parts(found, told) if found else None
 
 
 def latency_chart(groups: Levelled) -> Chart | None:

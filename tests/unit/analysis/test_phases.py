@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study.analysis.figures import bars as figures
-from study.analysis.figures.bars import PARTS, Bar, BarsChart, bars_chart
+from study.analysis.report.drawings import PARTS, Parts, time_parts
+from study.analysis.report.step import stylesheet, templates
 from study.analysis.rows import level_rows
+from study.analysis.screen.limit import Bar
 from study.artifacts.plan import Plan
 from study.config.study import shown
 from tests.conftest import tiny_plan
@@ -47,14 +48,24 @@ def frame_of(plan: Plan, **columns: Any) -> pd.DataFrame:
     return frame.assign(fit_seconds=frame[list(SECONDS)].sum(axis=1))
 
 
-def phases_of(plan: Plan, frame: pd.DataFrame) -> BarsChart:
+def phases_of(plan: Plan, frame: pd.DataFrame) -> Parts:
     frame = frame.assign(fit_seconds=frame[list(SECONDS)].sum(axis=1))
+    parts = found(plan, frame)
+    assert parts
+    return parts
+
+
+def found(plan: Plan, frame: pd.DataFrame) -> Parts | None:
     analysis = analysis_of(plan.study, frame)
-    return figures.phases_of(level_rows(plan.study, frame, analysis.groups), analysis)
+    return time_parts(level_rows(plan.study, frame, analysis.groups), analysis)
 
 
-def bars(chart: BarsChart) -> list[tuple[str, Any]]:
-    return [(bar.label, sum(bar.parts.values())) for bar in chart.bars]
+def bars(parts: Parts) -> list[Bar]:
+    return [bar for own in parts.groups.values() for bar in own]
+
+
+def totals(parts: Parts) -> list[tuple[str, Any]]:
+    return [(bar.label, bar.total) for bar in bars(parts)]
 
 
 def test_the_parts_of_a_bar_add_up_to_the_mean_of_the_tables() -> None:
@@ -63,25 +74,24 @@ def test_the_parts_of_a_bar_add_up_to_the_mean_of_the_tables() -> None:
     frame.loc[(frame["block"] == 2) & (frame["training.batch_size"] == 4), "data_wait_seconds"] = 8.0
     chart = phases_of(plan, frame)
     geometric = (10 * 14) ** 0.5
-    assert chart.bars[0].parts["data_wait_seconds"] == pytest.approx(geometric / 2)
-    assert bars(chart) == [("4", pytest.approx(geometric)), ("8", pytest.approx(10))]
+    assert bars(chart)[0].seconds["waiting for data"] == pytest.approx(geometric / 2)
+    assert totals(chart) == [("4", pytest.approx(geometric)), ("8", pytest.approx(10))]
 
 
 @pytest.mark.parametrize(
     ("time", "shares"),
     [
-        ("blog_seconds", {"model": 20, "data_wait": 32, "other": 4, "valid": 12}),
-        ("train_seconds", {"data_wait": 48, "other": 4}),
+        ("blog_seconds", {"building the model": 20, "waiting for data": 32, "rest": 4, "validation": 12}),
+        ("train_seconds", {"waiting for data": 48, "rest": 4}),
     ],
 )
 def test_a_time_with_the_model_or_without_validation_has_its_own_parts(time: str, shares: dict[str, float]) -> None:
     plan = plan_of(curve={"x": "training.batch_size", "y": time})
     frame = frame_of(plan).assign(blog_seconds=12.5, train_seconds=8.0 + 1 / 3)
     chart = phases_of(plan, frame)
-    parts = chart.bars[0].parts
-    whole = sum(parts.values())
-    assert {name: 100 * parts[f"{name}_seconds"] / whole for name in shares} == pytest.approx(shares)
-    assert ("valid_seconds" in parts) is (time == "blog_seconds")
+    parts, whole = bars(chart)[0].seconds, bars(chart)[0].total
+    assert {name: 100 * parts[name] / whole for name in shares} == pytest.approx(shares)
+    assert ("validation" in parts) is (time == "blog_seconds")
 
 
 def test_failed_runs_are_in_no_bar_and_a_group_without_parts_has_none() -> None:
@@ -92,22 +102,19 @@ def test_failed_runs_are_in_no_bar_and_a_group_without_parts_has_none() -> None:
     frame.loc[frame["device"] == "cpu", "forward_seconds"] = float("nan")
     chart = phases_of(plan, frame)
     assert list(chart.groups) == ["GPU"]
-    assert bars(chart) == [("4", pytest.approx(10)), ("8", pytest.approx(10))]
+    assert totals(chart) == [("4", pytest.approx(10)), ("8", pytest.approx(10))]
     assert "On a GPU" in chart.caption
     assert "On a GPU" not in phases_of(plan_of(), frame_of(plan_of())).caption
 
 
 @pytest.mark.parametrize("column", list(SECONDS))
 def test_without_one_of_the_phases_there_is_no_chart(column: str) -> None:
-    frame = frame_of(plan_of())
-    frame = frame.assign(**{column: float("nan")})
-    analysis = analysis_of(plan_of().study, frame)
-    assert bars_chart(figures.phases_of(level_rows(plan_of().study, frame, analysis.groups), analysis)) is None
+    assert found(plan_of(), frame_of(plan_of()).assign(**{column: float("nan")})) is None
 
 
 def test_a_time_that_is_no_sum_of_parts_has_no_chart() -> None:
     plan = plan_of(curve={"x": "training.batch_size", "y": "step_seconds"})
-    assert bars_chart(phases_of(plan, frame_of(plan).assign(step_seconds=1.0))) is None
+    assert found(plan, frame_of(plan).assign(step_seconds=1.0)) is None
 
 
 def test_a_study_without_a_curve_has_a_bar_for_each_level_in_the_order_of_its_file() -> None:
@@ -120,30 +127,20 @@ def test_a_study_without_a_curve_has_a_bar_for_each_level_in_the_order_of_its_fi
     assert [[bar.label for bar in own] for own in chart.groups.values()] == [labels, labels]
 
 
-def chart_of(**parts: float) -> BarsChart:
-    seconds = {f"{name}_seconds": value for name, value in parts.items()}
-    return BarsChart({"CPU": (Bar("16", seconds), Bar("32", {"forward_seconds": 4.0}))}, "Where the time goes")
-
-
-def test_parts_are_drawn_one_after_the_other_as_wide_as_their_seconds() -> None:
-    drawn = bars_chart(chart_of(data_wait=2.0, forward=1.0, valid=5.0, optimizer=0.0001))
-    assert drawn is not None
-    boxes = re.findall(r'class="mark piece (\w+)"[^>]*>(?:<path d="M([\d.]+) [^L]*L([\d.]+) [^>]*>)', drawn.wide)
-    wide = {name: (float(left), float(right)) for name, left, right in boxes[:3]}
-    assert list(wide) == ["data_wait", "forward", "valid"]  # a hair of the optimizer is not drawn
-    for name, (begin, end) in {"data_wait": (0, 2), "forward": (2, 3), "valid": (3, 8)}.items():
-        assert wide[name] == pytest.approx((92 * begin, 92 * end - 1), abs=0.2)
-    assert "validation 5.00 s" in drawn.wide
-    assert [told for _, told in drawn.key] == ["waiting for data", "forward", "optimizer", "validation"]
-
-
-def test_words_stand_in_a_part_that_has_room_for_them() -> None:
-    drawn = bars_chart(chart_of(data_wait=0.1, backward=0.8, forward=0.35, valid=12.0))
-    assert drawn is not None
-    inside = re.findall(r'fill="#fff"[^>]*>((?:<text.*?</text>)+)', drawn.wide)
-    told = re.findall(">([^<]+)<", "".join(inside))
-    assert told == ["0.800", "validation 12.0 s", "forward 4.00 s"]
+def test_parts_are_drawn_one_after_the_other_as_wide_as_their_seconds_with_words_where_they_have_room() -> None:
+    bar = Bar(label="16", seconds={"waiting for data": 2.0, "forward": 0.7, "validation": 5.2, "optimizer": 0.0001})
+    drawn = templates().get_template("study.html.j2").module.bars([bar, Bar(label="8", seconds={})], 10.0)  # type: ignore[attr-defined]
+    parts = re.findall(r'<span class="phase-([a-z-]+) w(\d+)"[^>]*>(.*?)</span>', drawn)
+    assert [(name, int(width), re.sub("<.*?>", "", told)) for name, width, told in parts] == [
+        ("waiting-for-data", 20, "waiting for data 2.00 s"),
+        ("forward", 7, "0.7"),
+        ("validation", 52, "validation 5.20 s"),
+    ]  # a hair of the optimizer is not drawn
 
 
 def test_every_part_has_a_colour_of_its_own() -> None:
-    assert len({colour for _, colour in PARTS.values()}) == len(PARTS) == 10
+    rules = re.findall(r"([^}]*){ background: (var\(--p-[a-z0-9]+\))", stylesheet())
+    colours = [
+        colour for name in PARTS.values() for names, colour in rules if f"phase-{name.replace(' ', '-')} " in names
+    ]
+    assert len(set(colours)) == len(PARTS) == 10
