@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from study.config.load import read_selection, read_study
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.configuration import as_snakemake_reads_it, study_folders
+from study.host.plan.make import make_plan
 from tests.conftest import ROOT
 from tests.timings import analysed, as_timings
 
@@ -84,7 +86,7 @@ def test_a_shell_takes_every_block_and_hands_over_every_word(page: Path, name: s
 
 
 @named
-def test_every_start_that_is_shown_selects_valid_studies(page: Path, tmp_path: Path) -> None:
+def test_every_start_that_is_shown_can_be_planned(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / "studies"
     folder.mkdir()
     for study in blocks(page, "yaml"):
@@ -94,8 +96,12 @@ def test_every_start_that_is_shown_selects_valid_studies(page: Path, tmp_path: P
         program, *arguments = shlex.split(command)
         if program == "snakemake" and "key=value" not in arguments:
             selection = read_selection(as_snakemake_reads_it(arguments))
-            for study in selection.studies:
-                read_study(study, [folder, *study_folders()], selection)
+            studies = {name: read_study(name, [folder, *study_folders()], selection) for name in selection.studies}
+            for name, study in studies.items():
+                if study.dataset.source == "folder" or ":" in study.model.name:  # the reader's own
+                    continue
+                host = EngineChoice("none", "asked for")
+                assert make_plan(name, study, host, {"cpu": None, "cuda": None}).runs, command
 
 
 @named
