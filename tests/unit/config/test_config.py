@@ -66,6 +66,13 @@ def test_a_name_that_the_results_could_not_hold_is_one_line(tmp_path: Path, name
         read_study(name, [tmp_path], read_selection({}))
 
 
+def test_an_image_whose_name_an_engine_would_take_for_an_option_is_refused(tmp_path: Path) -> None:
+    with refused("image", "--all-tags"):
+        plan_of(tmp_path, study_values(image="--all-tags"))
+    with refused("images.cpu", "--all-tags"):
+        read_selection({"images": {"cpu": "--all-tags"}})
+
+
 @pytest.mark.parametrize("size", ["training.batch_size", "factors.training.batch_size"])
 def test_an_override_of_a_factor_replaces_its_levels_and_a_list_makes_a_new_factor(size: str, tmp_path: Path) -> None:
     plan = plan_of(tmp_path, study_values(), overrides={size: "2", "training.epochs": [1, 2]}, devices="cuda")
