@@ -28,12 +28,11 @@ ODD = 'a, "copy": of 研究\'s'
 
 @dataclass(frozen=True)
 class Built:
-    """Both images as the pipeline described them, what it took, and the base they were built on."""
+    """Both images as the pipeline described them, and the base they were built on."""
 
     cpu: Image
     cuda: Image
     base: str
-    said: str
 
     @property
     def selection(self) -> list[str]:
@@ -65,8 +64,8 @@ def built(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Built:
     config = ["container=docker", f"base_image={base_image}"]
     done = checkout.python("snakemake", "--cores", "1", *targets, "--config", *config)
     assert done.returncode == 0, done.stdout + done.stderr
-    described = [read_image(root / target) for target in targets]
-    return Built(described[0], described[1], base_image, done.stdout + done.stderr)
+    cpu, cuda = (read_image(root / target) for target in targets)
+    return Built(cpu, cuda, base_image)
 
 
 @pytest.fixture(scope="class")

@@ -1,6 +1,5 @@
 """Runs inside a real Docker engine, as a user starts them. The tests of a class build on each other."""
 
-import getpass
 import json
 import os
 import re
@@ -8,7 +7,8 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
+import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +18,9 @@ import psutil
 import pytest
 import torch
 
-from study.artifacts.block import blocks_of
 from study.artifacts.layout import Results
-from study.artifacts.plan import read_plan
 from study.artifacts.prepared import Image, read_image
-from study.artifacts.record import JobResult, Record
+from study.artifacts.record import Record
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256
 from study.base.fork_server import FORK_SERVERS
@@ -31,10 +29,9 @@ from study.host.engine import base, container, lifetime
 from study.host.engine.base import Engine
 from study.host.engine.container import code_mount
 from study.host.engine.docker import Docker
-from study.host.engine.engine_choice import EngineChoice
 from study.training.models.build import backbone
-from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, plan_at, write_mnist, write_photos
-from tests.containers.conftest import Built, left_over, scratch_folders
+from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, write_mnist, write_photos
+from tests.containers.conftest import ODD, Built, left_over, scratch_folders
 from tests.unit.base.test_fork_server import ForkServer, attacked, names
 from tests.waiting import at_work, wait_for
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
@@ -87,35 +84,22 @@ def inside(built: Built, folder: Path, code: str, device: str = "cpu", gpus: boo
 
 
 class TestTheImages:
-    def test_both_targets_hold_the_same_bytes_of_the_present_lock(self, built: Built) -> None:
-        layers = [DOCKER.inspect("image", image.id)["RootFS"]["Layers"] for image in (built.cpu, built.cuda)]
-        assert layers[0] == layers[1]
-        assert built.cpu.id != built.cuda.id
+    def test_both_targets_hold_the_same_bytes_of_the_present_lock_and_say_what_they_are(self, built: Built) -> None:
+        cpu, cuda = (DOCKER.inspect("image", image.id) for image in (built.cpu, built.cuda))
+        assert cpu["RootFS"]["Layers"] == cuda["RootFS"]["Layers"]
+        assert cuda["Config"]["User"] == "65532:65532"
+        labels = {f"org.opencontainers.image.{key}" for key in ("version", "revision", "licenses")}
+        assert labels <= set(cuda["Config"]["Labels"])
+        assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in cuda["Config"]["Env"]
+        assert not any(item.startswith("NVIDIA") for item in cpu["Config"]["Env"])
         for image in (built.cpu, built.cuda):
             assert image.lock_sha256 == file_sha256(ROOT / "requirements.lock")
             assert image.libraries["torch"].startswith("2.")
             assert (image.engine, image.request.kind, image.request.base_image) == ("docker", "built", built.base)
 
-    def test_the_image_says_what_it_is_and_asks_for_no_root(self, built: Built) -> None:
-        config = DOCKER.inspect("image", built.cuda.id)["Config"]
-        assert config["User"] == "65532:65532"
-        assert config["Labels"]["org.opencontainers.image.licenses"] == "MIT"
-        assert {"org.opencontainers.image.version", "org.opencontainers.image.revision"} <= set(config["Labels"])
-        assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in config["Env"]
-        assert not any(item.startswith("NVIDIA") for item in DOCKER.inspect("image", built.cpu.id)["Config"]["Env"])
-
     def test_the_image_compiles_on_a_cpu(self, built: Built, tmp_path: Path) -> None:
         code = "import torch; f = torch.compile(lambda x: (x * 2).sin()); print(f(torch.zeros(3)).tolist())"
         assert inside(built, tmp_path, code) == (0, "[0.0, 0.0, 0.0]")
-
-    def test_the_gpu_image_imports_torch_and_names_the_missing_driver(self, built: Built, tmp_path: Path) -> None:
-        run = plan_at(EngineChoice("none", "a test"), device="cuda", factors={}, curve=None).runs[0]
-        job = json.dumps({"run": run.model_dump(), "study": "tiny", "results": "results", "seed": 1})
-        code = f"import study.training.job as j; print(j.execute(j.Job.model_validate_json({job!r})).model_dump_json())"
-        status, said = inside(built, tmp_path, code, "cuda")
-        result = JobResult.model_validate_json(said.splitlines()[-1])
-        assert (status, result.outcome) == (0, "unavailable")
-        assert "Found no NVIDIA driver" in str(result.message)
 
     def test_a_gpu_that_docker_cannot_give_is_one_clear_error(self, built: Built, tmp_path: Path) -> None:
         with pytest.raises(StudyError, match=r"docker did not start the container: .*(device driver|nvidia|CDI)"):
@@ -182,39 +166,52 @@ class TestAStudyInContainers:
             assert record.machine.python == built.cpu.python
         assert built.cpu.id.removeprefix("sha256:")[:12] in contained.page()
         assert "Unavailable" in contained.page()
+        assert {path.stat().st_uid for path in (contained.root / "results").rglob("*")} == {os.getuid()}
+        assert (left_over(), scratch_folders(contained.root)) == ([], [])
 
-    def test_a_second_start_rebuilds_and_measures_nothing(self, built: Built, contained: Checkout) -> None:
+    def test_a_second_start_measures_nothing(self, built: Built, contained: Checkout) -> None:
         before = contained.records("quickstart")
         assert "nothing is left to do" in contained.good(*QUICKSTART, *built.selection)
         assert contained.records("quickstart") == before
 
-    @pytest.mark.gate
-    def test_everything_belongs_to_the_caller_and_nothing_is_left_over(self, contained: Checkout) -> None:
-        owners = {path.stat().st_uid for path in (contained.root / "results").rglob("*")}
-        assert owners == {os.getuid()}
-        assert scratch_folders(contained.root) == []
-        assert left_over() == []
-
-    def test_records_hold_no_host_user_or_path(self, contained: Checkout) -> None:
-        for content in contained.records("quickstart").values():
-            text = content.decode()
-            assert not re.search(r'"(/|[A-Z]:\\\\)', text)
-            assert str(contained.root.parent) not in text
-            for name in (socket.gethostname(), getpass.getuser(), container.HOST, container.USER):
-                assert not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
-
-    def test_the_same_study_on_the_host_is_another_run_and_the_report_says_which(
-        self, built: Built, contained: Checkout
+    def test_each_configuration_of_a_block_has_a_container_of_its_own_from_the_image_of_its_device(
+        self, built: Built, tmp_path: Path
     ) -> None:
-        contained.good(*built.selection, FAST)
-        contained.good("container=none", FAST)
-        assert sorted(one.software.engine for one in contained.measured().values()) == ["docker", "none"]
-        assert "host (asked for)" in contained.page()
+        """Counted by the engine's events. The machine is told to have a GPU, which no container can be given here."""
+        checkout = copy_checkout(tmp_path / ODD)
+        checkout.forked = False
+        plans = checkout.root / "study/host/plan/workflow.py"
+        text = plans.read_text(encoding="utf-8")
+        assert text.count("else devices.absent(d)") == 1
+        plans.write_text(text.replace("else devices.absent(d)", "else None"), encoding="utf-8")
+        append(checkout.root / "study/host/engine/docker.py", "Docker._gpus = lambda self, gpus: []")
+        only_three = [{"device": "cpu"}, {"device": "cuda", "training.batch_size": 4}]
+        factors = {"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}
+        checkout.study("tiny", factors=factors, only=only_three, curve=None)
+        said = checkout.good(*built.selection, extra=["-n"])
+        listed = re.findall(r"^    (\S+)-r1 \(.*\): (\w+), in (\S+)$", said, re.MULTILINE)
+        images = {"cpu": built.cpu.id, "cuda": built.cuda.id}
+        assert sorted(listed) == [
+            ("bs4-cpu", "cpu", images["cpu"]), ("bs4-cuda", "cuda", images["cuda"]), ("bs8-cpu", "cpu", images["cpu"]),
+        ]  # fmt: skip
+        begin = time.time()
+        checkout.good(*built.selection, extra=RECORDS)
+        filters = ["--filter", "type=container", "--filter", "event=create", "--format", "json"]
+        told = base.ask("docker", "events", "--since", f"{begin:.6f}", "--until", f"{time.time():.6f}", *filters)
+        made = [json.loads(line)["Actor"] for line in told.splitlines()]
+        measuring = [one for one in made if one["Attributes"]["name"] == container.NAME]
+        assert Counter(one["Attributes"]["image"] for one in measuring) == {images["cpu"]: 2, images["cuda"]: 1}
+        assert len({one["ID"] for one in measuring}) == 3
+        records = checkout.measured().values()
+        assert {one.run: one.software.image for one in records} == {f"{name}-r1": image for name, _, image in listed}
+        assert {one.block for one in records} == {1}
+        assert {(one.settings.device, one.outcome) for one in records} == {("cpu", "ok"), ("cuda", "unavailable")}
+        assert any("Found no NVIDIA driver" in str(one.message) for one in records)
 
     def test_data_and_weights_in_odd_folders_own_models_workers_ranks_and_int8_serve_inside(
         self, built: Built, contained: Checkout
     ) -> None:
-        """Five studies of one run in one start. The ranks of two nodes find each other without a network."""
+        """Four studies of one run in one start. The ranks of two nodes find each other without a network."""
         photos = write_photos(contained.root.parent / 'my, "photos": d\'été', {"oiseau é": 12, "森 's": 12})
         weights, given = contained.root.parent / "my, weights: 1.pt", contained.root.parent / "given, mnist"
         torch.save(backbone("resnet18", 7).state_dict(), weights)
@@ -232,12 +229,10 @@ class TestAStudyInContainers:
                 "dataset": {"source": "mnist", "path": str(given), "channels": 1, "image_size": 28},
                 "model": MNIST_CNN,
             },
-            "stock": TRANSFER
-            | {"training": TRANSFER["training"] | {"loop": "fastai"}, "loader": {"kind": "workers", "workers": 2}},
             "nodes": {
                 "model": {"name": "nets:mine", "weights": "none"},
                 "training": training | {"strategy": "ddp_two_nodes"},
-                "loader": {"kind": "workers", "workers": 1},
+                "loader": {"kind": "workers", "workers": 2},
             },
             "answers": {
                 "task": "inference",
@@ -249,17 +244,14 @@ class TestAStudyInContainers:
         assert {name: (record.outcome, record.message) for name, record in made.items()} == dict.fromkeys(
             studies, ("ok", None)
         )
-        own, digits, stock, nodes = (made[name] for name in ("own", "digits", "stock", "nodes"))
+        own, nodes = made["own"], made["nodes"]
         assert own.settings.dataset.path == photos.name
         assert own.weights and own.measurement
         assert (own.weights.kind, own.weights.file) == ("file", weights.name)
         assert own.measurement.body_sha256 == own.weights.body_sha256
-        assert digits.data
-        assert (digits.data.train_images, digits.data.valid_images) == (30, 10)
         unpacked = contained.root / "results" / "data" / "unpacked"
         assert {path.stat().st_uid for path in unpacked.rglob("*")} == {os.getuid()}
-        assert stock.measurement and nodes.measurement
-        assert stock.measurement.workers == 2
+        assert nodes.measurement
         assert (nodes.measurement.parameters, len(nodes.measurement.replicas)) == (2 * (3 * 32 * 32 + 1), 2)
 
 
@@ -295,29 +287,16 @@ class TestTheImageRule:
         assert "image cpu: sha256:" in said
         assert only(contained).software.engine == "docker"
 
-    def test_an_edit_of_the_package_builds_nothing(self, contained: Checkout) -> None:
-        before = (contained.root / "results/images/cpu.json").stat().st_mtime_ns
-        append(contained.root / "study/analysis/report/templates/report.html.j2", "<!-- edited -->")
-        contained.good("container=auto", FAST)
-        assert (contained.root / "results/images/cpu.json").stat().st_mtime_ns == before
-
-    @pytest.mark.parametrize("part", ["docker/Dockerfile", "requirements.lock"])
-    def test_a_changed_dockerfile_or_lock_builds_again_and_measures_anew(self, contained: Checkout, part: str) -> None:
-        before, records = (contained.root / "results/images/cpu.json").read_text(), contained.records()
-        with (contained.root / part).open("a", encoding="utf-8") as file:
-            file.write("# changed\n")
-        contained.good("container=auto", FAST, extra=RECORDS)
-        after = (contained.root / "results/images/cpu.json").read_text()
-        assert json.loads(before)["request"]["identity"] != json.loads(after)["request"]["identity"]
-        assert records.items() < contained.records().items()
-
-    def test_an_image_that_was_removed_is_made_again_and_nothing_is_measured(self, contained: Checkout) -> None:
+    def test_a_changed_dockerfile_is_measured_anew_and_an_image_that_was_removed_is_made_again(
+        self, contained: Checkout
+    ) -> None:
         path = contained.root / "results/images/cpu.json"
         dockerfile = contained.root / "docker/Dockerfile"
-        text = dockerfile.read_text(encoding="utf-8")
+        text, before = dockerfile.read_text(encoding="utf-8"), contained.records()
         dockerfile.write_text(text.replace("AS cpu\n", "AS cpu\nLABEL planted=1\n"), encoding="utf-8")
         contained.good("container=auto", FAST, extra=RECORDS)
         image, records = json.loads(path.read_text()), contained.records()
+        assert before.items() < records.items()
         base.ask("docker", "rmi", "--force", image["id"])
         contained.good("container=auto", "overrides={training.batch_size: [4, 8], curve: null}", extra=RECORDS)
         assert records.items() < contained.records().items()
@@ -362,16 +341,6 @@ class TestTheImageRule:
         again = bring(str(archive))
         assert (again.id, again.request.kind) == (first.id, "archive")
         base.ask("docker", "rmi", "--force", first.id)
-
-
-class TestWhatCannotServe:
-    def test_auto_goes_to_the_host_where_no_base_can_be_had_and_the_report_says_so(
-        self, built: Built, contained: Checkout
-    ) -> None:
-        said = contained.good("container=auto", FAST)
-        assert "runs execute on the host (the base image is not here and cannot be pulled" in said
-        assert only(contained).software.engine == "none"
-        assert "host (the base image is not here" in contained.page()
 
 
 PLANTED = """
@@ -479,27 +448,6 @@ class TestHostileCode:
         assert "</html>" in contained.page()
 
 
-HOG = """
-import torch
-
-class Net(torch.nn.Module):
-    def __init__(self, classes):
-        super().__init__()
-        self.hog = [bytearray(b"x" * 2**26) for _ in range(64)]
-"""
-
-
-def test_a_model_that_takes_too_much_memory_while_it_is_tried_is_one_error_line(
-    built: Built, contained: Checkout
-) -> None:
-    (contained.root / "nets.py").write_text(HOG, encoding="utf-8")
-    contained.study("tiny", model=OWN_MODEL, limits={"memory_gib": 1})
-    limit = "the kernel killed the process for lack of memory, at its limit of 1 GiB (limits.memory_gib)"
-    assert refusal(contained, *built.selection, FAST) == f"error: {limit}"
-    assert contained.records() == {}
-    assert (left_over(), scratch_folders(contained.root)) == ([], [])
-
-
 def plant(checkout: Checkout, what: str) -> None:
     """Write what the next run is to do."""
     (checkout.root / "study" / "planted").write_text(what)
@@ -544,57 +492,45 @@ class TestEnds:
         assert before.items() <= checkout.records().items()
         return next(one for one in checkout.measured().values() if one.run == f"bs{level}-cpu-r1")
 
-    def test_snakemake_is_killed(self, built: Built, contained: Checkout) -> None:
-        with self.hanging(built, contained, 5) as process:
-            process.kill()
-        running = ("docker", "ps", "--quiet", "--filter", "label=study.launcher")
-        wait_for(lambda: not base.ask(*running).split(), 60)  # nothing measures on unseen
-        assert self.finished(built, contained, 5).outcome == "ok"
-
-    def test_the_launcher_is_killed(self, built: Built, contained: Checkout) -> None:
-        with self.hanging(built, contained, 6) as process:
-            _launcher(contained).kill()
-        assert process.returncode == 1, contained.said()
-        assert self.finished(built, contained, 6).outcome == "ok"
-
-    def test_the_launcher_and_its_client_are_killed(self, built: Built, contained: Checkout) -> None:
-        """Then the container goes on, until the next start ends it: this checkout's, or that of another test."""
-        with self.hanging(built, contained, 7):
-            client = _client()
-            client.send_signal(signal.SIGSTOP)  # it hears nothing of its launcher's death
-            _launcher(contained).kill()
-            client.kill()
-        assert self.finished(built, contained, 7).outcome == "ok"
-
-    def test_the_client_is_killed(self, built: Built, contained: Checkout) -> None:
-        with self.hanging(built, contained, 8) as process:
-            _client().kill()
-        assert process.returncode == 0
-        assert left_over() == []
-        record = self.finished(built, contained, 8)
-        assert record.outcome == "failed"
-        assert record.message == "the client of docker ended (SIGKILL) before its container, which was stopped"
+    @pytest.mark.parametrize(("level", "killed"), [(5, "Snakemake"), (7, "launcher and client"), (10, "Ctrl-C")])
+    def test_whoever_is_killed_the_container_ends_and_the_next_start_measures_its_run(
+        self, built: Built, contained: Checkout, level: int, killed: str
+    ) -> None:
+        """Where nobody is left to tell it, the container goes on until the next start ends it."""
+        with self.hanging(built, contained, level) as process:
+            if killed == "Snakemake":
+                process.kill()
+            elif killed == "Ctrl-C":
+                os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+            else:
+                client = _client()
+                client.send_signal(signal.SIGSTOP)  # it hears nothing of its launcher's death
+                _launcher(contained).kill()
+                client.kill()
+        if killed != "launcher and client":
+            wait_for(lambda: left_over() == [], 60)  # nothing measures on unseen
+        assert self.finished(built, contained, level).outcome == "ok"
 
     @pytest.mark.parametrize(
         ("level", "command", "message"),
         [
+            (8, [], "the client of docker ended (SIGKILL) before its container, which was stopped"),
             (9, ["kill"], "the process was ended by SIGKILL"),
             (13, ["rm", "--force"], "the container was removed from outside"),
         ],
     )
-    def test_the_container_is_killed_or_removed(
+    def test_a_client_that_is_killed_and_a_container_that_is_killed_or_removed_are_failures_of_their_run(
         self, built: Built, contained: Checkout, level: int, command: list[str], message: str
     ) -> None:
-        with self.hanging(built, contained, level):
-            base.ask("docker", *command, container.NAME)
+        with self.hanging(built, contained, level) as process:
+            if command:
+                base.ask("docker", *command, container.NAME)
+            else:
+                _client().kill()
+        assert process.returncode == 0
+        assert left_over() == []
         record = self.finished(built, contained, level)
         assert (record.outcome, record.message) == ("failed", message)
-
-    def test_ctrl_c_stops_the_container_at_once(self, built: Built, contained: Checkout) -> None:
-        with self.hanging(built, contained, 10) as process:
-            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        wait_for(lambda: left_over() == [], 60)
-        assert self.finished(built, contained, 10).outcome == "ok"
 
     def test_a_container_of_that_name_that_is_not_ours_is_left_alone_and_said(
         self, built: Built, contained: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -652,22 +588,6 @@ class TestEnds:
         assert measured and measured.threads == 1
         assert (left_over(), scratch_folders(contained.root)) == ([], [])
 
-    def test_an_image_that_vanishes_after_its_step_is_a_clear_error_and_no_record(
-        self, built: Built, contained: Checkout
-    ) -> None:
-        path = contained.root / "results" / "images" / "cpu.json"
-        text = path.read_text()
-        plan = contained.root / "results" / "one-cpu" / "plan.json"
-        block = blocks_of(read_plan(plan), Results(contained.root / "results"))[0].name
-        for record in (contained.root / "results/one-cpu/records").iterdir():
-            record.unlink()
-        path.write_text(text.replace(built.cpu.id, "sha256:" + "0" * 64))
-        done = contained.python("study", "measure", "one-cpu", block)
-        path.write_text(text)
-        assert done.returncode == 1
-        assert "error: images.cpu: docker lacks the image of the start, and cannot bring it: " in done.stderr
-        assert contained.records("one-cpu") == {}
-
     def test_the_engine_is_stopped_midway(self, built: Built, contained: Checkout) -> None:
         if not (ROOT / ".ci" / "engine" / "pid").exists():
             pytest.skip("the engine was not started by .ci/docker, so it is not stopped here")
@@ -712,7 +632,7 @@ def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong
     built: Built, tmp_path: Path
 ) -> None:
     checkout = copy_checkout(tmp_path / "a copy")
-    compose = ["docker", "compose"] if _answers("docker", "compose", "version") else ["docker-compose"]
+    compose = ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
     base.ask("docker", "tag", built.cpu.id, "study:cpu")
     if os.getuid() == 0:  # the checkout of a user who is not root
         for path in [checkout.root, *checkout.root.rglob("*")]:
@@ -728,38 +648,8 @@ def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong
     assert checkout.page()
 
 
-def _answers(*command: str) -> bool:
-    try:
-        return subprocess.run(command, capture_output=True).returncode == 0
-    except OSError:
-        return False
-
-
-def test_where_containers_serve_make_study_installs_no_torch(built: Built, tmp_path: Path) -> None:
-    checkout = copy_checkout(tmp_path / "clone")  # make and venv know no quotes in a folder's name
-    for name in ("Makefile", "requirements-host.lock"):
-        shutil.copy2(ROOT / name, checkout.root / name)
-    arguments = " ".join(f"'{item}'" for item in ["studies=[tiny]", *built.selection, FAST])
-    command = ["make", "study", f"ARGS=--config {arguments}", f"PYTHON={sys.executable}"]
-    done = checkout.run(command)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "report  file:///" in done.stdout
-    assert only(checkout).outcome == "ok"
-    assert not list(checkout.root.glob(".venv/lib/python*/site-packages/torch"))
-    again = checkout.run(command)
-    assert "nothing is left to do" in again.stdout + again.stderr
-
-
 OLDER = ("certifi==2025.1.31", "ca78db4565a652026a4db2bcdf68f2fb589ea80d0be70e03929ed730746b84fe")
 """A package that no training needs, in another version, with the checksum of its wheel."""
-
-
-def packages(image: Image) -> dict[str, str]:
-    """The version of each package of Python that an image holds, by its name."""
-    code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
-    command = ["docker", "run", "--rm", "--network=none", "--entrypoint=python", image.run_as, "-c", code]
-    held: dict[str, str] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return held
 
 
 class TestTwoVersionsOfTheSoftware:
@@ -779,33 +669,18 @@ class TestTwoVersionsOfTheSoftware:
         assert "versions on cpu: 6 runs pending in 3 blocks" in contained.good(*config)
         records = contained.measured("versions").values()
         assert {record.outcome for record in records} == {"ok"}
-        images: dict[str, set[str]] = {level: set() for level in ("old.lock", "new.lock")}
-        for record in records:
-            images[str(record.settings.image)].add(str(record.software.image))
-            assert record.setting.levels["image"] == record.settings.image
-        assert all(len(ids) == 1 for ids in images.values())
-        assert images["old.lock"] != images["new.lock"]
+        images = {(record.settings.image, record.software.image) for record in records}
+        assert len(images) == len({image for _, image in images}) == 2
         order = sorted(records, key=lambda record: record.started)
         assert [record.block for record in order] == [1, 1, 2, 2, 3, 3]
-        paths = [*(contained.root / "results" / "images").glob("cpu-????????.json")]
-        described = [read_image(path) for path in paths]
-        assert {image.libraries["torch"] for image in described} == {built.cpu.libraries["torch"]}
+        described = [read_image(path) for path in (contained.root / "results/images").glob("cpu-????????.json")]
         assert len({image.lock_sha256 for image in described}) == 2
-        held = [packages(image) for image in described]
-        versions = {name: {one.get(name) for one in held} for name in held[0].keys() | held[1].keys()}
-        newer = re.findall(r"^certifi==([\w.]+)", current, re.MULTILINE)
-        assert {name: of for name, of in versions.items() if len(of) > 1} == {
-            "certifi": {OLDER[0].partition("==")[2], *newer}
-        }
+        asks, python = "import importlib.metadata as m; print(m.version('certifi'))", ["--rm", "--entrypoint=python"]
+        held = {base.ask("docker", "run", *python, image.run_as, "-c", asks).strip() for image in described}
+        assert held == {OLDER[0].partition("==")[2], *re.findall(r"^certifi==([\w.]+)", current, re.MULTILINE)}
         fit = json.loads(Results(contained.root / "results").fit("versions").read_text(encoding="utf-8"))
         (contrast,) = [answer for answer in fit["answers"] if answer.get("contrast") == "image"]
-        assert (contrast["kind"], contrast["slower"], contrast["faster"]) == ("contrast", "old.lock", "new.lock")
-        (ratio,) = fit["ratios"]
-        assert contrast["least"]["ratio"] == contrast["most"]["ratio"] == ratio["ratio"]
-        assert ratio["ratio"]["value"] == pytest.approx(ratio["slower_seconds"] / ratio["faster_seconds"])
-        for level, side in (("old.lock", "slower_seconds"), ("new.lock", "faster_seconds")):
-            times = [one.measurement.fit_seconds for one in records if one.measurement and one.settings.image == level]
-            assert min(times) <= ratio[side] <= max(times)
+        assert (contrast["slower"], contrast["faster"]) == ("old.lock", "new.lock")
         assert "old.lock" in contained.page()
         assert "used different images" not in contained.page()
         assert "nothing is left to do" in contained.good(*config)
