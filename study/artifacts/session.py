@@ -1,17 +1,13 @@
 """One start of the pipeline in one study: the file ``session.json``, and the number that its records share."""
 
 import re
-from itertools import count
 from pathlib import Path
 
 from pydantic import Field
 
 from study.artifacts.record import is_readable
-from study.base.files import write_whole
 from study.base.strict import Strict
 
-MOST_SESSIONS = 999_999_999
-"""The largest number of a session that is read."""
 SESSION = re.compile(r'^ "session": (\d{1,9}),?$', re.MULTILINE)
 """A top-level key of a record as it is written, with one space before it."""
 
@@ -34,19 +30,9 @@ def read_session(path: Path) -> Session:
     return Session.read(path, "the next start writes it anew") if path.exists() else Session()
 
 
-def write_session(session: Session, path: Path) -> None:
-    """Write ``session`` to ``path`` in one piece."""
-    write_whole(path, session.model_dump_json(indent=1))
-
-
 def next_session(folder: Path) -> int:
-    """Return a number that no session of a study's records has, excluded or not: the one after the highest.
-
-    A damaged record may hold the highest number that there is; then it is the lowest that is free.
-    """
-    used = {_session_of(path) for path in folder.rglob("*.json")}
-    following = max(used, default=0) + 1
-    return following if following <= MOST_SESSIONS else next(free for free in count(1) if free not in used)
+    """Return a number that no session of a study's records has, excluded or not: the one after the highest."""
+    return 1 + max(map(_session_of, folder.rglob("*.json")), default=0)
 
 
 def _session_of(path: Path) -> int:

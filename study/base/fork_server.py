@@ -8,7 +8,6 @@ Each request gets a supervisor, forked from the fork server, which forks the pro
 what the client wants, ends all that the process leaves behind, and counts its CPU time.
 """
 
-import array
 import importlib
 import json
 import os
@@ -17,13 +16,14 @@ import resource
 import select
 import signal
 import socket
+import struct
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from study.base.processes import adopt_orphans, die_with, end_left, name_process
 from study.base.stopped import continue_it
@@ -78,7 +78,7 @@ def ask(address: str, request: Request, outputs: Sequence[int]) -> socket.socket
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(address)
-        if _peer(connection).user != os.getuid():
+        if _peer(connection)[1] != os.getuid():
             raise ConnectionRefusedError
         socket.send_fds(connection, [json.dumps(asdict(request)).encode() + b"\n"], outputs)
     except OSError:
@@ -95,17 +95,10 @@ def answer_of(connection: socket.socket) -> Answer:
     return Answer(**json.loads(answer)) if answer else Answer(-signal.SIGKILL, None)
 
 
-class Peer(NamedTuple):
-    """The process at the other end of a connection when that was made, as the kernel tells it."""
-
-    process: int
-    user: int
-    group: int
-
-
-def _peer(connection: socket.socket) -> Peer:
-    credentials = array.array("i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS))
-    return Peer(*credentials)
+def _peer(connection: socket.socket) -> tuple[int, int]:
+    """Return the process and the user at the other end when the connection was made, as the kernel tells them."""
+    process, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS))
+    return process, user
 
 
 def serve(listening: socket.socket, modules: Sequence[str]) -> None:
@@ -118,27 +111,28 @@ def serve(listening: socket.socket, modules: Sequence[str]) -> None:
     while True:
         connection, _ = listening.accept()
         with connection:
-            if _peer(connection).user != os.getuid():
+            client, user = _peer(connection)
+            if user != os.getuid():
                 continue
             for module in modules:
                 importlib.import_module(module)
             if os.fork() == 0:
                 listening.close()
                 with suppress(OSError, ValueError, TypeError):  # a client that is gone, or says something else
-                    _keep(connection, start)
+                    _keep(connection, os.pidfd_open(client), start)
                 os._exit(0)
 
 
-def _keep(connection: socket.socket, start: int) -> None:
+def _keep(connection: socket.socket, client: int, start: int) -> None:
     """Fork the process that the client asks for, see it to its end, and tell the client.
 
-    It ends with its client, and with the start, whose descriptor is ``start``. The end of the fork server is no reason
-    to cut it short. The client is a process and not a connection: a process could hold the client's end of its own.
+    It ends with its client and with the start, whose descriptors are ``client`` and ``start``. The end of the fork
+    server is no reason to cut it short. The client is a process and not a connection: a process could hold the client's
+    end of its own.
     """
     name_process("study-supervise")
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     adopt_orphans()
-    client = os.pidfd_open(_peer(connection).process)
     if (supervisor := os.getpid()) and os.fork() == 0:
         name_process("study-continue")
         continue_it(supervisor)

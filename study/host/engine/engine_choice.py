@@ -77,7 +77,6 @@ def choose_engine(selection: Selection, fetch: bool, on_other_machines: bool = F
 
 
 def _needed(selection: Selection) -> list[Device]:
-    """Return the selected devices that this machine has."""
     asked = DEVICES if selection.devices == "auto" else tuple(selection.devices)
     return [device for device in asked if devices.absent(device) is None]
 

@@ -9,8 +9,9 @@ from study.artifacts.block import Block, blocks_of, expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
-from study.artifacts.session import Session, next_session, write_session
+from study.artifacts.session import Session, next_session
 from study.base.errors import duration_words, quantity
+from study.base.files import write_whole
 from study.config.selection import Selection
 from study.host.allocation import MARGIN_SECONDS, end_of_allocation
 
@@ -98,4 +99,4 @@ def note(plan: Plan, selection: Selection, began: float, files: Results) -> None
         quiet_wait_seconds=selection.quiet_wait_seconds,
         deadline=min(limits, default=None),
     )
-    write_session(session, files.session(plan.name))
+    write_whole(files.session(plan.name), session.model_dump_json(indent=1))

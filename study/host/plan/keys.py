@@ -99,7 +99,6 @@ def _versions(modules: tuple[str, ...]) -> dict[str, str]:
 
 
 def _dataset(dataset: Dataset) -> tuple[str, int]:
-    """Return the name of the data and the size of the training set."""
     info = sources.inspect(dataset)
     return sources.name_of(dataset, info.files), info.train_images
 

@@ -171,7 +171,6 @@ def _processes_before(earlier: Plan | None) -> dict[str, int]:
 
 
 def _levels(factors: dict[str, Any]) -> str:
-    """Return a combination of levels as text."""
     return json.dumps(factors, sort_keys=True)
 
 

@@ -153,6 +153,6 @@ def test_the_session_counts_the_starts_that_measured_whatever_a_damaged_record_s
     write_new(tmp_path / "a.json", make_record(tiny_plan(), session=3).model_dump_json(indent=1))
     (tmp_path / "broken.json").write_text("{")
     assert next_session(tmp_path) == 4
-    for number in (1, 2, 999_999_999, 10**12):
+    for number in (1, 2, 10**12):
         (tmp_path / f"{number}.json").write_text(f'{{\n "session": {number},\n "x": {{"session": 7}}\n}}')
     assert next_session(tmp_path) == 4

@@ -10,8 +10,9 @@ from study.artifacts.block import blocks_of, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record_store import move_aside
-from study.artifacts.session import Session, next_session, write_session
+from study.artifacts.session import Session, next_session
 from study.base.errors import StudyError
+from study.base.files import write_whole
 from study.config.selection import Selection
 from study.host.steps import block as step
 from study.host.steps.attempt import Attempt, RunContext
@@ -41,7 +42,8 @@ class Machine:
         write_plans([self.plan], self.files.root)
         tidy("tiny", self.files)
         number = next_session(self.files.records("tiny"))
-        write_session(Session(number=number, deadline=deadline), self.files.session("tiny"))
+        session = Session(number=number, deadline=deadline)
+        write_whole(self.files.session("tiny"), session.model_dump_json())
 
     def attempt(self, context: RunContext) -> Attempt:
         """A run: the start ends in its place once none is left."""
