@@ -89,9 +89,9 @@ def test_a_shell_takes_every_block_and_hands_over_every_word(page: Path, name: s
 def test_every_start_that_is_shown_can_be_planned(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / "studies"
     folder.mkdir()
-    for study in blocks(page, "yaml"):
-        (title,) = re.findall(r"^title: (\w+)$", study, re.MULTILINE)
-        (folder / f"{title.lower()}.yaml").write_text(study, encoding="utf-8")
+    for written in blocks(page, "yaml"):
+        (title,) = re.findall(r"^title: (\w+)$", written, re.MULTILINE)
+        (folder / f"{title.lower()}.yaml").write_text(written, encoding="utf-8")
     for command in commands(page):
         program, *arguments = shlex.split(command)
         if program == "snakemake" and "key=value" not in arguments:
