@@ -53,7 +53,7 @@ def _names(node: ast.AST, package: str) -> Iterator[str]:
         elif isinstance(one, ast.ImportFrom):
             if base := _base(one, package):
                 yield from (base, *(f"{base}.{alias.name}" for alias in one.names))
-        elif isinstance(one, ast.If) and _is_for_types(one.test):
+        elif isinstance(one, ast.If) and ast.unparse(one.test).rpartition(".")[2] == "TYPE_CHECKING":
             yield from _names(ast.Module(one.orelse, []), package)
         elif not isinstance(one, ast.expr):  # expressions, most of a tree, hold no import
             yield from _names(one, package)
@@ -66,11 +66,6 @@ def _base(node: ast.ImportFrom, package: str) -> str:
     parts = package.split(".") if package else []
     above = parts[: len(parts) - node.level + 1] if node.level <= len(parts) else []
     return ".".join([*above, *([node.module] if node.module else [])]) if above else ""
-
-
-def _is_for_types(test: ast.expr) -> bool:
-    """Return whether a condition is ``TYPE_CHECKING`` or ``typing.TYPE_CHECKING``."""
-    return "TYPE_CHECKING" in (getattr(test, "id", None), getattr(test, "attr", None))
 
 
 PYTHON = "python"

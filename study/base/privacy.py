@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -24,11 +25,11 @@ def anonymous(text: str, *known: str | None) -> str:
             parent = str(Path(form).parent)
             if len(parent) > 1:
                 text = text.replace(parent + os.sep, "")
-    for folder in (str(Path.cwd()), _home(), tempfile.gettempdir()):
+    for folder in (str(Path.cwd()), _known(Path.home), tempfile.gettempdir()):
         if len(folder) > 1:
             text = text.replace(folder + os.sep, "").replace(folder, "…")
     text = without_folders(text)
-    for name in (socket.gethostname(), _user()):
+    for name in (socket.gethostname(), _known(getpass.getuser)):
         if name:
             text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
     return text
@@ -39,17 +40,10 @@ def without_folders(text: str) -> str:
     return PATH.sub(lambda match: match.group("url") or "", text)
 
 
-def _home() -> str:
+def _known(find: Callable[[], object]) -> str:
     try:
-        return str(Path.home())
-    except RuntimeError:  # a number without a name, in a container
-        return ""
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container's user may have no name
+        return str(find())
+    except (RuntimeError, OSError, KeyError):  # a container's user may be a number without a name
         return ""
 
 

@@ -1,9 +1,11 @@
 """The keys of one run, and which of them go together."""
 
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
+from pydantic.fields import FieldInfo
 
 from study.base.strict import Declared, one_line
 from study.config import rules
@@ -50,26 +52,22 @@ class Settings(Keys):
         return self
 
 
-def setting_keys(model: type[BaseModel] = Keys, prefix: str = "") -> list[str]:
-    """Return every dotted key of ``model``, in the order of its fields, each with ``prefix`` before it."""
-    keys: list[str] = []
+def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
     for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            keys += setting_keys(field.annotation, f"{prefix}{name}.")
+            yield from _fields(field.annotation, f"{prefix}{name}.")
         else:
-            keys.append(prefix + name)
-    return keys
+            yield prefix + name, field
+
+
+def setting_keys() -> list[str]:
+    """Return every dotted key of a run, in the order of the models' fields."""
+    return [key for key, _ in _fields(Keys)]
 
 
 def description(key: str) -> str:
     """Return what the models say of the dotted ``key``."""
-    *sections, leaf = key.split(".")
-    model: type[BaseModel] = Keys
-    for section in sections:
-        inner = model.model_fields[section].annotation
-        assert isinstance(inner, type) and issubclass(inner, BaseModel)
-        model = inner
-    return one_line(model.model_fields[leaf].description or "")
+    return one_line(dict(_fields(Keys))[key].description or "")
 
 
 def get(settings: BaseModel, key: str) -> Any:

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import seaborn as sns
@@ -54,7 +53,8 @@ def _telemetry(
     keys = [key for key in plan.study.compared if key != "device"] or ["training.batch_size"]
     x = next((key for key in keys if key == (plan.study.curve.x if plan.study.curve else None)), keys[0])
     levels = plan.study.factors.get(x, [])
-    runs = {run.name: run for run in sorted(plan.runs, key=lambda run: _place(levels, get(run.settings, x)))}
+    places = {level: place for place, level in enumerate(levels)}
+    runs = {run.name: run for run in sorted(plan.runs, key=lambda run: places.get(get(run.settings, x), len(levels)))}
 
     def samples(names: Collection[str]) -> Iterator[utilisation.Samples]:
         for name, run in runs.items():
@@ -68,7 +68,3 @@ def _telemetry(
         (f"telemetry_{device}", utilisation.draw(samples(set(rows["run"])), str(device), short_key(x)))
         for device, rows in frame[frame["outcome"] == "ok"].groupby("device")
     ]
-
-
-def _place(levels: list[Any], level: Any) -> int:
-    return levels.index(level) if level in levels else len(levels)

@@ -120,20 +120,15 @@ def templates(package: str = "study.analysis.report") -> Environment:
         undefined=StrictUndefined,
         finalize=_finalize,
     )
-    environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words, "place": place_words}
+    named = (number, resources, level_row, law_formula, coefficients, marked, prose, breakable)
+    environment.filters |= {function.__name__: function for function in named}
     environment.filters |= {
-        "resources": resources,
-        "level_row": level_row,
-        "law_formula": law_formula,
-        "coefficients": coefficients,
+        "bytes": bytes_words,
+        "device": device_words,
+        "place": place_words,
+        "setting": setting_words,
     }
-    environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_words}
-    environment.filters |= {
-        "marked": marked,
-        "prose": prose,
-        "breakable": breakable,
-        "sha256": content_hash,
-    }
+    environment.filters |= {"sensitivity": sensitivity_words, "sha256": content_hash}
     return environment
 
 
