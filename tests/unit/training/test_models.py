@@ -2,10 +2,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -136,52 +132,31 @@ def without_counts(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: value for name, value in state.items() if "num_batches" not in name}
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A local server of a folder, in the place of the one that torchvision names."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as httpd:
-        threading.Thread(target=httpd.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{httpd.server_port}", folder
-        httpd.shutdown()
-
-
 def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str) -> None:
     """Let torchvision's ResNet-18 weights be at ``url``, and its cache be empty."""
     monkeypatch.setattr(torchvision.models.ResNet18_Weights.DEFAULT.value, "url", url)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "cache"))
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
 
 
-def test_imagenet_weights_are_downloaded_once_and_checked(
-    tmp_path: Path, server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url, folder = server
-    torch.save(without_counts(models.backbone("resnet18", 3).state_dict()), folder / "x.pth")
-    name = f"resnet18-{hashlib.sha256((folder / 'x.pth').read_bytes()).hexdigest()[:8]}.pth"
-    (folder / "x.pth").rename(folder / name)
-    serve(monkeypatch, tmp_path, f"{url}/{name}")
+def test_imagenet_weights_are_downloaded_once_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.save(without_counts(models.backbone("resnet18", 3).state_dict()), tmp_path / "x.pth")
+    name = f"resnet18-{hashlib.sha256((tmp_path / 'x.pth').read_bytes()).hexdigest()[:8]}.pth"
+    (tmp_path / "x.pth").rename(tmp_path / name)
+    serve(monkeypatch, tmp_path, f"{tmp_path.as_uri()}/{name}")
     decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub")
     assert (decision.kind, decision.file) == ("imagenet", name)
     assert decision.body_sha256 == pretrained.decide("resnet18", "none", 3, tmp_path).body_sha256
 
-    (folder / name).unlink()  # the second time nothing is asked of the server
+    (tmp_path / name).unlink()  # the second time nothing is asked for
     assert pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub") == decision
 
 
 def test_a_download_with_the_wrong_checksum_or_none_at_all_falls_back_with_the_reason(
-    tmp_path: Path, server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url, folder = server
-    torch.save({"a": torch.zeros(1)}, folder / "resnet18-00000000.pth")
-    for file, words in (("resnet18-00000000.pth", "invalid hash"), ("missing-00000000.pth", "not found")):
-        serve(monkeypatch, tmp_path, f"{url}/{file}")
+    torch.save({"a": torch.zeros(1)}, tmp_path / "resnet18-00000000.pth")
+    for file, words in (("resnet18-00000000.pth", "invalid hash"), ("missing-00000000.pth", "No such file")):
+        serve(monkeypatch, tmp_path, f"{tmp_path.as_uri()}/{file}")
         decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub")
         assert decision.kind == "random"
         assert decision.reason.startswith("ImageNet weights are not available: ")

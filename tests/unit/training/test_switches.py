@@ -27,7 +27,7 @@ SWITCHES: dict[str, tuple[dict[str, Any], float]] = {
     "bf16": ({"training": {"precision": "bf16", "memory_format": "channels_last"}}, 3e-2),
 }
 """Settings, and how far a loss may lie from the eager one's, in units of the first loss. Compiling takes 20 s of CPU:
-``training.compile`` is compared in ``test_phases``, whose subject is that time."""
+``training.compile`` is compared in ``test_measure``, whose subject is times."""
 
 
 def losses(folder: Path, optimizer: str, **changes: Any) -> list[float]:
