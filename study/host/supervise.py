@@ -48,7 +48,7 @@ Child = Union["Spawned", "Forked"]
 
 
 class Spawned:
-    """A process of our own, started from nothing."""
+    """A process of our own, started from nothing. It gets the signal ``at_our_death`` when this one is killed."""
 
     elsewhere_seconds: float | None = 0.0
     """CPU seconds of the process, once it has ended, that are not counted as ours; None if unknown."""
@@ -110,23 +110,6 @@ def lines_of(output: IO[bytes]) -> Iterator[str]:
     """Return the lines of an output as text; a very long one in parts."""
     text = io.TextIOWrapper(output, encoding="utf-8", errors="replace")
     return iter(partial(text.readline, LONGEST_LINE), "")
-
-
-def execute(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    log: TextIO,
-    title: str,
-    *,
-    at_our_death: int = signal.SIGKILL,
-    timeout_seconds: float | None = None,
-    is_full: Callable[[], bool] | None = None,
-) -> Ended:
-    """Run ``command`` to its end and return how it ended, as :func:`supervise` does.
-
-    ``at_our_death`` is the signal that the process gets when this one is killed.
-    """
-    return supervise(Spawned(command, environment, at_our_death), log, title, timeout_seconds, is_full)
 
 
 def supervise(

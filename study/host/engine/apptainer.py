@@ -11,7 +11,7 @@ from study.base.errors import StudyError
 from study.base.files import file_sha256, whole
 from study.host.engine.base import BUILD_SECONDS, Engine, StoredImage, Trouble, last_words
 from study.host.engine.container import SCRATCH, UNPRIVILEGED, WORK, Box, Mount, limits, mounts, pairs
-from study.host.supervise import execute
+from study.host.supervise import Spawned, supervise
 
 
 class Apptainer(Engine):
@@ -80,6 +80,6 @@ class Apptainer(Engine):
         scheme = "docker-archive:" if wanted.kind == "archive" else "docker://"
         with whole(target) as temporary:
             line = [self.name, "build", "--force", str(temporary), f"{scheme}{wanted.reference}"]
-            ended = execute(line, os.environ, log, f"image {wanted.device}", timeout_seconds=BUILD_SECONDS)
+            ended = supervise(Spawned(line, os.environ), log, f"image {wanted.device}", BUILD_SECONDS)
             if ended.code:
                 raise StudyError(f"images.{wanted.device}: apptainer made no image: {last_words(ended.tail)}")

@@ -43,7 +43,7 @@ from study.host.engine.container import (
     mounts,
     pairs,
 )
-from study.host.supervise import execute
+from study.host.supervise import Spawned, supervise
 
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 LOCK = ROOT / "requirements.lock"
@@ -172,7 +172,7 @@ class Docker(Engine):
             return None
         begin, title = time.perf_counter(), f"image {wanted.device}"
         with _context(wanted) as context:
-            ended = execute(self._build_argv(wanted, context), os.environ, log, title, timeout_seconds=BUILD_SECONDS)
+            ended = supervise(Spawned(self._build_argv(wanted, context), os.environ), log, title, BUILD_SECONDS)
         if ended.code:
             raise StudyError(
                 f"{title}: the build failed: {last_words(ended.tail)}; to run without containers: "

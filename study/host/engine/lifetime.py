@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -28,7 +29,7 @@ from study.host.engine import base, container
 from study.host.engine.base import Engine
 from study.host.engine.container import Box, Mount, check_readable, shared_memory_bytes
 from study.host.engine.engine_choice import ENGINES
-from study.host.supervise import Ended, execute
+from study.host.supervise import Ended, Spawned, supervise
 
 SCRATCH_PREFIX = f".scratch-{node()}-"
 """Each machine removes what its own killed runs left: a run may be at work on another one."""
@@ -123,15 +124,10 @@ def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds:
         identity.unlink(missing_ok=True)
         kills = oom_kills()
         try:
-            ended = execute(
-                line,
-                container.environment("cuda", os.environ) | passed,
-                log,
-                title,
-                at_our_death=signal.SIGTERM,  # the client hands it on to the container
-                timeout_seconds=timeout_seconds,
-                is_full=lambda: bytes_below(box.scratch) > room or is_nearly_full(box.scratch, room),
-            )
+            # The client hands SIGTERM on to the container.
+            client = Spawned(line, container.environment("cuda", os.environ) | passed, at_our_death=signal.SIGTERM)
+            is_full = partial(is_overfull, box.scratch, room)
+            ended = supervise(client, log, title, timeout_seconds, is_full)
             if ended.overfull:
                 return ended, End(ended.code, False, overfull(room))
             if not engine.keeps_containers or made(identity) or "already in use" not in " ".join(ended.tail):
@@ -218,9 +214,12 @@ def overfull(room: int) -> str:
     return f"it wrote more than {room / 2**30:.3g} GiB, half of the disk's free space, or the disk filled otherwise"
 
 
-def is_nearly_full(folder: Path, room: int) -> bool:
-    """Return whether hardly anything is left of the disk, such as by an endless output or by files without a name."""
-    return shutil.disk_usage(folder).free < min(2**30, room // 2)
+def is_overfull(folder: Path, room: int) -> bool:
+    """Return whether a folder has more than ``room`` bytes, or hardly anything is left of the disk.
+
+    An endless output, or files without a name, fill the disk, too.
+    """
+    return bytes_below(folder) > room or shutil.disk_usage(folder).free < min(2**30, room // 2)
 
 
 def bytes_below(folder: Path) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from study.host import supervise
 from study.host.engine.lifetime import bytes_below
-from study.host.supervise import Ended, execute
+from study.host.supervise import Ended, Spawned
 from tests.conftest import ROOT
 
 LEAVER = """
@@ -26,11 +26,11 @@ print(child.pid, flush=True)
 CLEANER = """
 import sys, time
 from study.base.processes import end_when_told
-from study.host.supervise import execute
+from study.host.supervise import Spawned, supervise
 
 end_when_told()
 try:
-    execute([sys.executable, "-c", "import time; time.sleep(1000)"], {}, open("log", "w"), "a test")
+    supervise(Spawned([sys.executable, "-c", "import time; time.sleep(1000)"], {}), open("log", "w"), "a test")
 finally:
     print("cleaning", flush=True)
     time.sleep(1)
@@ -41,7 +41,7 @@ finally:
 
 def ended(tmp_path: Path, code: str, timeout_seconds: float | None = None) -> Ended:
     with (tmp_path / "log").open("w") as log:
-        return execute([sys.executable, "-c", code], {}, log, "a test", timeout_seconds=timeout_seconds)
+        return supervise.supervise(Spawned([sys.executable, "-c", code], {}), log, "a test", timeout_seconds)
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_what_a_process_left_in_a_session_of_its_own_ends_with_it(
 
 STOPPER = """
 from pathlib import Path
-from study.host.supervise import execute
+from study.host.supervise import Spawned, supervise
 
 code = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(1000)"
-print(execute([{python!r}, "-c", code], {{}}, open("log", "w"), "a test", timeout_seconds=2).timed_out)
+print(supervise(Spawned([{python!r}, "-c", code], {{}}), open("log", "w"), "a test", 2).timed_out)
 """
 
 
@@ -87,8 +87,8 @@ def test_a_process_that_has_written_too_much_is_ended(tmp_path: Path, monkeypatc
     code = "import time\nwith open('big', 'wb', 0) as file:\n    while file.write(b'x' * 2**20): time.sleep(0.01)"
     monkeypatch.chdir(tmp_path)
     with (tmp_path / "log").open("w") as log:
-        line = [sys.executable, "-c", code]
-        found = execute(line, {}, log, "a test", is_full=lambda: bytes_below(tmp_path) > 4 * 2**20)
+        writer = Spawned([sys.executable, "-c", code], {})
+        found = supervise.supervise(writer, log, "a test", is_full=lambda: bytes_below(tmp_path) > 4 * 2**20)
     assert (found.overfull, found.timed_out, found.code) == (True, False, -9)
 
 
@@ -98,7 +98,8 @@ def test_a_look_that_fails_counts_as_full(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(supervise, "LOOK_SECONDS", 0.1)
     with (tmp_path / "log").open("w") as log:
-        found = execute([sys.executable, "-c", "import time; time.sleep(1000)"], {}, log, "a test", is_full=too_deep)
+        sleeper = Spawned([sys.executable, "-c", "import time; time.sleep(1000)"], {})
+        found = supervise.supervise(sleeper, log, "a test", is_full=too_deep)
     assert found.overfull
 
 

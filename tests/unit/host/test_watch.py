@@ -18,7 +18,7 @@ from study.base.errors import StudyError
 from study.config.study import Evidence
 from study.host.steps import attempt, watch
 from study.host.steps.watch import Counters, alone_on_this_machine
-from study.host.supervise import execute
+from study.host.supervise import Spawned, supervise
 from tests.conftest import ROOT
 
 LIMITS = Evidence().model_dump()
@@ -86,7 +86,8 @@ while not pathlib.Path("done").exists(): time.sleep(0.01)
 """
     before = processes.cpu_seconds()
     with (tmp_path / "log").open("w") as log:
-        execute(["env", "-C", str(tmp_path), sys.executable, "-c", parent], {"PATH": "/usr/bin:/bin"}, log, "a test")
+        command = ["env", "-C", str(tmp_path), sys.executable, "-c", parent]
+        supervise(Spawned(command, {"PATH": "/usr/bin:/bin"}), log, "a test")
     assert processes.cpu_seconds() - before >= 0.5
 
 
