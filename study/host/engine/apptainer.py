@@ -9,7 +9,7 @@ from study.artifacts.layout import Results
 from study.artifacts.prepared import ImageRequest
 from study.base.errors import StudyError
 from study.base.files import file_sha256, whole
-from study.host.engine.base import BUILD_SECONDS, Engine, StoredImage, Trouble, last_words
+from study.host.engine.base import BUILD_SECONDS, Engine, StoredImage, Trouble, ask, last_words
 from study.host.engine.container import SCRATCH, UNPRIVILEGED, WORK, Box, Mount, limits, mounts, pairs
 from study.host.supervise import Spawned, supervise
 
@@ -45,7 +45,7 @@ class Apptainer(Engine):
 
     def version(self) -> str:
         """Return the version of apptainer."""
-        return self.ask("--version").strip().removeprefix("apptainer version ")
+        return ask(self.name, "--version").strip().removeprefix("apptainer version ")
 
     def image(self, reference: str) -> StoredImage | None:
         """Return the image in the file ``reference``. It runs by its path."""

@@ -121,10 +121,6 @@ class Engine(ABC):
     def _gpu_variables(self, gpus: tuple[str, ...]) -> dict[str, str]:
         """Return the variables that give a container the GPUs of these names; empty means all GPUs."""
 
-    def ask(self, *arguments: str, seconds: float = ANSWER_SECONDS) -> str:
-        """Return the client's answer. Raise :class:`StudyError` if it fails or gives none in ``seconds``."""
-        return ask(self.name, *arguments, seconds=seconds)
-
     def why_not(self) -> Trouble | None:
         """Return the reason why the engine cannot be used. None if it answers."""
         if shutil.which(self.name) is None:

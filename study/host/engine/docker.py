@@ -26,6 +26,7 @@ from study.host.engine.base import (
     State,
     StoredImage,
     Trouble,
+    ask,
     last_words,
 )
 from study.host.engine.container import (
@@ -111,7 +112,7 @@ class Docker(Engine):
 
     def version(self) -> str:
         """Return the version of the daemon."""
-        return self.ask("version", "--format", "{{.Server.Version}}").strip()
+        return ask(self.name, "version", "--format", "{{.Server.Version}}").strip()
 
     def is_rootless(self) -> bool:
         """Return whether the daemon runs rootless: the caller is then root inside."""
@@ -119,17 +120,17 @@ class Docker(Engine):
 
     @cached_property
     def _security_options(self) -> str:
-        return self.ask("info", "--format", "{{json .SecurityOptions}}")
+        return ask(self.name, "info", "--format", "{{json .SecurityOptions}}")
 
     def gpu_trouble(self) -> Trouble | None:
         """Return a reason if the NVIDIA Container Toolkit is missing, or None."""
-        if any(map(shutil.which, GPU_TOOLS)) or "nvidia" in self.ask("info", "--format", "{{json .Runtimes}}"):
+        if any(map(shutil.which, GPU_TOOLS)) or "nvidia" in ask(self.name, "info", "--format", "{{json .Runtimes}}"):
             return None
         return Trouble("docker cannot give a container the GPU: the NVIDIA Container Toolkit is not installed")
 
     def inspect(self, kind: str, name: str) -> dict[str, Any]:
         """Return the description of an image or a container. Raise :class:`StudyError` if there is none."""
-        values: list[dict[str, Any]] = json.loads(self.ask(kind, "inspect", name))
+        values: list[dict[str, Any]] = json.loads(ask(self.name, kind, "inspect", name))
         return values[0]
 
     def image(self, reference: str) -> StoredImage | None:
@@ -202,11 +203,11 @@ class Docker(Engine):
         return wanted.reference
 
     def _pull(self, reference: str) -> None:
-        self.ask("pull", "--quiet", reference, seconds=PULL_SECONDS)
+        ask(self.name, "pull", "--quiet", reference, seconds=PULL_SECONDS)
 
     def _load(self, archive: Path) -> str:
         """Load an archive that ``save`` made, and return the reference of its only image."""
-        said = self.ask("load", "--input", str(archive), seconds=LOAD_SECONDS)
+        said = ask(self.name, "load", "--input", str(archive), seconds=LOAD_SECONDS)
         loaded = re.findall(r"^Loaded image(?:\(s\))?(?: ID)?: (\S+)", said, re.MULTILINE)
         if len(loaded) != 1:
             raise StudyError(f"images: {archive.name!r} holds {len(loaded)} images; allowed: an archive of one image")
@@ -214,7 +215,7 @@ class Docker(Engine):
 
     def containers(self, label: str) -> list[str]:
         """Return the ids of the containers with ``label``, running or not."""
-        return self.ask("ps", "--all", "--quiet", "--filter", f"label={label}").split()
+        return ask(self.name, "ps", "--all", "--quiet", "--filter", f"label={label}").split()
 
     def state(self, identity: str) -> State | None:
         """Return the state of the container with this id or name. None if there is none or nobody answers."""
@@ -235,7 +236,7 @@ class Docker(Engine):
     def remove(self, identity: str) -> None:
         """Stop and remove a container, if it exists and the daemon answers."""
         try:
-            self.ask("rm", "--force", "--volumes", identity)
+            ask(self.name, "rm", "--force", "--volumes", identity)
         except StudyError:
             return  # no such container; or no answer, and the next start removes the container
 
@@ -262,7 +263,7 @@ class Podman(Docker):
 
     def version(self) -> str:
         """Return the version of podman."""
-        return self.ask("info", "--format", "{{.Version.Version}}").strip()
+        return ask(self.name, "info", "--format", "{{.Version.Version}}").strip()
 
     def is_rootless(self) -> bool:
         """Return False: the caller keeps its own number inside, also without root."""
