@@ -74,7 +74,8 @@ class Block:
 
     def missing(self, files: Results) -> list[Run]:
         """Return the runs that have no record. A broken link in the place of one counts as there."""
-        return [run for run in self.runs if not os.path.lexists(files.record(self.study, run.file))]
+        folder = files.records(self.study)
+        return [run for run in self.runs if not os.path.lexists(f"{folder}/{run.file}")]
 
     def write(self, files: Results) -> None:
         """Write the index of its records."""

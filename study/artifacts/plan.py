@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -116,6 +117,11 @@ class Plan(Versioned):
             if not FILE_NAME.fullmatch(name):
                 raise ValueRefused(key=key, value=name, allowed="letters, digits, dots, _ and -, as in a file")
         return self
+
+    @cached_property
+    def blocks(self) -> int:
+        """Number of its blocks."""
+        return max((run.block for run in self.runs), default=0)
 
     def preparing_image(self) -> str | None:
         """Return the name of the image that prepares data and weights: that of a run which can be made here, since the

@@ -42,8 +42,9 @@ def where(plan: Plan) -> str:
 
 def listed(plan: Plan, block: Block) -> list[str]:
     """Return what a block holds, in lines: each run with its setting, and with its device and image."""
-    last = max(run.block for run in plan.runs)
-    lines = [f"{plan.name}, block {block.number} of {last}: {quantity(len(block.runs), 'run')}, one after the other"]
+    lines = [
+        f"{plan.name}, block {block.number} of {plan.blocks}: {quantity(len(block.runs), 'run')}, one after the other"
+    ]
     for run in block.runs:
         place = "on the host" if plan.engine == "none" else f"in {plan.images[run.image].reference}"
         lines.append(f"    {run.name} ({run.setting.label}): {run.settings.device}, {place}")
@@ -60,10 +61,10 @@ def of_plan(plan: Plan, files: Results) -> list[str]:
 
 def summary(plan: Plan, files: Results) -> list[str]:
     """Return a line for each device of a study with its runs, and one for each reason why runs cannot be made here."""
-    names, lines = {run.name for run in pending(plan, files)}, []
+    names, lines, folder = {run.name for run in pending(plan, files)}, [], files.records(plan.name)
     for device in dict.fromkeys(run.settings.device for run in plan.runs):
         runs = [run for run in plan.runs if run.settings.device == device]
-        there = {run.name for run in runs if os.path.lexists(files.record(plan.name, run.file))}
+        there = {run.name for run in runs if os.path.lexists(f"{folder}/{run.file}")}
         left = [run for run in runs if run.name in names]
         done = len(there - names)
         blocks = len({run.block for run in left})

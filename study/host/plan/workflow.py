@@ -86,11 +86,10 @@ class Workflow:
         """
         files: list[Path] = []
         for plan in self.plans:
-            for run in (run for run in plan.runs if not run.unavailable):
-                if plan.engine != "none":
-                    files.append(self.results.image(run.image))
-                files.append(self.results.manifest(run.dataset))
-                files.append(self.results.weights(plan.name, run.weights))
+            runs = [run for run in plan.runs if not run.unavailable]
+            files += map(self.results.image, {run.image: 0 for run in runs if plan.engine != "none"})
+            files += map(self.results.manifest, {run.dataset: 0 for run in runs})
+            files += [self.results.weights(plan.name, weights) for weights in {run.weights: 0 for run in runs}]
         return _missing(dict.fromkeys(files))
 
     def step_image(self, study: str) -> list[str]:

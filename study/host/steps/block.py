@@ -45,7 +45,7 @@ class BlockContext:
     @property
     def title(self) -> str:
         """The block for the terminal, e.g. ``block 2 of 5``."""
-        return f"block {self.block.number} of {max(run.block for run in self.plan.runs)}"
+        return f"block {self.block.number} of {self.plan.blocks}"
 
     def run(self, place: int) -> str:
         """Return a run for the terminal, e.g. ``block 2 of 5, run 1 of 4: bs8-cpu-r2``."""
