@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import psutil
@@ -33,6 +34,13 @@ STOP_SECONDS = 2.0
 """Seconds that a sampler may take to end once it is told to."""
 POWERCAP = Path("/sys/class/powercap")
 Value = float | int | None
+TOGETHER: Mapping[str, Callable[[Any], float]] = {
+    "gpu_utilisation_percent": fmean,
+    "gpu_sm_clock_mhz": fmean,
+    "gpu_temperature_celsius": max,
+    "gpu_throttle_reasons": functools.partial(functools.reduce, operator.or_),
+}
+"""How the readings of several GPUs become one; those of any other column are added up."""
 
 
 class Tree:
@@ -156,19 +164,8 @@ def read_together(gpus: Sequence[Gpu]) -> dict[str, Value]:
     readings = [gpu.read() for gpu in gpus]
     if len(readings) == 1:
         return readings[0]
-    together: dict[str, Value] = {}
-    for column in GPU_COLUMNS:
-        values = [value for reading in readings if (value := reading.get(column)) is not None]
-        if not values or len(values) < len(readings):
-            continue
-        if column == "gpu_throttle_reasons":
-            together[column] = functools.reduce(operator.or_, map(int, values))
-        elif column == "gpu_temperature_celsius":
-            together[column] = max(values)
-        else:
-            mean = column in ("gpu_utilisation_percent", "gpu_sm_clock_mhz")
-            together[column] = sum(values) / (len(values) if mean else 1)
-    return together
+    values = {column: [reading.get(column) for reading in readings] for column in GPU_COLUMNS}
+    return {column: TOGETHER.get(column, sum)(told) for column, told in values.items() if None not in told}
 
 
 @dataclass
@@ -295,16 +292,11 @@ def sampling(path: Path, gpus: int) -> Iterator[None]:
     finally:
         if process:
             with suppress(Exception):
-                _end(process)
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(STOP_SECONDS)
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(STOP_SECONDS)
+                process.kill()
+                process.wait(STOP_SECONDS)
 
 
 if __name__ == "__main__":
