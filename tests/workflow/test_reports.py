@@ -17,7 +17,7 @@ pytestmark = pytest.mark.thorough
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The tiny study and another one, measured and reported on."""
     made = copy_checkout(tmp_path_factory.mktemp("finished") / 'a "copy" of 研究\'s')
-    made.study("other", title="Other <b>", factors={"device": ["cpu"]}, curve=None)
+    made.study("other", title="Other <b>")
     made.good("studies=[tiny,other]")
     return made
 
