@@ -63,10 +63,6 @@ class Apptainer(Engine):
         name = f"images.{wanted.device}"
         return Trouble(f"apptainer builds no Dockerfile: name a .sif, an archive or a reference as {name}")
 
-    def build(self, wanted: ImageRequest, log: TextIO) -> float | None:
-        """Raise :class:`StudyError`: apptainer builds no Dockerfile."""
-        raise StudyError(str(self.image_trouble(wanted, fetch=False)))
-
     def bring(self, wanted: ImageRequest, results: Path, log: TextIO) -> str:
         """Return the path of the image's file: the given one, or one made from an archive or a reference."""
         if wanted.reference.endswith(".sif"):

@@ -147,9 +147,9 @@ class Engine(ABC):
     def image(self, reference: str) -> StoredImage | None:
         """Return the image with a reference or an id. None if the engine has none."""
 
-    @abstractmethod
     def has_image(self, run_as: str) -> bool:
         """Return whether an image that was found earlier still exists, without reading it."""
+        return self.image(run_as) is not None
 
     @abstractmethod
     def image_trouble(self, wanted: ImageRequest, fetch: bool) -> Trouble | None:
@@ -158,9 +158,12 @@ class Engine(ABC):
         With ``fetch`` a missing image is pulled, because only a pull shows whether it can be pulled.
         """
 
-    @abstractmethod
     def build(self, wanted: ImageRequest, log: TextIO) -> float | None:
-        """Build the image if it is missing. Return the duration in seconds, or None if it was there."""
+        """Build the image if it is missing. Return the duration in seconds, or None if it was there.
+
+        Raise :class:`StudyError` if the build fails, or if this engine builds none.
+        """
+        raise StudyError(str(self.image_trouble(wanted, fetch=False)))
 
     @abstractmethod
     def bring(self, wanted: ImageRequest, results: Path, log: TextIO) -> str:

@@ -30,6 +30,7 @@ def make(engine: Engine, wanted: ImageRequest, results: Path, log: TextIO, gpu: 
     stored = engine.image(engine.bring(wanted, results, log))
     if stored is None:
         raise StudyError(f"images.{wanted.device}: {engine.name} has no image {wanted.reference!r}")
+    lock = stored.labels.get(LOCK_LABEL)
     seen = _try(engine, stored.run_as, results, log, wanted.device, gpu)
     return Image(
         request=wanted,
@@ -39,7 +40,7 @@ def make(engine: Engine, wanted: ImageRequest, results: Path, log: TextIO, gpu: 
         digest=stored.digest,
         run_as=stored.run_as,
         created=stored.created,
-        lock_sha256=_known(stored.labels.get(LOCK_LABEL)),
+        lock_sha256=None if lock == "unknown" else lock,  # which a build by hand leaves in place
         base_digest=base.digest if base else None,
         build_seconds=seconds,
         python=seen.python,
@@ -62,11 +63,6 @@ def bring_here(engine: Engine, image: Image, results: Path, log: TextIO) -> None
         raise StudyError(f"{lacking}, and cannot bring it: {error}") from None
     if stored is None or stored.run_as != image.run_as:
         raise StudyError(f"{lacking}, and has another one in its place")
-
-
-def _known(label: str | None) -> str | None:
-    """Return the label, or None for the Dockerfile's default, which a build by hand leaves in place."""
-    return None if label == "unknown" else label
 
 
 class Seen(Strict):

@@ -144,10 +144,6 @@ class Docker(Engine):
         labels = (values.get("Config") or {}).get("Labels")
         return StoredImage(identity, identity, next(iter(digests), None), values.get("Created"), labels or {})
 
-    def has_image(self, run_as: str) -> bool:
-        """Return whether the image with this id exists."""
-        return self.image(run_as) is not None
-
     def image_trouble(self, wanted: ImageRequest, fetch: bool) -> Trouble | None:
         """Return the reason why neither the image nor its base image is here or can be pulled, or None."""
         missing = wanted.base_image or wanted.reference

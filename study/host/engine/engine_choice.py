@@ -85,7 +85,7 @@ def request(selection: Selection, device: Device) -> ImageRequest:
     """Return the image that ``device`` needs under a selection. Raise :class:`StudyError` for a missing archive."""
     given = getattr(selection.images, device)
     if given is None:
-        return _built(device, selection.base_image or base_of(DOCKERFILE.read_text(encoding="utf-8")), None)
+        return _built(device, selection.base_image, None)
     return named(given, device, f"images.{device}", None)
 
 
@@ -97,7 +97,7 @@ def named(given: str, device: Device, key: str, base_image: str | None) -> Image
     """
     path = Path(given).expanduser()
     if path.suffix == LOCK.suffix and path.is_file():
-        return _built(device, base_image or base_of(DOCKERFILE.read_text(encoding="utf-8")), path)
+        return _built(device, base_image, path)
     if path.is_file():
         full, identity = str(path.resolve()), digest(stat_of(path)[:2])  # a copy has another time
         return ImageRequest(device=device, kind="archive", reference=full, base_image=None, identity=identity)
@@ -116,8 +116,9 @@ def identified(wanted: ImageRequest, engine: Engine) -> ImageRequest:
     return wanted.model_copy(update={"identity": digest(stored.digest or stored.id)}) if stored else wanted
 
 
-def _built(device: Device, base: str, lock: Path | None) -> ImageRequest:
-    """Return the image that is built from a base and a lock; None for the project's own lock."""
+def _built(device: Device, base: str | None, lock: Path | None) -> ImageRequest:
+    """Return the image that is built from a base, by default the Dockerfile's, and a lock, by default the project's."""
+    base = base or base_of(DOCKERFILE.read_text(encoding="utf-8"))
     identity = digest({"dockerfile": file_sha256(DOCKERFILE), "lock": file_sha256(lock or LOCK), "base": base})
     return ImageRequest(
         device=device,

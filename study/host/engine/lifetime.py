@@ -192,16 +192,13 @@ def _end(engine: Engine, identity: str, ended: Ended, timeout_seconds: float | N
     if state is None:
         return End(ended.code, False, "the container was removed from outside")
     if state.running:
-        return End(ended.code, False, _client_ended(engine, ended.code))
+        how = signal.Signals(-ended.code).name if ended.code < 0 else f"exit code {ended.code}"
+        cut_short = f"the client of {engine.name} ended ({how}) before its container, which was stopped"
+        return End(ended.code, False, cut_short)
     if not state.started:
         raise StudyError(f"{engine.name} did not start the container: {said}")
     # If the whole machine ran out of memory, and not the container's limit, only the kernel reports it.
     return End(state.exit_code, state.oom_killed or (kernel_killed and state.exit_code in KILLED))
-
-
-def _client_ended(engine: Engine, code: int) -> str:
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return f"the client of {engine.name} ended ({how}) before its container, which was stopped"
 
 
 def timed_out(seconds: float | None) -> str:

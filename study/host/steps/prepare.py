@@ -100,7 +100,8 @@ def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | No
     ``log``, by default a file in ``results``.
     """
     plan, files = read_plan(plan_file), Results(results)
-    run = _smallest(plan, weights)
+    # A network may be too deep for the smallest images.
+    run = min(plan.runs_with("weights", weights), key=lambda run: run.settings.dataset.image_size)
     task = weights_task(plan.name, weights, run.settings.model.name)
     log = log or files.log(plan.name, "weights", weights)
     if plan.engine == "none":
@@ -141,11 +142,6 @@ def decide_weights(plan_file: Path, weights: str, results: Path, decide: Callabl
     }
     decision = decide([(one, found[one.dataset.model_dump_json()]) for one in runs], files.hub)
     write_if_changed(files.weights(plan.name, weights), decision.model_dump_json(indent=1))
-
-
-def _smallest(plan: Plan, weights: str) -> Run:
-    """Return the run with the smallest images: a network may be too deep for those."""
-    return min(plan.runs_with("weights", weights), key=lambda run: run.settings.dataset.image_size)
 
 
 def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
