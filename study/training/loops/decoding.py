@@ -22,7 +22,7 @@ from study.data.decode import ImageSet, Stored, decode, opened, squished, undeco
 Decode = Callable[[Stored], NDArray[np.uint8]]
 """Returns an image as (channels, size, size) uint8."""
 LEAST_BYTES = 4 * 2**20
-"""Work for which a process more is started: about as long as a fork of a process that holds torch."""
+"""Bytes of files, and an eighth of the pixels', for which a process more is started: about as long as a fork takes."""
 PART = 16
 """Images that a process decodes before it asks for more."""
 GPU_PART = 256
@@ -71,62 +71,48 @@ def _is_plain_jpeg(stored: Path) -> bool:
 
 
 def begin(stored: Sequence[Stored], settings: Settings, device: torch.device) -> Callable[[], torch.Tensor]:
-    """Begin to decode images, and return what waits for them: (n, channels, size, size) uint8 on ``device``."""
+    """Begin to decode images, and return what waits for them: (n, channels, size, size) uint8 on ``device``.
+
+    On the CPU processes decode while the caller goes on, if the work is worth them. Threads hold each other up: of the
+    2 ms for a small photograph Pillow keeps Python's lock for most. Waiting raises the error of the first image that
+    cannot be decoded.
+    """
     if settings.loader.decoder == "torchcodec_cuda":
         return cache(lambda: on_gpu(stored, settings, device))
-    whole = Whole(stored, decoder_of(settings), shape_of(settings))
-    return cache(lambda: torch.from_numpy(whole.pixels()).to(device))
+    decoder, shape, starts = decoder_of(settings), shape_of(settings), range(0, len(stored), PART)
+    # Anonymous memory that is shared with forked processes: a container's /dev/shm may be small.
+    memory = mmap.mmap(-1, max(1, len(stored) * math.prod(shape)))
+    pixels = np.ndarray((len(stored), *shape), np.uint8, buffer=memory)
 
+    def fill(start: int) -> None:
+        for index in range(start, min(start + PART, len(stored))):
+            pixels[index] = decoder(stored[index])
 
-def work_bytes(stored: Sequence[Stored], shape: tuple[int, int, int]) -> int:
-    """Return a measure of the decoding's work in bytes: those of the files, and an eighth of the pixels'."""
+    def filled() -> torch.Tensor:
+        if pool is None:
+            for start in starts:
+                fill(start)
+        else:
+            with pool:
+                for part in parts:
+                    part.result()
+        return torch.from_numpy(pixels).to(device)
+
     files = sum(image.stat().st_size for image in stored if isinstance(image, Path) and image.is_file())
-    return files + len(stored) * math.prod(shape) // 8
+    work = files + len(stored) * math.prod(shape) // 8
+    processes, pool = min(usable_cpus(), len(stored), work // LEAST_BYTES), None
+    if processes > 1:
+        pool = ProcessPoolExecutor(processes, get_context("fork"), initializer=_LENT.append, initargs=(fill,))
+        parts = [pool.submit(_fill_part, start) for start in starts]
+    return cache(filled)
 
 
-class Whole:
-    """Images (n, channels, size, size) uint8 that processes decode while the caller goes on.
-
-    Threads hold each other up: of the 2 ms for a small photograph Pillow keeps Python's lock for most.
-    """
-
-    def __init__(self, stored: Sequence[Stored], decode: Decode, shape: tuple[int, int, int]) -> None:
-        self.stored, self.decode = stored, decode
-        # Anonymous memory that is shared with forked processes: a container's /dev/shm may be small.
-        memory = mmap.mmap(-1, max(1, len(stored) * math.prod(shape)))
-        self.array = np.ndarray((len(stored), *shape), np.uint8, buffer=memory)
-        processes = min(usable_cpus(), len(stored), work_bytes(stored, shape) // LEAST_BYTES)
-        self.pool: ProcessPoolExecutor | None = None
-        if processes > 1:
-            self.pool = ProcessPoolExecutor(processes, get_context("fork"), initializer=_lend, initargs=(self.fill,))
-            self.parts = [self.pool.submit(_fill_part, start) for start in range(0, len(stored), PART)]
-
-    def fill(self, start: int, stop: int) -> None:
-        """Decode the images ``start`` to ``stop``."""
-        for index in range(start, min(stop, len(self.stored))):
-            self.array[index] = self.decode(self.stored[index])
-
-    def pixels(self) -> NDArray[np.uint8]:
-        """Return all images once they are there. Raise the error of the first one that cannot be decoded."""
-        if self.pool is None:
-            self.fill(0, len(self.stored))
-            return self.array
-        with self.pool:
-            for part in self.parts:
-                part.result()
-        return self.array
-
-
-_LENT: list[Callable[[int, int], None]] = []
+_LENT: list[Callable[[int], None]] = []
 """What a forked process fills with its images: it is inherited, and nothing is sent."""
 
 
-def _lend(fill: Callable[[int, int], None]) -> None:
-    _LENT.append(fill)
-
-
 def _fill_part(start: int) -> None:
-    _LENT[0](start, start + PART)
+    _LENT[0](start)
 
 
 def on_gpu(stored: Sequence[Stored], settings: Settings, device: torch.device) -> torch.Tensor:
