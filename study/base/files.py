@@ -9,7 +9,7 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,10 @@ def remove_tree(folder: Path) -> None:
     """
     if folder.exists():
         for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
-            subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)
+            with suppress(FileNotFoundError):  # a PATH without them
+                subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)
+        with suppress(RecursionError):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def stat_of(path: Path) -> list[Any]:
