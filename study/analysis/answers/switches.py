@@ -178,7 +178,7 @@ def _effects(
                     base=str(levels[key][0]),
                     level=str(levels[key][at]),
                     settings=len(pairs),
-                    times_as_fast=_interval(model, _difference(model, pairs), len(changes)),
+                    times_as_fast=model.interval(_difference(model, pairs), together(len(changes))),
                     **_changes(beside, pairs, len(changes)),
                 )
             )
@@ -194,11 +194,6 @@ def _pairs(cells: Mapping[Cell, str], place: int, at: int) -> list[tuple[str, st
 def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:
     found: Array = np.mean([model.weights(base, other) for base, other in pairs], axis=0)
     return found
-
-
-def _interval(model: LogModel, weights: Array, count: int) -> Estimate:
-    """Return the exponential of a weighted sum, with bounds for ``count`` of them at once (Bonferroni)."""
-    return model.interval(weights, together(count))
 
 
 def _interactions(
@@ -217,7 +212,7 @@ def _interactions(
         sides = ({cell: label for cell, label in cells.items() if cell[two] == side} for side in (0, second))
         alone, beside = (_pairs(side, one, first) for side in sides)
         if alone and beside:
-            more = _interval(model, _difference(model, beside) - _difference(model, alone), len(pairs))
+            more = model.interval(_difference(model, beside) - _difference(model, alone), together(len(pairs)))
             if more.excludes_one:
                 ends = ((keys[one], first), (keys[two], second))
                 both = (setting_of(study, {key: level_of(study, key, levels[key][at])}) for key, at in ends)
@@ -254,7 +249,7 @@ def _changes(beside: Mapping[str, LogModel], pairs: Sequence[tuple[str, str]], e
     for name, model in beside.items():
         known = [(other, base) for base, other in pairs if {base, other} <= {*model.levels}]
         if len(known) >= min(2, len(pairs)):
-            found[name] = _interval(model, _difference(model, known), effects * len(beside))
+            found[name] = model.interval(_difference(model, known), together(effects * len(beside)))
     if "accuracy" in found:
         # Runs that happen to agree have not shown that they always do.
         shown = found["accuracy"] if has_noise(beside["accuracy"]) else found["accuracy"].bare

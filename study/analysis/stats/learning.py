@@ -25,7 +25,6 @@ LARGE_SHORTFALL = 0.10
 class Learning(Strict):
     """Whether one level has learned."""
 
-    learned: bool | None = Field(description="Null where it cannot be told: see the reason.")
     reason: Literal["learned", "at_chance", "below_best", "unclear", "unknown"]
     """`at_chance`: the accuracy is not above chance. `below_best`: it is short of the best level's by more than the
     margin, beyond the noise between runs. `unclear`: it is above chance, but the runs differ too much to say so of
@@ -33,6 +32,11 @@ class Learning(Strict):
     accuracy."""
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     runs: int = Field(description="Runs with an accuracy.")
+
+    @property
+    def learned(self) -> bool | None:
+        """Whether it has learned; None where that cannot be told."""
+        return {"learned": True, "unclear": None, "unknown": None}.get(self.reason, False)
 
 
 class Censored(Strict):
@@ -53,7 +57,7 @@ def learning_of(
     ``questions`` is how often a study asks this.
     """
     means = {level: fmean(values) for level, values in accuracies.items() if len(values)}
-    found = {level: Learning(learned=None, reason="unknown", accuracy=None, runs=0) for level in accuracies}
+    found = {level: Learning(reason="unknown", accuracy=None, runs=0) for level in accuracies}
     if not means:
         return found
     best = max(means, key=means.__getitem__)
@@ -67,8 +71,7 @@ def learning_of(
             reason = "below_best"
         elif reason == "learned" and gap > LARGE_SHORTFALL:
             reason = "unclear"
-        learned = {"learned": True, "unclear": None}.get(reason, False)
-        found[level] = Learning(learned=learned, reason=reason, accuracy=means[level], runs=len(values))
+        found[level] = Learning(reason=reason, accuracy=means[level], runs=len(values))
     return found
 
 

@@ -69,7 +69,7 @@ def values_of(record: Record, sampled: Sampled | None) -> Values:
 
 
 def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
-    values = {
+    planned: Values = {
         "study": plan.name,
         "run": run.name,
         "key": run.key,
@@ -77,8 +77,14 @@ def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
         "position": run.position,
         "device": run.settings.device,
         "precision": run.settings.training.precision,
-    } | values
-    values |= _images_per_joule(values) | _sampled_peak(values)
+    }
+    values = planned | values
+    images, joules = values.get("images_processed"), values.get("energy_joules")
+    if images is not None and joules:
+        values["images_per_joule"] = images / joules
+    used, reserved = values.get("peak_device_used_bytes"), values.get("peak_device_reserved_bytes")
+    if used is not None and reserved is not None and used < reserved:  # the samples missed it: torch alone held more
+        values["peak_device_used_bytes"] = None
     factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
     return Timing.model_validate(values).model_dump() | {
         key: shown(plan.study, key, level) for key, level in factors.items()
@@ -119,17 +125,6 @@ def _chance(data: DataUsed) -> float:
     """Return the share of the most frequent class; of an older record, whose counts are unknown, that of equal ones."""
     most = (data.valid_majority_images or 0) / data.valid_images
     return max(most, 1 / len(data.classes))
-
-
-def _images_per_joule(values: Mapping[str, Any]) -> dict[str, Any]:
-    images, joules = values.get("images_processed"), values.get("energy_joules")
-    return {"images_per_joule": images / joules} if images is not None and joules else {}
-
-
-def _sampled_peak(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sampled peak as missing where the samples missed it: torch alone held more. Else nothing."""
-    used, reserved = values.get("peak_device_used_bytes"), values.get("peak_device_reserved_bytes")
-    return {"peak_device_used_bytes": None} if used is not None and reserved is not None and used < reserved else {}
 
 
 def _sampled(sampled: Sampled | None, settings: Settings) -> Values:
@@ -256,8 +251,6 @@ def _of_all_replicas(measured: Measurement) -> dict[str, Any]:
     The columns without ``all`` in their names are those of the first process only.
     """
     memories = [replica.memory for replica in measured.replicas] or [measured.memory]
-    sums = {}
-    for name in ("device_allocated_bytes", "device_reserved_bytes", "host_resident_bytes"):
-        values = [getattr(memory, name) for memory in memories]
-        sums[f"peak_all_{name}"] = None if None in values else sum(values)
-    return sums
+    names = ("device_allocated_bytes", "device_reserved_bytes", "host_resident_bytes")
+    values = {name: [getattr(memory, name) for memory in memories] for name in names}
+    return {f"peak_all_{name}": None if None in own else sum(own) for name, own in values.items()}

@@ -62,9 +62,9 @@ def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dic
     energy = (_gpu_energy if device == "cuda" else _cpu_energy)(whole, start, end)
     return {
         "cpu_percent": _mean(window["cpu_percent"]),
-        "peak_tree_resident_bytes": _bytes(_most(window["process_resident_bytes"])),
+        "peak_tree_resident_bytes": _most_bytes(window["process_resident_bytes"]),
         "gpu_utilisation_percent": _mean(window["gpu_utilisation_percent"]),
-        "peak_device_used_bytes": _bytes(_most(window["gpu_memory_used_bytes"])),
+        "peak_device_used_bytes": _most_bytes(window["gpu_memory_used_bytes"]),
         "sm_clock_mhz": _mean(window["gpu_sm_clock_mhz"]),
         "gpu_temperature_celsius": _most(window["gpu_temperature_celsius"]),
         "throttle_reasons": "; ".join(throttle_words(_known(window["gpu_throttle_reasons"]).astype("int64"))) or None,
@@ -146,9 +146,8 @@ def _known(values: Array) -> Array:
 
 
 def _mean(values: Array) -> float | None:
-    known = ~np.isnan(values)
-    # In place of what is missing a zero: NumPy adds up in pairs of places.
-    return float(np.where(known, values, 0.0).sum() / known.sum()) if known.any() else None
+    known = _known(values)
+    return float(known.mean()) if len(known) else None
 
 
 def _most(values: Array) -> float | None:
@@ -156,5 +155,5 @@ def _most(values: Array) -> float | None:
     return float(known.max()) if len(known) else None
 
 
-def _bytes(value: float | None) -> int | None:
-    return None if value is None else int(value)
+def _most_bytes(values: Array) -> int | None:
+    return None if (most := _most(values)) is None else int(most)

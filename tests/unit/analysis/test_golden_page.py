@@ -21,6 +21,7 @@ from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, NoRatio, NullControl, RatioAt
 from study.analysis.answers.curve import (
+    PLAIN,
     Fall,
     Plain,
     PowerLaw,
@@ -411,6 +412,7 @@ class Words(HTMLParser):
 @pytest.mark.parametrize(("union", "examples"), [(Verdict, VERDICTS), (Answer, ANSWERS), (Caveat, CAVEATS)])
 def test_every_kind_of_finding_stands_on_the_golden_page(union: object, examples: list[object]) -> None:
     assert set(get_args(get_args(union)[0])) == {type(example) for example in examples}
+    assert set(PLAIN) == {verdict.kind for verdict in VERDICTS if isinstance(verdict, Plain)}
 
 
 def test_a_caveat_says_what_it_is_and_what_it_does_in_thirty_words_each_and_none_is_forgotten_on_the_way() -> None:

@@ -74,14 +74,6 @@ def test_a_study_without_a_plan_is_one_line_and_one_that_has_not_begun_is_render
     assert "0 of 9 planned runs are there: this is no final report." in page.text
 
 
-def test_a_table_of_many_studies_says_first_how_far_they_are(tmp_path: Path) -> None:
-    for name, runs in (("one", 9), ("two", 9), ("three", 9), ("tiny", 4)):
-        begun(tmp_path, runs, name)
-    assert main(["report", "one", "two", "three", "tiny", "--results", str(tmp_path)]) == 0
-    text = Page(tmp_path / "report.html").text
-    assert "31 of 36 planned runs are there: this is no final report." in text
-
-
 def test_no_record_at_all_is_one_line_and_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     begun(tmp_path, 0)
     assert main(["report", "--results", str(tmp_path)]) == 1

@@ -10,10 +10,9 @@ from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Ways
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.base.files import ROOT, write_new, write_whole
+from study.base.files import write_new, write_whole
 from study.cli import main
 from tests.conftest import study_values, tiny_plan
-from tests.unit.analysis.test_golden_page import Words
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.artifacts.test_setting import DROP, ODD, PATH, SIZE, odd_plan
 from tests.unit.config.test_config import plan_of
@@ -90,11 +89,3 @@ def test_a_start_that_leaves_a_level_out_leaves_out_the_names_of_it(tmp_path: Pa
     changed = study_values(factors={SIZE: [4, 8], DROP: [False, True]}, curve=None, names=NAMES)
     plan = plan_of(tmp_path, changed, overrides={SIZE: [8]})
     assert list(plan.study.names) == ["whole steps"]
-
-
-def test_the_page_of_the_example_of_ways_says_their_names_first() -> None:
-    text = Words((ROOT / "docs" / "example-ways" / "report.html").read_text(encoding="utf-8")).text()
-    first = text.partition("Every setting in numbers")[0]
-    for told in ("With all switches on the training takes", "as fast as stock fastai", "Stock fastai, 64"):
-        assert told in first
-    assert not any(level in first for level in ("channels_last", "contiguous", "cuda graph"))
