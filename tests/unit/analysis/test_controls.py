@@ -1,5 +1,6 @@
 """The null control, the loader apart, what others do on a GPU, and what a run needs."""
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -116,27 +117,14 @@ def test_the_loader_alone_compiles_nothing_and_stock_fastai_has_no_such_loader()
             check_settings(Settings.model_validate({}).model_dump() | values, "study x")
 
 
-class FakeNvml:
-    """Two GPUs: an idle one, and one that others use."""
-
-    NVMLError = RuntimeError
-
-    def nvmlInit(self) -> None: ...
-    def nvmlShutdown(self) -> None: ...
-    def nvmlDeviceGetCount(self) -> int:
-        return 2
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
-        return index
-
-    def nvmlDeviceGetComputeRunningProcesses(self, index: int) -> list[int]:
-        return [7] * index
-
-    def nvmlDeviceGetUtilizationRates(self, index: int) -> Any:
-        return SimpleNamespace(gpu=90 * index)
-
-    def nvmlDeviceGetPowerUsage(self, index: int) -> int:
-        return 70_000
+NVML = SimpleNamespace(
+    NVMLError=RuntimeError, nvmlInit=lambda: None, nvmlShutdown=lambda: None,
+    nvmlDeviceGetCount=lambda: 2, nvmlDeviceGetHandleByIndex=lambda index: index,
+    nvmlDeviceGetComputeRunningProcesses=lambda index: [7] * index,
+    nvmlDeviceGetUtilizationRates=lambda index: SimpleNamespace(gpu=90 * index),
+    nvmlDeviceGetPowerUsage=lambda _: 70_000,
+)  # fmt: skip
+"""Two GPUs: an idle one, and one that others use."""
 
 
 @pytest.mark.parametrize(
@@ -145,7 +133,7 @@ class FakeNvml:
 def test_others_on_the_gpus_that_are_visible_are_seen(
     visible: str, expected: devices.Activity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pynvml", FakeNvml())
+    monkeypatch.setitem(sys.modules, "pynvml", NVML)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert devices.activity() == expected
 

@@ -11,7 +11,6 @@ from study.analysis.caveats.machine import SeparateStarts
 from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.figures.files import drawn
 from study.analysis.figures.style import Drawn
-from study.analysis.report.drawings import ratios_chart
 from study.analysis.report.step import breakable, content_hash, marked, render, write_page
 from study.analysis.report.tables import resources
 from study.analysis.step import write_analysis
@@ -378,15 +377,6 @@ def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) ->
     (found,) = only(SeparateStarts, warnings)
     assert found.factor == "training.batch_size"
     assert sorted(sorted(levels) for levels in found.sets) == [["2", "4"], ["8"]]
-
-
-def test_with_three_factors_there_is_a_ratio_at_each_level_of_the_others(tmp_path: Path) -> None:
-    factors = {"device": ["cpu", "cuda"], "training.drop_last": [True, False], "training.batch_size": [2, 4]}
-    plan = with_gpu(tiny_plan(factors=factors, replicates=2, contrast="device"))
-    analysis = analysed(plan, tmp_path)
-    assert {ratio.at.levels["training.drop_last"] for ratio in analysis.ratios} == {True, False}
-    chart = ratios_chart(analysis)
-    assert chart and chart.wide.count(">batch size ") == len(analysis.ratios) == 4
 
 
 def test_levels_that_are_paths_are_shown_by_their_names_and_kept_apart(tmp_path: Path) -> None:
