@@ -7,7 +7,7 @@ from math import isclose, prod
 from typing import Any
 
 from study.analysis.stats.estimate import WIDEST
-from study.artifacts.setting import Level, Levels, Setting, joined, with_names
+from study.artifacts.setting import Levels, Setting, joined, with_names
 from study.config.names import LEVELS, level_words
 
 SHORT_KEYS = {
@@ -83,13 +83,11 @@ def group_names(groups: Sequence[Setting]) -> dict[Setting, Setting]:
     if prod(len({group.levels[key] for group in every}) for key in told[0]) > len(every):
         first = {key for key in told[0] if all(group.levels[key] != base.levels[key] for group in others)}
         told = [first, *({key for key in told[0] if group.levels[key] != base.levels[key]} for group in others)]
-    names = [group.part(_whole(group, keys)) for group, keys in zip(every, told, strict=True)]
+    names = [  # a key of a name comes with all others that the name stands for
+        group.part(keys.union(*(own for own in group.named.values() if keys & set(own))))
+        for group, keys in zip(every, told, strict=True)
+    ]
     return dict(zip(every, names, strict=True)) if all(told) and len(set(names)) == len(every) else whole
-
-
-def _whole(group: Setting, keys: set[str]) -> set[str]:
-    """Return keys with all others that a name stands for which one of them has."""
-    return keys.union(*(own for own in group.named.values() if keys & set(own)))
 
 
 WITH = {
@@ -104,15 +102,12 @@ WITH = {
 def setting_words(at: Setting | Levels, article: bool = False) -> str:
     """Return a setting in words, numbers with the key's name: ``batch size 64, bf16``; or as it follows ``with``."""
     levels, named = (at.levels, at.named) if isinstance(at, Setting) else (at, {})
-    words = {key: one_level_words(key, level) for key, level in levels.items()}
+    words = {key: level_words(key, level) for key, level in levels.items()}
+    for key, level in levels.items():
+        if isinstance(level, (int, float)) and not isinstance(level, bool):
+            words[key] = f"{short_key(key)} {words[key]}"
     told = {key: WITH.get(word, word) for key, word in words.items()} if article else words
     return joined([*with_names(told, named).values()])
-
-
-def one_level_words(key: str, level: Level) -> str:
-    """Return one level in words: a name alone, a number with its key."""
-    plain = isinstance(level, bool) or not isinstance(level, (int, float))
-    return level_words(key, level) if plain else f"{short_key(key)} {level_words(key, level)}"
 
 
 def with_key(key: str, word: str) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pandas as pd
 from pydantic import Field
@@ -113,14 +113,10 @@ class NoRatio(Strict):
     """Runs count on both sides of a contrast, and no two of them met in one block at one setting."""
 
     kind: Literal["no_ratio"] = "no_ratio"
+    decided: ClassVar[bool] = False
     contrast: str = Field(description="Dotted key of the factor.")
     slower: str
     faster: str
-
-    @property
-    def decided(self) -> bool:
-        """Nothing is decided."""
-        return False
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""

@@ -1,6 +1,6 @@
 """Which setting of a group is the fastest: that one, those tied for it, or why it cannot be said."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,13 +18,9 @@ class NothingSucceeded(Strict):
     """No run succeeded."""
 
     kind: Literal["nothing_succeeded"] = "nothing_succeeded"
+    decided: ClassVar[bool] = False
     group: Setting | None = Field(description="Null: in the whole study.")
     made: bool = Field(description="False where no device was there that could have made a run.")
-
-    @property
-    def decided(self) -> bool:
-        """Nothing is decided."""
-        return False
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
@@ -36,14 +32,10 @@ class OnlyLevel(Strict):
     """The time of a group with one level."""
 
     kind: Literal["only_level"] = "only_level"
+    decided: ClassVar[bool] = True
     group: Setting
     time: Estimate
     accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
-
-    @property
-    def decided(self) -> bool:
-        """One time is an answer."""
-        return True
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
@@ -69,16 +61,12 @@ class CannotSay(Strict):
     """The means of some levels are not determined, and one of these may be the fastest; or none is a candidate."""
 
     kind: Literal["cannot_say"] = "cannot_say"
+    decided: ClassVar[bool] = False
     group: Setting
     factor: str | None = Field(description="Null where the levels differ in several factors.")
     reasons: dict[str, Undetermined | Unfair] = Field(description="By the label of the level.")
     more_runs: int | None = Field(description="More runs a level that could decide it; null where runs cannot.")
     only: bool = Field(default=False, description="Whether the group has a single level.")
-
-    @property
-    def decided(self) -> bool:
-        """Nothing is decided."""
-        return False
 
     def text(self, context: Context) -> str:
         """Return what the runs show, and what they lack."""
