@@ -239,21 +239,22 @@ def fit_log_model(
 
     ``far`` has 1 for a far run that is slow, -1 for one that is fast, and 0 for the others.
     """
-    logs, level, ends = np.log(np.asarray(seconds, float)), places(levels), np.zeros(len(seconds), np.int64)
-    ends = ends if far is None else _few(level, np.nan_to_num(np.asarray(far, float)).astype(np.int64))
-    starts = [0] * len(seconds) if starts is None else starts
-    block, kept = places(list(zip(starts, blocks, strict=True))), ends == 0
-    dummies = np.eye(int(level.max()) + 1)[level]
-    random = [Groups("block", places(block[kept].tolist())), Groups("start", places(_of(starts, kept)))]
+    logs, level = np.log(np.asarray(seconds, float)), places(levels)
+    sides = np.zeros(len(seconds)) if far is None else np.nan_to_num(np.asarray(far, float))
+    # A level of which no other run is left keeps its far runs.
+    ends: NDArray[np.int64] = np.where(np.bincount(level, sides == 0)[level] > 0, sides, 0).astype(np.int64)
+    start, kept = places([0] * len(seconds) if starts is None else starts), ends == 0
+    block, dummies = places(list(zip(start.tolist(), blocks, strict=True))), np.eye(int(level.max()) + 1)[level]
+    random = [Groups(name, places(one[kept].tolist())) for name, one in (("block", block), ("start", start))]
     fit = fit_mixed(logs[kept], dummies[kept], random)
     shifts = np.zeros(int(block.max()) + 1)
     shifts[block[kept]] = fit.shifts
     without = logs - shifts[block]
     noise = noises_of(logs[kept], level[kept], block[kept], fit.variances["noise"])
     readings = readings_of(without - fit.beta[level], level, ends, noise.variances)
-    met = starts_of(without[kept], logs[kept], level[kept], block[kept], _of(starts, kept))
+    met = starts_of(without[kept], logs[kept], level[kept], block[kept], start[kept])
     within = met.within if met and met.count < FEWEST else within_blocks(logs[kept], level[kept], block[kept])
-    sets = connected(level[kept], places(_of(starts, kept)))
+    sets = connected(level[kept], start[kept])
     beside = np.full((len(sets),) * 2, True) if "start" in fit.variances else sets[:, None] == sets
     rounded = readings.rounded(half_step(seconds, math.sqrt(fit.variances["noise"])), level)
     return LogModel(list(dict.fromkeys(levels)), level[kept], fit, noise, within, rounded, met, beside)
@@ -269,14 +270,3 @@ def _without_negative(covariance: Array) -> Array:
 def together(tests: int) -> Critical:
     """Return the quantile of t with which so many intervals hold at once (Bonferroni)."""
     return lambda degrees: float(special.stdtrit(degrees, 1 - (1 - CONFIDENCE) / 2 / tests))
-
-
-def _few(levels: NDArray[np.int64], far: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the far runs without those of a level of which no other run is left."""
-    others = np.bincount(levels, far == 0)
-    found: NDArray[np.int64] = np.where(others[levels] > 0, far, 0)
-    return found
-
-
-def _of(values: Sequence[Hashable], kept: NDArray[np.bool_]) -> list[Hashable]:
-    return [value for value, one in zip(values, kept, strict=True) if one]

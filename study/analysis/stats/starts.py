@@ -78,13 +78,13 @@ class Starts:
 
 
 def starts_of(
-    left: Array, logs: Array, levels: NDArray[np.int64], block: NDArray[np.int64], starts: Sequence[Hashable]
+    left: Array, logs: Array, levels: NDArray[np.int64], block: NDArray[np.int64], start: NDArray[np.int64]
 ) -> Starts | None:
     """Return the starts of runs; None where there is one, or where a start has one block and cannot be told from it.
 
     ``left`` (n,) are log seconds without blocks, ``logs`` (n,) as they were measured.
     """
-    start, block = places(starts), places(block.tolist())
+    start, block = places(start.tolist()), places(block.tolist())
     count, most = int(start.max()) + 1, int(levels.max()) + 1
     if count < 2 or block.max() == start.max():
         return None
