@@ -25,6 +25,5 @@ def about(plan: Plan, frame: pd.DataFrame, found: Records, warm_up_runs: Sequenc
     """Return what the records of a plan, and the warm-up runs of every start, tell; ``frame`` is the plan's table."""
     records = found.included
     return About(
-        facts=facts_of(plan, records, warm_up_runs),
-        epochs=epochs_of(plan, records, set(counted(frame)["run"])),
+        facts=facts_of(plan, records, warm_up_runs), epochs=epochs_of(plan, records, set(counted(frame)["run"]))
     )

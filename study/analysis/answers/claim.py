@@ -185,7 +185,7 @@ class Judge(Measured):
     def _shares_at(self, claim: Claim, base: End, chosen: Sequence[tuple[Share, End]], tests: int) -> _Found:
         """Return the word on several shares of one setting's speed, and those that are contradicted by name."""
         words, values, marks = list[Word](), list[float](), list[Mark]()
-        against, notes, names = list[str](), set[str](), list[str]()
+        beyond, notes, names = list[str](), set[str](), list[str]()
         for share, end in chosen:
             low, high = share.percent / 100, (share.to or share.percent) / 100
             here = self.over(base, end, tests)
@@ -196,17 +196,17 @@ class Judge(Measured):
                 claimed = tuple({100 * low: None, 100 * high: None})
                 said = " to ".join(f"{short(one)}%" for one in claimed)
                 names.append(self.name(end, claim.of))
-                told = told_of(here.times(100), "%", claimed, not against)
-                against.append(f"{names[-1]}: {told}, claimed {said}")
+                told = told_of(here.times(100), "%", claimed, not beyond)
+                beyond.append(f"{names[-1]}: {told}, claimed {said}")
                 notes.add(note_of("contradicted", here, low))
         rest = self.rest(base, claim.of)
         told = " to ".join(dict.fromkeys(f"{short(100 * value)}%" for value in (min(values), max(values))))
-        if not against:
+        if not beyond:
             word: Word = "holds" if {*words} == {"holds"} else "not decided"
             return _Found(rest, word, f"{told} of its speed", marks=tuple(marks))
         brief = f"{told} (95%); beyond the claim: {listed(names)}"
         note = notes.pop() if len(notes) == 1 else ""
-        return _Found(rest, "contradicted", f"{told}. {'; '.join(against)}", None, note, tuple(marks), brief)
+        return _Found(rest, "contradicted", f"{told}. {'; '.join(beyond)}", None, note, tuple(marks), brief)
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
         points, ends = claim.kind == "accuracy", self.ends(claim.at)

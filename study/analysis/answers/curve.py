@@ -121,10 +121,7 @@ class Fall(Strict):
         }[self.doubt]
 
 
-Verdict = Annotated[
-    Plain | Unreplicated | PowerLaw | Turn | Fall,
-    Field(discriminator="kind"),
-]
+Verdict = Annotated[Plain | Unreplicated | PowerLaw | Turn | Fall, Field(discriminator="kind")]
 """What the points of T(b) determine."""
 
 

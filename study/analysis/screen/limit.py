@@ -79,13 +79,7 @@ def limit_of(context: Context, first: Answer | Switches, rows: Levelled, y: str)
     if seconds < LEAST * total:
         return None
     detailed = mine.get(COMPUTING, 0.0) >= MOSTLY * total
-    bars = [
-        Bar(
-            label=capital(name_of(context, end)),
-            seconds=phases(end, detailed),
-        )
-        for end in ends[:2]
-    ]
+    bars = [Bar(label=capital(name_of(context, end)), seconds=phases(end, detailed)) for end in ends[:2]]
     text = f"It takes {short(seconds)} of the {short(total)} s ({seconds / total:.0%})"
     others = [(value, name) for name, value in mine.items() if name not in (largest, REST)]
     if others and max(others)[0] >= LEAST / 2 * total:
