@@ -10,7 +10,6 @@ from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Weights
 from study.artifacts.record import Record, Software, without_paths
-from study.artifacts.record_store import read_record
 from study.artifacts.samples import PHASES, Epoch, Measurement, Memory, Step
 from study.artifacts.session import next_session
 from study.artifacts.setting import shareable
@@ -102,13 +101,6 @@ def test_a_record_is_written_where_there_are_no_hard_links(tmp_path: Path, monke
         write_new(tmp_path / "a.json", "second")
     assert (tmp_path / "a.json").read_text() == "first"
     assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o644
-
-
-@pytest.mark.parametrize("outcome", ["ok", "failed", "out_of_memory", "unavailable"])
-def test_a_record_of_every_outcome_reads_back(tmp_path: Path, outcome: str) -> None:
-    record = make_record(tiny_plan(), outcome=outcome)
-    write_new(tmp_path / "a.json", record.model_dump_json())
-    assert read_record(tmp_path / "a.json") == record
 
 
 def test_a_user_without_a_home_gets_the_message_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,12 +27,6 @@ def test_a_kernel_without_what_a_fork_server_needs_gets_none(monkeypatch: pytest
     assert FORK_SERVERS not in os.environ
 
 
-@pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_other_systems_than_linux_get_none(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", platform)
-    assert not can_fork()
-
-
 KILLED = """
 import os, signal, sys
 from pathlib import Path

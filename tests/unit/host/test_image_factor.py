@@ -52,10 +52,6 @@ def test_the_same_lock_under_another_name_is_the_same_image(locks: list[str]) ->
     assert keys(planned(["old.lock"]))["old.lock"] == keys(planned(["copy.lock"]))["copy.lock"]
 
 
-def test_the_image_of_the_device_prepares_where_a_run_uses_it() -> None:
-    assert plan_at(EngineChoice("docker", "", {d: request(Selection(), d) for d in DEVICES})).preparing_image() == "cpu"
-
-
 def test_on_the_host_such_runs_are_left_out_with_the_reason(locks: list[str]) -> None:
     assert {run.unavailable for run in planned(locks, "none").runs} == {
         "its image needs a container engine, and runs execute on the host (a test)"

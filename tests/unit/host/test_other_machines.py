@@ -12,7 +12,6 @@ import yaml
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.session import read_session
-from study.base.errors import StudyError
 from study.base.files import remove_unfinished
 from study.base.fork_server import FORK_SERVERS
 from study.base.privacy import node
@@ -150,11 +149,6 @@ def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(tmp_path: Path, m
     }
     assert sorted(name.partition(".")[2] for _, name in flow.blocks) == ["fast", "slow"]
     assert asked == {"fast": [None, "a100", None, "--exclusive -w x"], "slow": [None, None, None, "--exclusive"]}
-
-
-def test_a_job_without_the_plans_of_its_start_says_so(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"plan\.json"):
-        joined({"studies": ["tiny"]}, tmp_path)
 
 
 class Job:
