@@ -9,13 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-
 from study.analysis.figures.marks import RADIUS, Arrow, Marks, Row, draw_arrow, sign
-from study.analysis.figures.style import PALETTE, canvas, letters, plot, ticks, width_of
-from study.analysis.figures.svg import Chart, in_both_widths
+from study.analysis.figures.style import width_of
+from study.analysis.figures.svg import GRID, LETTERS, Axis, Chart, Drawing, in_both_widths
 from study.analysis.words import three_digits
 
 LINE, LOW, HIGH, PAIRED = 16.0, 19.0, 38.0, 56.0
@@ -70,27 +66,28 @@ def rows_chart(chart: RowsChart) -> Chart | None:
     return Chart(chart.title, chart.subtitle, chart.caption, wide, narrow, key)
 
 
-def draw(chart: RowsChart, width: int) -> Figure:
-    """Return the chart as a figure of ``width`` pixels."""
+def draw(chart: RowsChart, width: int) -> Drawing:
+    """Return the chart as a drawing of ``width`` pixels."""
     columns = _columns(chart, width)
     layout = _layout(chart, columns)
-    figure = canvas(width, layout.bottom + FOOT)
-    axes = plot(figure, columns.left, columns.right, TOP - 2, layout.bottom)
-    _limit(axes, chart)
+    drawing = Drawing(width, layout.bottom + FOOT)
+    axis = _axis(chart, columns)
+    axis.draw(drawing, TOP - 2, layout.bottom, chart.unit)
+    if chart.axis == "ratio":
+        drawing.line(GRID + 1, [(axis.pixel(1.0), y) for y in (layout.bottom, TOP - 2)], "muted", 1.6, "one")
     for y in layout.separators:
-        figure.add_artist(Line2D([0, 1], [1 - y / (layout.bottom + FOOT)] * 2, color=PALETTE["rule"], linewidth=1))
-    for words in layout.texts:
-        letters(figure, *words)
-    marks = Marks(axes, chart.unit)
+        drawing.line(LETTERS - 1, [(0, y), (width, y)], "rule")
+    for text, x, y, look, colour in layout.texts:
+        drawing.text(x, y, text, look, colour)
+    marks = Marks(drawing, axis, chart.unit)
     for row, y in zip(chart.rows, layout.places, strict=True):
         marks.row(row, y)
     places = iter(layout.places)
     for group in chart.groups:
         spots = [next(places) for _ in group.rows]
         if group.arrow:
-            draw_arrow(axes, group.rows[0], group.rows[-1], group.arrow, spots)
-    marks.draw()
-    return figure
+            draw_arrow(drawing, axis, group.rows[0], group.rows[-1], group.arrow, spots)
+    return drawing
 
 
 def _kinds(chart: RowsChart) -> set[str]:
@@ -109,17 +106,11 @@ def _inside(chart: RowsChart) -> list[float]:
     return counted or [dot.value for dot in every]
 
 
-def _limit(axes: Axes, chart: RowsChart) -> None:
-    """Set the ends of the axis, and its ticks."""
+def _axis(chart: RowsChart, columns: "_Columns") -> Axis:
     values = _inside(chart) + [1.0] * (chart.axis == "ratio")
     if chart.axis == "linear":
-        axes.set_xlim(0, 1.1 * max(values) or 1.0)
-    else:
-        axes.set_xscale("log")
-        axes.set_xlim(min(values) / 1.15, max(values) * 1.15)
-    ticks(axes, chart.unit, log=chart.axis != "linear")
-    if chart.axis == "ratio":
-        axes.axvline(1.0, color=PALETTE["muted"], linewidth=1.6, zorder=1, gid="one")
+        return Axis(columns.left, columns.right, 0, 1.1 * max(values) or 1.0)
+    return Axis(columns.left, columns.right, min(values) / 1.15, max(values) * 1.15, log=True)
 
 
 @dataclass(frozen=True)

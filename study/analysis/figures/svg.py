@@ -1,32 +1,23 @@
-"""From a matplotlib figure to SVG as text for the page: real letters, colours of the page's style, links, no id.
+"""A chart of the page, drawn as SVG in pixels: real letters, colours of the page's style, links, no id.
 
-It is a small backend. Colours of the palette become CSS variables, so that the page's style says what they are by day,
-by night and on paper; whatever has the same look is one group, which keeps a thousand dots small.
+Colours are variables of the page's style, which says what they are by day, by night and on paper. Whatever has the same
+look is one group, which keeps a thousand dots small.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from html import escape
-from itertools import groupby
-from typing import Any
 
-from matplotlib import rc_context
-from matplotlib.backend_bases import GraphicsContextBase, RendererBase
-from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
-from matplotlib.path import Path
-from matplotlib.text import Text
-from matplotlib.transforms import Transform
+from matplotlib.ticker import LogLocator, MaxNLocator
 
-from study.analysis.figures.style import NARROW, PALETTE, TEXT, WIDE, extent
+from study.analysis.figures.style import NARROW, SMALL, TEXT, WIDE, extent, width_of
 from study.analysis.words import isolate_bidi
 
-VARIABLES = {colour: f"var(--{name})" for name, colour in PALETTE.items()}
-CIRCLE = 26
-"""Vertices of a circle, which no other marker has."""
-LETTERS = {1: "M", 2: "L", 3: "Q", 4: "C", 79: "Z"}
+GRID, LINES, RUNS, MEANS, SIGNS, LETTERS = 0.0, 2.0, 3.0, 4.0, 5.0, 8.0
+"""Layers of a drawing, from below."""
+BELOW = 15.1
+"""Pixels from the end of an axis to the letters below it."""
 
 
 @dataclass(frozen=True)
@@ -42,118 +33,112 @@ class Chart:
     """The sign of each kind of mark as SVG, with its words."""
 
 
-def in_both_widths(draw: Callable[[int], Figure], label: str) -> tuple[str, str]:
-    """Return a chart as SVG for a desk and for a phone; ``draw`` takes the width, ``label`` says what it shows."""
-    with rc_context({"text.parse_math": False}):
-        return inline(draw(WIDE), label, "chart wide"), inline(draw(NARROW), label, "chart narrow")
-
-
-def inline(figure: Figure, label: str = "", kind: str = "") -> str:
-    """Return a figure as SVG of its size in pixels, hidden from a screen reader where it has no ``label``."""
-    width, height = (72 * float(inches) for inches in figure.get_size_inches())
-    renderer = _Inline(width, height)
-    figure.draw(renderer)
-    drawn = "".join(
-        f"<g {look}>{''.join(element for _, element in elements)}</g>"
-        for look, elements in groupby(renderer.elements, lambda one: one[0])
-    )
-    # What an image holds is hidden from a screen reader, so that no link may be in one.
-    role = f'role="{"group" if "<a " in drawn else "img"}" aria-label="{escape(isolate_bidi(label))}"'
-    told = f'class="{kind}" {role}' if label else 'aria-hidden="true"'
-    return f'<svg viewBox="0 0 {width:g} {height:g}" {told} font-size="{TEXT}">{drawn}</svg>'
-
-
-class _Inline(RendererBase):
-    """What draws: it keeps each element with the attributes of its look."""
+class Drawing:
+    """A drawing of some pixels, in layers: a higher one lies above a lower one."""
 
     def __init__(self, width: float, height: float) -> None:
-        super().__init__()
         self.width, self.height = width, height
-        self.elements: list[tuple[str, str]] = []
-        self._classes: list[str] = []
+        self._groups: dict[tuple[float, str], list[str]] = {}
 
-    def get_canvas_width_height(self) -> tuple[float, float]:
-        return self.width, self.height
+    def add(self, layer: float, look: str, element: str, link: str = "") -> None:
+        """Add an element of SVG to those of its look, which are its attributes; ``link`` is where it leads."""
+        if link:
+            name = escape(link.rpartition("/")[2])
+            element = f'<a href="{escape(link)}" tabindex="-1" aria-label="{name}">{element}</a>'
+        self._groups.setdefault((layer, look), []).append(element)
 
-    def get_text_width_height_descent(self, s: str, prop: FontProperties, ismath: Any) -> tuple[float, float, float]:
-        return extent(s, prop.get_size_in_points(), str(prop.get_weight()))
-
-    def open_group(self, s: str, gid: str | None = None) -> None:
-        self._classes.append(gid or "")
-
-    def close_group(self, s: str) -> None:
-        self._classes.pop()
-
-    def draw_path(self, gc: GraphicsContextBase, path: Path, transform: Transform, rgbFace: Any = None) -> None:
-        fill = "none" if rgbFace is None or (len(rgbFace) == 4 and rgbFace[3] == 0) else _colour(rgbFace)
-        stroke = _stroke(gc)
-        if fill == "none" and not stroke:
-            return
-        if len(path) == CIRCLE:
-            points = transform.transform(path.vertices)
-            (left, low), (right, high) = points.min(axis=0), points.max(axis=0)
-            middle = f'cx="{_short((left + right) / 2)}" cy="{_short(self.height - (low + high) / 2)}"'
-            shape = f'<circle {middle} r="{_short((right - left) / 2)}"/>'
-        else:
-            shape = f'<path d="{self._outline(path, transform)}"/>'
-        self._add([f'fill="{fill}"', *stroke], shape, gc)
-
-    def _outline(self, path: Path, transform: Transform) -> str:
-        parts = []
-        for points, code in path.iter_segments(transform, simplify=False):
-            told = " ".join(
-                _short(self.height - value if place % 2 else value) for place, value in enumerate(points.tolist())
-            )
-            parts.append("Z" if code == Path.CLOSEPOLY else f"{LETTERS[int(code)]}{told}")
-        return "".join(parts)
-
-    def draw_text(
+    def line(
         self,
-        gc: GraphicsContextBase,
-        x: float,
-        y: float,
-        s: str,
-        prop: FontProperties,
-        angle: float,
-        ismath: Any = False,
-        mtext: Text | None = None,
+        layer: float,
+        points: Sequence[tuple[float, float]],
+        colour: str,
+        width: float = 1,
+        kind: str = "",
+        more: str = "",
     ) -> None:
-        anchor = ""
-        if mtext is not None and mtext.get_horizontalalignment() != "left":
-            # The browser's letters have other widths than ours: it is to align them itself.
-            x = float(mtext.get_transform().transform(mtext.get_unitless_position())[0])
-            anchor = "middle" if mtext.get_horizontalalignment() == "center" else "end"
-        size, bold = float(prop.get_size_in_points()), prop.get_weight() == "bold"
-        told = [f'fill="{_colour(gc.get_rgb())}"', f'text-anchor="{anchor}"' * bool(anchor)]
-        told += [f'font-size="{size:g}"' * (size != TEXT), 'font-weight="700"' * bold]
-        self._add(told, f'<text x="{_short(x)}" y="{_short(y)}">{escape(isolate_bidi(s), quote=False)}</text>', gc)
+        """Add a line through some points; ``kind`` is its class, ``more`` are further attributes."""
+        told = [f'class="{kind}"' * bool(kind), f'fill="none" stroke="var(--{colour})"']
+        told += [f'stroke-width="{width:g}"' * (width != 1), more]
+        self.add(layer, " ".join(filter(None, told)), f'<path d="{path(points)}"/>')
 
-    def _add(self, look: list[str], element: str, gc: GraphicsContextBase) -> None:
-        url = gc.get_url()
-        if url:
-            name = escape(url.rpartition("/")[2])
-            element = f'<a href="{escape(url)}" tabindex="-1" aria-label="{name}">{element}</a>'
-        told = f'class="{self._classes[-1]}"' if self._classes and self._classes[-1] else ""
-        self.elements.append((" ".join(filter(None, [told, *look])), element))
+    def shape(self, layer: float, points: Sequence[tuple[float, float]], look: str) -> None:
+        """Add a shape between some corners."""
+        self.add(layer, look, f'<path d="{path(points)}Z"/>')
+
+    def dot(self, x: float, y: float, radius: float, look: str, link: str = "") -> None:
+        """Add a circle to the layer of the runs."""
+        self.add(RUNS, look, f'<circle cx="{_short(x)}" cy="{_short(y)}" r="{radius}"/>', link)
+
+    def text(self, x: float, y: float, text: str, look: str = "", colour: str = "ink", layer: float = LETTERS) -> None:
+        """Write a text from ``x`` with its baseline at ``y``, in a look of: small, bold, middle, end, over a grid."""
+        size = SMALL if "small" in look else TEXT
+        anchor = next((word for word in ("middle", "end") if word in look), "")
+        if "over" in look:
+            _, height, descent = extent("lp", size, "normal")
+            wide = width_of(text, look)
+            left = x - {"": 0.0, "middle": 0.5, "end": 1.0}[anchor] * wide
+            top, bottom = y + descent - height - 1, y + descent + 1
+            corners = [(left - 1, top), (left + wide + 1, top), (left + wide + 1, bottom), (left - 1, bottom)]
+            self.shape(layer - 0.5, corners, 'fill="var(--bg)"')
+        told = [f'fill="var(--{colour})"', f'text-anchor="{anchor}"' * bool(anchor)]
+        told += [f'font-size="{size}"' * (size != TEXT), 'font-weight="700"' * ("bold" in look)]
+        words = escape(isolate_bidi(text), quote=False)
+        self.add(layer, " ".join(filter(None, told)), f'<text x="{_short(x)}" y="{_short(y)}">{words}</text>')
+
+    def svg(self, label: str = "", kind: str = "") -> str:
+        """Return the drawing as text, hidden from a screen reader where it has no ``label``."""
+        in_order = sorted(self._groups.items(), key=lambda group: group[0][0])
+        drawn = "".join(f"<g {look}>{''.join(elements)}</g>" for (_, look), elements in in_order)
+        # What an image holds is hidden from a screen reader, so that no link may be in one.
+        role = f'role="{"group" if "<a " in drawn else "img"}" aria-label="{escape(isolate_bidi(label))}"'
+        told = f'class="{kind}" {role}' if label else 'aria-hidden="true"'
+        return f'<svg viewBox="0 0 {self.width:g} {self.height:g}" {told} font-size="{TEXT}">{drawn}</svg>'
 
 
-def _stroke(gc: GraphicsContextBase) -> list[str]:
-    width = float(gc.get_linewidth())
-    if not width:
-        return []
-    dashes: Any = gc.get_dashes()[1]
-    told = [f'stroke="{_colour(gc.get_rgb())}"', f'stroke-width="{_short(width)}"' * (width != 1)]
-    return [*told, f'stroke-dasharray="{" ".join(map(_short, dashes))}"' if dashes else ""]
+@dataclass(frozen=True)
+class Axis:
+    """A horizontal axis from pixel ``left`` to ``right``, of the values from ``low`` to ``high``."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+    log: bool = False
+
+    def pixel(self, value: float) -> float:
+        """Return where a value lies."""
+        low, high, at = (math.log(max(one, 1e-9)) if self.log else one for one in (self.low, self.high, value))
+        return self.left + (at - low) / (high - low) * (self.right - self.left)
+
+    def ticks(self, unit: str) -> dict[float, str]:
+        """Return values with their words, as many as have room; each has its unit on a logarithmic axis."""
+        most = max(2, int((self.right - self.left) / 55))
+        if not self.log or self.high < 4 * self.low:
+            found = [float(one) for one in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(self.low, self.high)]
+        else:
+            for factors in ((1, 2, 5), (1, 3), (1,)):
+                found = [float(value) for value in LogLocator(subs=factors).tick_values(self.low, self.high)]
+                if sum(self.low <= value <= self.high for value in found) <= most:
+                    break
+        shown = [value for value in found if self.low <= value * (1 + 1e-9) and value <= self.high * (1 + 1e-9)]
+        return {value: f"{value:,.10g}{unit if self.log or value == shown[-1] else ''}" for value in shown}
+
+    def draw(self, drawing: Drawing, top: float, bottom: float, unit: str) -> None:
+        """Draw a grid from ``top`` to ``bottom``, and the words of its lines below it."""
+        for value, told in self.ticks(unit).items():
+            x = self.pixel(value)
+            drawing.line(GRID, [(x, bottom), (x, top)], "grid")
+            drawing.text(x, bottom + BELOW, told, "small middle", "muted", GRID)
 
 
-def _colour(rgb: Sequence[float]) -> str:
-    return _variable(rgb[0], rgb[1], rgb[2])
+def in_both_widths(draw: Callable[[int], Drawing], label: str) -> tuple[str, str]:
+    """Return a chart as SVG for a desk and for a phone; ``draw`` takes the width, ``label`` says what it shows."""
+    return draw(WIDE).svg(label, "chart wide"), draw(NARROW).svg(label, "chart narrow")
 
 
-@lru_cache
-def _variable(red: float, green: float, blue: float) -> str:
-    told = to_hex((red, green, blue))
-    return VARIABLES.get(told, told)
+def path(points: Sequence[tuple[float, float]]) -> str:
+    """Return a path through some points."""
+    return "M" + "L".join(f"{_short(x)} {_short(y)}" for x, y in points)
 
 
 def _short(value: float) -> str:
