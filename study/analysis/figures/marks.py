@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.figures.style import width_of
-from study.analysis.figures.svg import LINES, MEANS, RUNS, SIGNS, Axis, Drawing, path
+from study.analysis.figures.svg import LINES, MEANS, RUNS, SIGNS, Axis, Drawing, path, width_of
 from study.analysis.words import three_digits
 
 Look = Literal["answer", "other", "out"]

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from study.analysis.figures.marks import RADIUS, Arrow, Marks, Row, draw_arrow, sign
-from study.analysis.figures.style import width_of
-from study.analysis.figures.svg import GRID, LETTERS, Axis, Chart, Drawing, in_both_widths
+from study.analysis.figures.svg import GRID, LETTERS, Axis, Chart, Drawing, in_both_widths, width_of
 from study.analysis.words import three_digits
 
 LINE, LOW, HIGH, PAIRED = 16.0, 19.0, 38.0, 56.0

@@ -1,11 +1,8 @@
-"""One look for every chart and figure: the palette of the page, and the sizes of its type."""
+"""One look for every chart and picture: the palette of the page."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import text_to_path
 
 PALETTE = {
     "bg": "#ffffff",
@@ -44,10 +41,6 @@ NIGHT = {
 COLOURS = tuple(PALETTE[name] for name in ("p-comp", "p-wait", "p-comp2", "p-val", "p-start", "p-rest"))
 LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 """A white box that keeps grid lines out of a number."""
-WIDE, NARROW = 736, 343
-"""Widths of a chart of the page in pixels, for a desk and for a phone."""
-TEXT, SMALL = 13, 12
-"""Heights of text in pixels."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +51,3 @@ class Drawn:
     title: str
     caption: str
     alt: str
-
-
-@lru_cache(maxsize=4096)
-def extent(text: str, size: float, weight: str) -> tuple[float, float, float]:
-    """Return width, height and descent of a text in pixels."""
-    letters = FontProperties(size=size, weight=weight)
-    width, height, descent = text_to_path.get_text_width_height_descent(text, letters, ismath=False)
-    return float(width), float(height), float(descent)
-
-
-def width_of(text: str, look: str = "") -> float:
-    """Return the width of a text in pixels."""
-    return extent(text, SMALL if "small" in look else TEXT, "bold" if "bold" in look else "normal")[0]

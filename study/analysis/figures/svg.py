@@ -7,13 +7,19 @@ look is one group, which keeps a thousand dots small.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from study.analysis.figures.style import NARROW, SMALL, TEXT, WIDE, extent, width_of
 from study.analysis.words import isolate_bidi
 
+WIDE, NARROW = 736, 343
+"""Widths of a chart of the page in pixels, for a desk and for a phone."""
+TEXT, SMALL = 13, 12
+"""Heights of text in pixels."""
 GRID, LINES, RUNS, MEANS, SIGNS, LETTERS = 0.0, 2.0, 3.0, 4.0, 5.0, 8.0
 """Layers of a drawing, from below."""
 BELOW = 15.1
@@ -38,14 +44,18 @@ class Drawing:
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
-        self._groups: dict[tuple[float, str], list[str]] = {}
+        self._groups: dict[tuple[float, str, int], list[str]] = {}
+        self._last, self._turn = (0.0, ""), 0
 
     def add(self, layer: float, look: str, element: str, link: str = "") -> None:
         """Add an element of SVG to those of its look, which are its attributes; ``link`` is where it leads."""
         if link:
             name = escape(link.rpartition("/")[2])
             element = f'<a href="{escape(link)}" tabindex="-1" aria-label="{name}">{element}</a>'
-        self._groups.setdefault((layer, look), []).append(element)
+        is_text = element.startswith("<text")  # which is read in its order
+        if is_text and (layer, look) != self._last:
+            self._last, self._turn = (layer, look), self._turn + 1
+        self._groups.setdefault((layer, look, self._turn * is_text), []).append(element)
 
     def line(
         self,
@@ -88,7 +98,7 @@ class Drawing:
     def svg(self, label: str = "", kind: str = "") -> str:
         """Return the drawing as text, hidden from a screen reader where it has no ``label``."""
         in_order = sorted(self._groups.items(), key=lambda group: group[0][0])
-        drawn = "".join(f"<g {look}>{''.join(elements)}</g>" for (_, look), elements in in_order)
+        drawn = "".join(f"<g {look}>{''.join(elements)}</g>" for (_, look, _), elements in in_order)
         # What an image holds is hidden from a screen reader, so that no link may be in one.
         role = f'role="{"group" if "<a " in drawn else "img"}" aria-label="{escape(isolate_bidi(label))}"'
         told = f'class="{kind}" {role}' if label else 'aria-hidden="true"'
@@ -134,6 +144,19 @@ class Axis:
 def in_both_widths(draw: Callable[[int], Drawing], label: str) -> tuple[str, str]:
     """Return a chart as SVG for a desk and for a phone; ``draw`` takes the width, ``label`` says what it shows."""
     return draw(WIDE).svg(label, "chart wide"), draw(NARROW).svg(label, "chart narrow")
+
+
+@lru_cache(maxsize=4096)
+def extent(text: str, size: float, weight: str) -> tuple[float, float, float]:
+    """Return width, height and descent of a text in pixels."""
+    letters = FontProperties(size=size, weight=weight)
+    width, height, descent = text_to_path.get_text_width_height_descent(text, letters, ismath=False)
+    return float(width), float(height), float(descent)
+
+
+def width_of(text: str, look: str = "") -> float:
+    """Return the width of a text in pixels."""
+    return extent(text, SMALL if "small" in look else TEXT, "bold" if "bold" in look else "normal")[0]
 
 
 def path(points: Sequence[tuple[float, float]]) -> str:
