@@ -128,13 +128,13 @@ def test_a_study_without_a_curve_has_a_bar_for_each_level_in_the_order_of_its_fi
 
 
 def test_parts_are_drawn_one_after_the_other_as_wide_as_their_seconds_with_words_where_they_have_room() -> None:
-    bar = Bar(label="16", seconds={"waiting for data": 2.0, "forward": 0.7, "validation": 5.2, "optimizer": 0.0001})
+    bar = Bar(label="16", seconds={"waiting for data": 2.3, "forward": 0.7, "validation": 1.5, "optimizer": 0.0001})
     drawn = templates().get_template("study.html.j2").module.bars([bar, Bar(label="8", seconds={})], 10.0)  # type: ignore[attr-defined]
     parts = re.findall(r'<span class="phase-([a-z-]+) w(\d+)"[^>]*>(.*?)</span>', drawn)
     assert [(name, int(width), re.sub("<.*?>", "", told)) for name, width, told in parts] == [
-        ("waiting-for-data", 20, "waiting for data 2.00 s"),
+        ("waiting-for-data", 23, "waiting for data 2.30 s"),
         ("forward", 7, "0.7"),
-        ("validation", 52, "validation 5.20 s"),
+        ("validation", 15, "1.50"),
     ]  # a hair of the optimizer is not drawn
 
 
