@@ -8,14 +8,14 @@ from itertools import chain
 from typing import Any
 
 import torch
-from torch.utils.data import BatchSampler, DataLoader, Sampler, SequentialSampler
+from torch.utils.data import DataLoader, Sampler
 from torch.utils.data import Dataset as TorchDataset
 
 from study.base.devices import usable_cpus
 from study.config.settings import Settings
 from study.data.decode import ImageSet
 from study.training.loops.decoding import begin, decoder_of, shape_of
-from study.training.loops.replicas import Share
+from study.training.loops.replicas import Share, planned_steps
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -50,22 +50,20 @@ def make_loaders(
     With ``loader.kind: device`` other processes begin to decode every image, and ``ready`` of the result waits for
     them. With several processes that train each draws the same batches and takes its share of them.
     """
-    training, size, own = settings.training, settings.training.global_batch_size, settings.training.replica_batch_size
-    whole, valid_images = size * training.gradient_accumulation, share.of(images.valid)
-    generator = torch.Generator().manual_seed(seed)
+    own, valid_images = settings.training.replica_batch_size, share.of(images.valid)
+    generator, count = torch.Generator().manual_seed(seed), len(images.train)
+    trained = sum(planned_steps(settings, count))
+    micro_batches = MicroBatches(count, settings.training.global_batch_size, trained, generator, share)
+    in_order = MicroBatches(len(valid_images), own)
     if settings.loader.kind == "device":
-        chosen, count = [*images.train, *valid_images], len(images.train)
-        pixels, labels = hold(images, chosen, settings, device)
-        resident = ResidentLoader(lambda: pixels()[:count], labels[:count], settings, size, generator, share)
-        resident_valid = ResidentLoader(lambda: pixels()[count:], labels[count:], settings, own, None)
+        pixels, labels = hold(images, [*images.train, *valid_images], settings, device)
+        resident = ResidentLoader(lambda: pixels()[:count], labels[:count], micro_batches)
+        resident_valid = ResidentLoader(lambda: pixels()[count:], labels[count:], in_order)
         return Loaders(resident, resident_valid, 0, pixels)
     workers, pinned = workers_of(settings), pins(settings, device)
     decoded, decoded_valid = Decoded(images, images.train, settings), Decoded(images, valid_images, settings)
-    whole_steps = BatchSampler(Shuffled(len(decoded), generator), whole, training.drop_last)
-    micro_batches = MicroBatches(whole_steps, size, share)
     if settings.loader.kind == "threads":
         ahead = settings.loader.prefetch_factor or 2
-        in_order = BatchSampler(SequentialSampler(decoded_valid), own, drop_last=False)
         train: Iterable[Batch] = ThreadedLoader(decoded, micro_batches, workers, ahead, pinned)
         valid: Iterable[Batch] = ThreadedLoader(decoded_valid, in_order, workers, ahead, pinned)
         return Loaders(train, valid, workers)
@@ -87,35 +85,37 @@ def pins(settings: Settings, device: torch.device) -> bool:
     return device.type == "cuda" if settings.loader.pin_memory == "auto" else settings.loader.pin_memory
 
 
-class Shuffled(Sampler[int]):
-    """The numbers below ``count`` in a new order in each epoch, as :class:`ResidentLoader` draws it.
-
-    torch's own ``RandomSampler`` draws a second order that it does not use, and then goes on from another state.
-    """
-
-    def __init__(self, count: int, generator: torch.Generator) -> None:
-        self.count, self.generator = count, generator
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __iter__(self) -> Iterator[int]:
-        yield from torch.randperm(self.count, generator=self.generator).tolist()
-
-
 class MicroBatches(Sampler[list[int]]):
-    """A process's shares of micro-batches: each batch of a sampler is cut into parts of ``size`` images.
+    """A process's shares of batches of ``size``, the last of which may hold fewer, of the numbers below ``count``.
 
-    The last part of a batch may hold fewer.
+    They are in a new order in each epoch if a generator is given, and the first ``used`` of that order count. torch's
+    own ``RandomSampler`` draws a second order that it does not use, and then goes on from another state.
     """
 
-    def __init__(self, batches: BatchSampler, size: int, share: Share = Share()) -> None:
-        self.batches, self.size, self.share = batches, size, share
+    def __init__(
+        self,
+        count: int,
+        size: int,
+        used: int | None = None,
+        generator: torch.Generator | None = None,
+        share: Share = Share(),
+    ) -> None:
+        self.count, self.size, self.used = count, size, count if used is None else used
+        self.generator, self.share = generator, share
 
     def __iter__(self) -> Iterator[list[int]]:
-        for batch in self.batches:
-            for start in range(0, len(batch), self.size):
-                yield self.share.of(batch[start : start + self.size])
+        yield from self.cut(self.order().tolist())
+
+    def order(self, device: torch.device | str = "cpu") -> torch.Tensor:
+        """Return the numbers of an epoch in their order, a tensor (count,) int64 on ``device``."""
+        if self.generator is None:
+            return torch.arange(self.count, device=device)
+        return torch.randperm(self.count, generator=self.generator).to(device)
+
+    def cut(self, order: Any) -> Iterator[Any]:
+        """Yield this process's share of each batch of an order, a list or a tensor."""
+        for start in range(0, self.used, self.size):
+            yield self.share.of(order[start : min(start + self.size, self.used)])
 
 
 class Decoded(TorchDataset[Any]):
@@ -195,38 +195,19 @@ def held_in_order(
     images: ImageSet, indices: list[int], settings: Settings, device: torch.device, batch_size: int
 ) -> "ResidentLoader":
     """Return a loader of the images ``indices`` in this order, all on the device."""
-    return ResidentLoader(*hold(images, indices, settings, device), settings, batch_size, None)
+    return ResidentLoader(*hold(images, indices, settings, device), MicroBatches(len(indices), batch_size))
 
 
 class ResidentLoader:
     """Batches (n, channels, size, size) uint8 and labels (n,) int64, cut from one tensor on the device.
 
-    They are shuffled anew in each epoch if a generator is given. With several processes each holds all images, because
-    every batch draws from all of them, and yields its share.
+    With several processes each holds all images, because every batch draws from all of them, and yields its share.
     """
 
-    def __init__(
-        self,
-        pixels: Callable[[], torch.Tensor],
-        labels: torch.Tensor,
-        settings: Settings,
-        batch_size: int,
-        generator: torch.Generator | None,
-        share: Share = Share(),
-    ) -> None:
-        self.pixels, self.labels = pixels, labels
-        self.batch_size, self.generator, self.share = batch_size, generator, share
-        # With drop_last the training set gives whole steps only: `gradient_accumulation` full batches each.
-        self.unit = batch_size * settings.training.gradient_accumulation
-        self.drop_last = settings.training.drop_last and generator is not None
+    def __init__(self, pixels: Callable[[], torch.Tensor], labels: torch.Tensor, batches: MicroBatches) -> None:
+        self.pixels, self.labels, self.batches = pixels, labels, batches
 
     def __iter__(self) -> Iterator[Batch]:
-        count, pixels = len(self.labels), self.pixels()
-        if self.generator is None:
-            order = torch.arange(count, device=pixels.device)
-        else:
-            order = torch.randperm(count, generator=self.generator).to(pixels.device)
-        stop = count - count % self.unit if self.drop_last else count
-        for start in range(0, stop, self.batch_size):
-            chosen = self.share.of(order[start : min(start + self.batch_size, stop)])
+        pixels = self.pixels()
+        for chosen in self.batches.cut(self.batches.order(pixels.device)):
             yield pixels[chosen], self.labels[chosen]

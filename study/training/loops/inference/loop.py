@@ -101,7 +101,7 @@ def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> 
     The device is at rest before and after the batch. Batches below 0 are the warm-up. Every batch is full: after the
     last image comes the first.
     """
-    device, size = held.labels.device, held.batch_size
+    device, size = held.labels.device, held.batches.size
     chosen = torch.arange(number * size, (number + 1) * size, device=device) % len(held.labels)
     inputs = prepare(held.pixels()[chosen]).to(network.kind)
     synchronise(device)
