@@ -114,8 +114,11 @@ class Workflow:
 
     def order(self, study: str, block: str) -> int:
         """Return the priority of a block: the first in the order, study after study, has the highest."""
-        keys = list(self.blocks)
-        return len(keys) - keys.index((study, block)) if (study, block) in self.blocks else 0
+        return self._orders.get((study, block), 0)
+
+    @cached_property
+    def _orders(self) -> dict[tuple[str, str], int]:
+        return {key: len(self.blocks) - place for place, key in enumerate(self.blocks)}
 
     @property
     def first(self) -> int:
