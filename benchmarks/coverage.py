@@ -28,7 +28,7 @@ from study.analysis.answers.curve import curve_of_model
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.estimate import undetermined
 from study.analysis.stats.log_model import LogModel, fit_log_model, together
-from study.analysis.stats.optimum import level_test, may_be_fastest, optimum_of
+from study.analysis.stats.optimum import may_be_fastest, optimum_of
 from study.analysis.table.exclusions import MANY, far_runs, with_exclusions
 
 MARGIN, DRAWS = 0.05, 20_000
@@ -112,7 +112,7 @@ def _flat(condition: Condition, model: LogModel, rng: np.random.Generator) -> It
     """Whether a law is named for equal times; in a third of the old conditions' studies, for its draws take long."""
     if condition.name.startswith("old") and rng.random() < 1 / 3:
         sizes = [16.0 * 2**level for level in model.levels]
-        verdict = curve_of_model(model, sizes, optimum_of(model), level_test(model)).verdict
+        verdict = curve_of_model(model, sizes, optimum_of(model)).verdict
         yield "equal: a law is named", verdict.kind not in NO_LAW
 
 

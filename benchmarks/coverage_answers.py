@@ -64,9 +64,9 @@ def groups_by(study: Study, key: str, frame: pd.DataFrame) -> list[GroupFit]:
         settings = row_settings(study, part, keys_of(study)[0])
         part = part.assign(level=[one.label for one in settings])
         means = np.log(part["fit_seconds"]).groupby(part["level"]).mean().map(np.exp)
-        times = {str(name): Estimate(value=float(mean), low=None, high=None) for name, mean in means.items()}
+        times = {str(name): Estimate(value=float(mean)) for name, mean in means.items()}
         levels = {one.label: one for one in settings}
-        found.append(GroupFit(setting_of(study, {key: str(level)}), levels, part, part, None, times))
+        found.append(GroupFit(setting_of(study, {key: str(level)}), levels, part, part, times=times))
     return found
 
 

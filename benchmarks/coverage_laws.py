@@ -17,7 +17,7 @@ from study.analysis.answers.curve import CurveFit, Turn, curve_of_model, means_o
 from study.analysis.stats.fits import fit_laws
 from study.analysis.stats.laws import LogMeans, by_name
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.optimum import level_test, optimum_of
+from study.analysis.stats.optimum import optimum_of
 
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
@@ -50,7 +50,7 @@ def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Se
     same one.
     """
     model = fit_log_model(seconds, batch_sizes, blocks)
-    return curve_of_model(model, model.levels, optimum_of(model), level_test(model))
+    return curve_of_model(model, model.levels, optimum_of(model))
 
 
 def means_of_runs(sizes: Sequence[float], seconds: Sequence[float]) -> LogMeans:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.optimum import Optimum, level_test, optimum_of
+from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.words import coefficients, law_formula, listed, number
 from study_extras.fit.table import Columns, checked_table
 
@@ -62,9 +62,9 @@ def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
     """Return the curve and the optimum of a table with columns ``x``, ``y`` and ``block``."""
     starts = table["session"].tolist() if "session" in table else None
     model = fit_log_model(table["y"].tolist(), table["x"].tolist(), table["block"].tolist(), starts)
-    optimum, differs = optimum_of(model), level_test(model)
-    fit = curve_of_model(model, model.levels, optimum, differs)
-    return fit, None if differs is None else optimum
+    optimum = optimum_of(model)
+    fit = curve_of_model(model, model.levels, optimum)
+    return fit, None if fit.differs_p is None else optimum
 
 
 def as_json(fit: Fit) -> dict[str, Any]:

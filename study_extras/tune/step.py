@@ -130,12 +130,12 @@ class _Course:
         places = _places(result.plan, tried)
         (group,) = groups_of(result.plan.study, result.frame)
         levels = {places[str(row.run)]: str(row.level) for row in group.clean.itertuples()}
-        if winner == 0 or group.fits is None or not {0, winner} <= set(levels):
+        if winner == 0 or group.model is None or not {0, winner} <= set(levels):
             return None
         base, best = levels[0], levels[winner]
         accuracy = group.clean.groupby("level")["accuracy"].mean()
         runs = group.clean["level"].value_counts()
-        times_as_fast = gain_over(group.fits.raw, base, best)
+        times_as_fast = gain_over(group.model, base, best)
         return words.Gain(times_as_fast, int(min(runs[base], runs[best])), float(accuracy[base]), float(accuracy[best]))
 
 

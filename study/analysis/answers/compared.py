@@ -59,10 +59,10 @@ class Measured:
 
     def time(self, end: End, tests: int) -> Estimate:
         """Return the time of a setting, with bounds that hold for so many at once."""
-        fits = self.fitted[end.place].fits
-        if tests == 1 or end.level.undetermined or fits is None:
+        model = self.fitted[end.place].model
+        if tests == 1 or end.level.undetermined or model is None:
             return end.time
-        return fits.raw.interval(fits.raw.weights(end.level.label), together(tests))
+        return model.interval(model.weights(end.level.label), together(tests))
 
     def over(self, slower: End, faster: End, tests: int = 1) -> Estimate:
         """Return the time of one setting over that of another; without bounds where the machine may explain it."""
@@ -73,9 +73,9 @@ class Measured:
                 return one.together
         if any(end.level.undetermined or end.group.machine for end in (slower, faster)):
             return Estimate(value=slower.time.value / faster.time.value)
-        fits = self.fitted[slower.place].fits
-        if slower.place == faster.place and fits:
-            return fits.raw.interval(fits.raw.weights(slower.level.label, faster.level.label), together(tests))
+        model = self.fitted[slower.place].model
+        if slower.place == faster.place and model:
+            return model.interval(model.weights(slower.level.label, faster.level.label), together(tests))
         ends = ((slower.place, slower.level.label), (faster.place, faster.level.label))
         return quotient_of(self.fitted, *ends, self.study.total, tests)
 

@@ -10,7 +10,7 @@ from scipy import special
 from study.analysis.stats.fits import Bounds, Fitted, fit_laws, predict
 from study.analysis.stats.laws import CLOSE, RISING_ROOT, LogMeans, by_name
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel
-from study.analysis.stats.optimum import Optimum, has_noise, label
+from study.analysis.stats.optimum import Optimum, has_noise, label, level_test
 from study.analysis.words import coefficients, interval, three_digits
 from study.base.strict import Strict
 
@@ -156,17 +156,13 @@ class CurveFit(Strict):
         return self.models["power"]
 
 
-def curve_of_model(
-    model: LogModel,
-    sizes: Sequence[float | None],
-    optimum: Optimum | None,
-    differs_p: float | None,
-) -> CurveFit:
+def curve_of_model(model: LogModel, sizes: Sequence[float | None], optimum: Optimum | None) -> CurveFit:
     """Return every law fitted to the means of a model.
 
-    ``sizes`` (m,) are those of its levels, None for one that is left out (of ``optimum`` and ``differs_p``, too).
+    ``sizes`` (m,) are those of its levels, None for one that is left out (of ``optimum``, too).
     """
     named = {label(level): size for level, size in zip(model.levels, sizes, strict=True) if size is not None}
+    differs_p = level_test(model, [level for level, size in zip(model.levels, sizes, strict=True) if size is not None])
     means, replicated = means_of(model, sizes), model.spare > 0
     models = fit_laws(means)
     known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}

@@ -10,8 +10,8 @@ from pydantic import Field
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
-from study.analysis.stats.groups import Fits, GroupFit
-from study.analysis.stats.optimum import level_test
+from study.analysis.stats.groups import GroupFit
+from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.usable import machine_change, mean_of, places_of
 from study.analysis.table.exclusions import BY_RULE, keys_of
 from study.artifacts.setting import Levels, Setting
@@ -115,12 +115,12 @@ def ends_with(study: Study, groups: Sequence[Group], *chosen: Mapping[str, objec
 
 def group_of(study: Study, group: GroupFit) -> Group:
     """Return the analysis of one group."""
-    levels, fits = _levels(study, group), group.fits
-    if fits is None:
+    levels, model = _levels(study, group), group.model
+    if model is None:
         return Group(setting=group.setting, levels=levels)
-    best = None if fits.machine else smallest(levels, group.unfair)
+    best = None if group.machine else smallest(levels, group.unfair)
     fair = [level.label for level in levels if level.time and level.label not in group.unfair]
-    optimum = None if fits.machine else fits.optimum_among(fair)
+    optimum = None if group.machine else group.optimum_among(fair)
     return Group(
         setting=group.setting,
         levels=levels,
@@ -128,23 +128,20 @@ def group_of(study: Study, group: GroupFit) -> Group:
         indistinguishable=[one for one in fair if one in optimum.indistinguishable] if optimum else fair,
         unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
         machine_change=machine_change(group.clean),
-        machine=fits.machine,
-        curve=_curve(levels, fits) if study.curve else None,
-        equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
-        sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
+        machine=group.machine,
+        curve=_curve(levels, group, model) if study.curve else None,
+        equivalent=equivalent_to(model, best, study.equivalence_margin) if best else [],
+        sensitivity=sensitivity_of(model, study.equivalence_margin),
     )
 
 
-def _curve(levels: Sequence[Level], fits: Fits) -> CurveFit | None:
+def _curve(levels: Sequence[Level], group: GroupFit, model: LogModel) -> CurveFit | None:
     """Return the curve through the levels whose time is determined (where none is, through all); None below three."""
     timed = [level for level in levels if level.time]
     sizes = {level.label: level.x for level in [level for level in timed if not level.undetermined] or timed}
     if len(sizes) < 3:
         return None
-    told, model = list(sizes), fits.raw
-    return curve_of_model(
-        model, [sizes.get(level) for level in model.levels], fits.optimum_among(told), level_test(model, told)
-    )
+    return curve_of_model(model, [sizes.get(level) for level in model.levels], group.optimum_among(list(sizes)))
 
 
 def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
@@ -171,7 +168,7 @@ def _level(name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Lev
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
     columns = ["images_per_second", "data_wait_share", *resources()]
     typical = {str(column): float(value) for column, value in clean[columns].median().dropna().items()}
-    far, model = (clean["far"] != 0).any(), group.fits.raw if group.fits else None
+    far, model = (clean["far"] != 0).any(), group.model
     recorded = rows[rows["excluded"].isna() | rows["excluded"].isin(BY_RULE)]
     return Level(
         setting=group.levels[name],

@@ -141,10 +141,10 @@ class Switches(Strict):
 
 def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | None:
     """Return what each switch buys in a group, whose fastest candidate is ``best``; None where no run counts."""
-    if group.fits is None:
+    if group.model is None:
         return None
     levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys_of(study)[0]}
-    model, cells = group.fits.raw, _cells(study, group)
+    model, cells = group.model, _cells(study, group)
     return Switches(
         group=group.setting,
         effects=_effects(model, cells, levels, _models_beside(group.clean)),

@@ -127,7 +127,7 @@ class Starts(OneCaveat):
         shifted = [
             seen.names.get(group.setting, group.setting)
             for group in seen.fitted
-            if group.fits and (one := group.fits.raw.starts) and one.p is not None and one.p < SIGNIFICANCE
+            if group.model and (one := group.model.starts) and one.p is not None and one.p < SIGNIFICANCE
         ]
         if starts:
             yield cls(starts=starts, machines=max(1, seen.recorded["node"].nunique()), shifted=shifted)

@@ -126,10 +126,10 @@ class Noisier(OneCaveat):
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:
         for group in seen.fitted:
-            if group.fits and (one := group.fits.raw.noise.noisiest):
+            if group.model and (one := group.model.noise.noisiest):
                 level, spread, others = one
-                setting = seen.setting(group, group.levels[str(group.fits.raw.levels[level])])
-                yield cls(setting=setting, spread=spread, others=others, shown=group.fits.raw.uneven)
+                setting = seen.setting(group, group.levels[str(group.model.levels[level])])
+                yield cls(setting=setting, spread=spread, others=others, shown=group.model.uneven)
 
     def text(self) -> str:
         """Return both spreads."""

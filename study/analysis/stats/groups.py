@@ -19,21 +19,6 @@ from study.config.study import Study
 
 
 @dataclass(frozen=True)
-class Fits:
-    """The model of a group's times, and what it tells of the fastest."""
-
-    raw: LogModel
-    optimum: Optimum | None
-    """Of all levels, whether they learned or not: the curve's."""
-    machine: bool
-    """Whether the machine's change within blocks may be what tells two candidates apart."""
-
-    def optimum_among(self, levels: Sequence[str]) -> Optimum | None:
-        """Return the optimum among some levels. It takes long for many: that of all is not sought twice."""
-        return self.optimum if set(levels) >= set(self.raw.levels) else optimum_of(self.raw, levels)
-
-
-@dataclass(frozen=True)
 class GroupFit:
     """One group: its rows of the table, those of them that count, and the models fitted to these."""
 
@@ -45,8 +30,12 @@ class GroupFit:
     """All rows, with a column ``level``: the label of the setting."""
     clean: pd.DataFrame
     """The runs that count."""
-    fits: Fits | None
-    """None where no run counts."""
+    model: LogModel | None = None
+    """Of the times; None where no run counts."""
+    optimum: Optimum | None = None
+    """Of all levels, whether they learned or not: the curve's."""
+    machine: bool = False
+    """Whether the machine's change within blocks may be what tells two candidates apart."""
     times: dict[str, Estimate] = field(default_factory=dict)
     """The mean of each level with a run that counts, in seconds; without bounds where it is not determined."""
     undetermined: dict[str, Undetermined] = field(default_factory=dict)
@@ -56,9 +45,14 @@ class GroupFit:
     """The levels with runs that missed the target accuracy, excluded or not."""
     chance: float = 0.0
     """Share of the most frequent class."""
-
     unfair: dict[str, Unfair] = field(default_factory=dict)
     """The levels that are no candidates for the fastest, with the reason."""
+
+    def optimum_among(self, levels: Sequence[str]) -> Optimum | None:
+        """Return the optimum among some levels. It takes long for many: that of all is not sought twice."""
+        if self.model is None or set(levels) >= set(self.model.levels):
+            return self.optimum
+        return optimum_of(self.model, levels)
 
 
 def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
@@ -84,25 +78,25 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     part = part.assign(level=[one.label for one in settings])
     clean, censored = usable_runs(part, y), _censored(part)
     if clean.empty:
-        return GroupFit(setting, levels, part, clean, None, censored=censored)
+        return GroupFit(setting, levels, part, clean, censored=censored)
     learning, chance = _learning(study, clean)
     unlearned = [name for name, one in learning.items() if one.reason not in ("learned", "unknown")]
     unfair: dict[str, Unfair] = dict.fromkeys(unlearned, "not_learned")
     unfair |= dict.fromkeys(map(str, censored), "censored")
-    raw = model_of(clean, y, clean["level"].tolist())
+    model = model_of(clean, y, clean["level"].tolist())
     fair = [str(level) for level in clean["level"].unique() if level not in unfair]
     apart = len(fair) != 2 or stands_out(*(_differences(clean, column, fair) for column in (y, "pace")))
-    fits = Fits(raw, optimum_of(raw), machine=not apart)
-    times, reasons, noise = {}, {}, max(float(np.sqrt(fits.raw.fit.variances["noise"])), ROUNDING)
+    times, reasons, noise = {}, {}, max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)
     for level, rows in clean.groupby("level", sort=False):
-        name, mean = str(level), fits.raw.mean(str(level))
+        name, mean = str(level), model.mean(str(level))
         reason = "ended_early" if name in censored else undetermined(mean, rows[y], rows["session_block"], noise)
         if reason:
             reasons[name] = reason
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())))
         else:
             times[name] = mean
-    return GroupFit(setting, levels, part, clean, fits, times, reasons, learning, censored, chance, unfair)
+    told = (optimum_of(model), not apart, times, reasons, learning, censored, chance, unfair)
+    return GroupFit(setting, levels, part, clean, model, *told)
 
 
 def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:

@@ -13,7 +13,7 @@ from study.analysis.caveats.machine import Starts
 from study.analysis.caveats.runs import FarRuns, Noisier
 from study.analysis.stats.equivalence import smallest_difference
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.optimum import level_test, may_be_fastest, optimum_of
+from study.analysis.stats.optimum import may_be_fastest, optimum_of
 from study.artifacts.record import TIMED_OUT
 from study.config.study import Study
 from tests.chance import at_least, at_most
@@ -167,7 +167,7 @@ def test_an_exponent_is_no_finding_where_a_root_that_rises_again_fits_as_well() 
             noise = np.random.default_rng(seed).normal(0, 0.03, (5, 5))
             times = (3 + 40 / np.sqrt(sizes) + rise * sizes) * np.exp(noise)
             model = fit_log_model(times.ravel().tolist(), [*sizes.tolist()] * 5, [0] * 25)
-            verdict = curve_of_model(model, model.levels, optimum_of(model), level_test(model)).verdict
+            verdict = curve_of_model(model, model.levels, optimum_of(model)).verdict
             findings[rise] += verdict.kind == "power_law"
     assert findings[0.004] <= at_most(0.2, 40)
     assert findings[0.0] >= at_least(0.9, 40)
