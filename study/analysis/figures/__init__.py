@@ -1,1 +1,1 @@
-"""The one system of charts: matplotlib figures, which the page holds as SVG, and which are saved as files."""
+"""The charts of the page, drawn as SVG, and the pictures that are saved as files, by matplotlib."""

@@ -5,7 +5,7 @@ them where they find no room there, as on a phone; none is cut.
 """
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -67,25 +67,37 @@ def rows_chart(chart: RowsChart) -> Chart | None:
 
 def draw(chart: RowsChart, width: int) -> Drawing:
     """Return the chart as a drawing of ``width`` pixels."""
-    columns = _columns(chart, width)
-    layout = _layout(chart, columns)
-    drawing = Drawing(width, layout.bottom + FOOT)
-    axis = _axis(chart, columns)
-    axis.draw(drawing, TOP - 2, layout.bottom, chart.unit)
-    if chart.axis == "ratio":
-        drawing.line(GRID + 1, [(axis.pixel(1.0), y) for y in (layout.bottom, TOP - 2)], "muted", 1.6, "one")
-    for y in layout.separators:
-        drawing.line(LETTERS - 1, [(0, y), (width, y)], "rule")
-    for text, x, y, look, colour in layout.texts:
-        drawing.text(x, y, text, look, colour)
+    columns, y = _columns(chart, width), TOP
+    drawing, axis = Drawing(width, 0), _axis(chart, columns)
     marks = Marks(drawing, axis, chart.unit)
-    for row, y in zip(chart.rows, layout.places, strict=True):
-        marks.row(row, y)
-    places = iter(layout.places)
+    first, mean, verdict = chart.headings
+    narrow = columns.left - GAP < width_of(first, "small")
+    drawing.text(0 if narrow else columns.left - GAP, 10, first, "small" if narrow else "small end", "muted")
+    drawing.text(columns.mean, 10, mean, "small end", "muted")
+    drawing.text(columns.verdict, 10, verdict, "small", "muted")
+    height = HIGH if any(row.under for row in chart.rows) else LOW
     for group in chart.groups:
-        spots = [next(places) for _ in group.rows]
+        if y > TOP:
+            drawing.line(LETTERS - 1, [(0, y + GROUP / 2), (width, y + GROUP / 2)], "rule")
+            y += GROUP
+        name = "answer" if {row.look for row in group.rows} - {"out"} == {"answer"} else "ink"
+        if columns.named:
+            drawing.text(0, y + height / 2 + 4.5, group.name, "bold", name)
+        else:
+            y = _above(drawing, group.name, y, "bold", name)
+        places = []
+        for place, row in enumerate(group.rows):
+            y = y if columns.beside else _above(drawing, row.label, y, "", _tone(row))
+            places.append(y + height / 2)
+            _words(drawing, row, chart, columns, places[-1])
+            marks.row(row, places[-1])
+            y += PAIRED if group.arrow and place < len(group.rows) - 1 else height
         if group.arrow:
-            draw_arrow(drawing, axis, group.rows[0], group.rows[-1], group.arrow, spots)
+            draw_arrow(drawing, axis, group.rows[0], group.rows[-1], group.arrow, places)
+    axis.draw(drawing, TOP - 2, y + 2, chart.unit)
+    if chart.axis == "ratio":
+        drawing.line(GRID + 1, [(axis.pixel(1.0), y + 2), (axis.pixel(1.0), TOP - 2)], "muted", 1.6, "one")
+    drawing.height = y + 2 + FOOT
     return drawing
 
 
@@ -124,7 +136,6 @@ class _Columns:
     right: float
     mean: float
     verdict: float
-    width: int
 
 
 def _columns(chart: RowsChart, width: int) -> _Columns:
@@ -142,54 +153,14 @@ def _columns(chart: RowsChart, width: int) -> _Columns:
         for named, beside, left in ((True, True, names + GAP + labels), (False, True, labels), (False, False, 0.0))
         if left + RADIUS <= right - width / 4 or not beside
     )
-    return _Columns(named and bool(names), beside, left + RADIUS, right, end, end + GAP, width)
+    return _Columns(named and bool(names), beside, left + RADIUS, right, end, end + GAP)
 
 
-@dataclass
-class _Layout:
-    """Everything in its place, from above: the words, the middle of each row, and the lines between groups."""
-
-    texts: list[tuple[str, float, float, str, str]] = field(default_factory=list)
-    """Text, x, baseline, look, colour."""
-    places: list[float] = field(default_factory=list)
-    separators: list[float] = field(default_factory=list)
-    bottom: float = TOP
-
-
-def _layout(chart: RowsChart, columns: _Columns) -> _Layout:
-    layout, y = _Layout(), TOP
-    first, mean, verdict = chart.headings
-    narrow = columns.left - GAP < width_of(first, "small")
-    heads = [(first, 0.0, "small") if narrow else (first, columns.left - GAP, "small end")]
-    heads += [(mean, columns.mean, "small end")]
-    layout.texts += [(text, x, 10.0, look, "muted") for text, x, look in [*heads, (verdict, columns.verdict, "small")]]
-    height = HIGH if any(row.under for row in chart.rows) else LOW
-    for group in chart.groups:
-        if layout.places:
-            layout.separators.append(y + GROUP / 2)
-            y += GROUP
-        name = "answer" if {row.look for row in group.rows} - {"out"} == {"answer"} else "ink"
-        if columns.named:
-            layout.texts.append((group.name, 0.0, y + height / 2 + 4.5, "bold", name))
-        else:
-            y = _above(layout, columns, group.name, y, "bold", name)
-        for place, row in enumerate(group.rows):
-            tone = "muted" if row.look == "out" else "ink"
-            y = y if columns.beside else _above(layout, columns, row.label, y, "", tone)
-            middle = y + height / 2
-            layout.places.append(middle)
-            layout.texts += _row_words(row, chart, columns, middle, tone)
-            y += PAIRED if group.arrow and place < len(group.rows) - 1 else height
-    layout.bottom = y + 2
-    layout.texts = [words for words in layout.texts if words[0]]
-    return layout
-
-
-def _above(layout: _Layout, columns: _Columns, text: str, y: float, look: str, colour: str) -> float:
+def _above(drawing: Drawing, text: str, y: float, look: str, colour: str) -> float:
     """Write a text above the marks, in lines of the whole width, and return where it ends."""
-    for line in lines_of(text, columns.width, look):
+    for line in lines_of(text, drawing.width, look):
         y += LINE
-        layout.texts.append((line, 0.0, y - 3, f"{look} over", colour))
+        drawing.text(0, y - 3, line, f"{look} over", colour)
     return y
 
 
@@ -199,16 +170,19 @@ def lines_of(text: str, room: float, look: str = "") -> list[str]:
     return textwrap.wrap(text, most, break_on_hyphens=False)
 
 
-def _row_words(
-    row: Row, chart: RowsChart, columns: _Columns, y: float, tone: str
-) -> Iterator[tuple[str, float, float, str, str]]:
-    best, bold = "answer" if row.look == "answer" else tone, "bold" if row.look == "answer" else ""
+def _words(drawing: Drawing, row: Row, chart: RowsChart, columns: _Columns, y: float) -> None:
+    best, bold = "answer" if row.look == "answer" else _tone(row), "bold" if row.look == "answer" else ""
     if columns.beside:
-        yield row.label, columns.left - GAP, y + 4.5, "end", tone
-    yield row.cause, columns.left, y + 4.5, "small", "muted"
-    yield _mean(row, chart), columns.mean, y + 4.5, "bold end" if row.bold else "end", best if row.bold else tone
-    yield row.verdict, columns.verdict, y - 2 if row.under else y + 4.5, bold, best
-    yield row.under, columns.verdict, y + 13, "small", "muted"
+        drawing.text(columns.left - GAP, y + 4.5, row.label, "end", _tone(row))
+    drawing.text(columns.left, y + 4.5, row.cause, "small", "muted")
+    means = ("bold end", best) if row.bold else ("end", _tone(row))
+    drawing.text(columns.mean, y + 4.5, _mean(row, chart), *means)
+    drawing.text(columns.verdict, y - 2 if row.under else y + 4.5, row.verdict, bold, best)
+    drawing.text(columns.verdict, y + 13, row.under, "small", "muted")
+
+
+def _tone(row: Row) -> str:
+    return "muted" if row.look == "out" else "ink"
 
 
 def _mean(row: Row, chart: RowsChart) -> str:

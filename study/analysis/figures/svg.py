@@ -81,6 +81,8 @@ class Drawing:
 
     def text(self, x: float, y: float, text: str, look: str = "", colour: str = "ink", layer: float = LETTERS) -> None:
         """Write a text from ``x`` with its baseline at ``y``, in a look of: small, bold, middle, end, over a grid."""
+        if not text:
+            return
         size = SMALL if "small" in look else TEXT
         anchor = next((word for word in ("middle", "end") if word in look), "")
         if "over" in look:
