@@ -133,7 +133,7 @@ def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> 
         return None
     rival = min(rivals, key=rivals.__getitem__)
     ratio = rivals[rival] / answer.time.value
-    blocks = blocks_to_find(group.sensitivity, ratio)
+    blocks = blocks_to_find(group.sensitivity.spreads["noise"], 2, ratio)
     pair = f"{answer.level.label} against {rival}"
     if blocks is None:
         return Next(title=f"{pair}: too close to tell here", command=None, text=f"It needs over {MOST_BLOCKS} blocks.")

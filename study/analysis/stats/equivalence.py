@@ -112,17 +112,13 @@ def sensitivity_of(model: LogModel, margin: float) -> Sensitivity | None:
         spreads=model.spreads,
         margin=margin,
         blocks=blocks,
-        blocks_for_margin=_blocks(noise, levels, 1 + margin),
+        blocks_for_margin=blocks_to_find(noise, levels, 1 + margin),
     )
 
 
-def blocks_to_find(found: Sensitivity, ratio: float) -> int | None:
-    """Return the least number of blocks with which four in five studies tell two settings apart that differ by this
-    ratio; None beyond 1000."""
-    return _blocks(found.spreads["noise"], 2, ratio)
-
-
-def _blocks(noise: float, levels: int, ratio: float) -> int | None:
+def blocks_to_find(noise: float, levels: int, ratio: float) -> int | None:
+    """Return the least number of blocks with which four in five studies find a ratio beside this noise; None beyond
+    1000."""
     wanted = abs(math.log(ratio)) / noise
     found = bisect_left(range(2, MOST_BLOCKS + 1), -wanted, key=lambda blocks: -smallest_difference(levels, blocks)) + 2
     return found if found <= MOST_BLOCKS else None

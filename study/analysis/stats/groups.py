@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair, undetermined
-from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
+from study.analysis.stats.learning import Censored, Learning, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.stats.starts import ROUNDING
@@ -106,7 +106,12 @@ def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
     reached = [{"True": True, "False": False}.get(str(value)) for value in done["reached_target"]]
     if late.any():  # a run that succeeded reached its end
         reached = [not ended and one is not False for ended, one in zip(late[done.index], reached, strict=True)]
-    return censored_levels(done["level"].tolist(), reached)
+    outcomes: dict[Hashable, list[bool]] = {}
+    for level, one in zip(done["level"], reached, strict=True):
+        if one is not None:  # None stands for a run without a target
+            outcomes.setdefault(level, []).append(one)
+    missed = {level: runs for level, runs in outcomes.items() if not all(runs)}
+    return {level: Censored(missed=runs.count(False), runs=len(runs)) for level, runs in missed.items()}
 
 
 def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], float]:

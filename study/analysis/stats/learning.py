@@ -4,7 +4,7 @@ All runs are validated on the same images, so what these images happen to favour
 out over runs as the noise between trainings does.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Literal
 
@@ -139,17 +139,3 @@ def _is_below(gap: float, own: Error, best: Error, levels: int, questions: int) 
     per_degree = own[0] ** 2 / own[1] + best[0] ** 2 / best[1]
     degrees = square**2 / per_degree if per_degree else np.inf
     return bool(special.stdtr(degrees, -gap / np.sqrt(square)) < SIGNIFICANCE / (levels * (levels - 1) * questions))
-
-
-def censored_levels(levels: Iterable[Hashable], reached: Iterable[bool | None]) -> dict[Hashable, Censored]:
-    """Return the levels with runs that did not reach their target, with the number of these and of all runs.
-
-    ``levels`` and ``reached`` have an entry for each successful run; None stands for a run without a target.
-    """
-    outcomes: dict[Hashable, list[bool]] = {}
-    for level, outcome in zip(levels, reached, strict=True):
-        if outcome is not None:
-            outcomes.setdefault(level, []).append(bool(outcome))
-    return {
-        level: Censored(missed=runs.count(False), runs=len(runs)) for level, runs in outcomes.items() if not all(runs)
-    }

@@ -126,7 +126,13 @@ def polished(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Seque
     logs = np.log(np.asarray(seconds, float))
     by_level, by_block = _groups(levels), _groups(blocks)
     whole = [rows for rows in by_block if len(rows) >= max(3, len(by_level) / 2)]
-    left = _polished(logs, by_level, whole)
+    left = logs.copy()
+    for _ in range(MOST_PASSES):
+        before = left.copy()
+        for rows in [*by_level, *whole]:
+            left[rows] -= np.median(left[rows])
+        if np.allclose(left, before, rtol=0, atol=1e-9):
+            break
     lost = len(by_level) + max(len(whole) - 1, 0)
     # As many residuals are zero as medians were taken: they tell nothing of the noise.
     told = np.sort(np.abs(left))[min(lost, len(left) - 1) :]
@@ -138,14 +144,3 @@ def _groups(values: Sequence[Hashable]) -> list[NDArray[np.int64]]:
     for row, value in enumerate(values):
         rows.setdefault(value, []).append(row)
     return [np.array(found) for found in rows.values()]
-
-
-def _polished(logs: Array, by_level: Sequence[NDArray[np.int64]], by_block: Sequence[NDArray[np.int64]]) -> Array:
-    left = logs.copy()
-    for _ in range(MOST_PASSES):
-        before = left.copy()
-        for rows in [*by_level, *by_block]:
-            left[rows] -= np.median(left[rows])
-        if np.allclose(left, before, rtol=0, atol=1e-9):
-            break
-    return left

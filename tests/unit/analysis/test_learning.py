@@ -10,7 +10,7 @@ from study.analysis.caveats import Caveat
 from study.analysis.caveats.learning import Censored as CensoredRuns
 from study.analysis.caveats.learning import NotLearned
 from study.analysis.caveats.work import UnequalWork
-from study.analysis.stats.learning import Censored, censored_levels, learning_of
+from study.analysis.stats.learning import learning_of
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
@@ -112,12 +112,6 @@ def test_without_an_accuracy_nothing_is_said() -> None:
     assert (found["alone"].learned, found["alone"].reason) == (None, "unknown")
     assert found["workers"].learned is True
     assert learning_of({"alone": []}, 0.5, 206, 0.02)["alone"].learned is None
-
-
-def test_levels_with_runs_that_missed_the_target_are_named_with_their_number() -> None:
-    levels, reached = ["16", "16", "64", "64", "256"], [True, True, False, True, False]
-    assert censored_levels(levels, reached) == {"64": Censored(missed=1, runs=2), "256": Censored(missed=1, runs=1)}
-    assert censored_levels(levels, [None] * 5) == {}
 
 
 SIZES = (4, 8)
