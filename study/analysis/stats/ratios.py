@@ -198,6 +198,7 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     found = []
     for setting, at in parts.items():
         times = _times(at, groups, y)
+        images, reached = (_means(at, groups, column) for column in ("images_processed", "accuracy"))
         lean = 0.0 if overall.contrast == "control" else mean_lean(_leans(at))
         own, joint = (_quotient(times, known[setting], setting, reach).widened(lean) for reach in (None, critical))
         found.append(
@@ -212,7 +213,10 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
                 slower_seconds=times[0],
                 faster_seconds=times[1],
                 differs=_differences(at, setting, overall.contrast, groups),
-                **_work(at, groups),
+                slower_images=images[0],
+                faster_images=images[1],
+                slower_accuracy=reached[0],
+                faster_accuracy=reached[1],
             )
         )
     return found
@@ -256,20 +260,13 @@ def _has_noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel) -
     return not undetermined and len(at) > 1 and paired.spare > 0
 
 
-def _quotient(
-    times: tuple[float, float], paired: LogModel | None, setting: Hashable, critical: Critical | None
-) -> Estimate:
+def _quotient(times: tuple[float, float], model: LogModel | None, at: Hashable, reach: Critical | None) -> Estimate:
     """Return the quotient of two means with the noise of the pairs of a setting within blocks, where that is known."""
     value = times[0] / times[1]
-    if paired is None:
+    if model is None:
         return Estimate(value=value)
-    found = paired.interval(paired.weights(setting), critical)
+    found = model.interval(model.weights(at), reach)
     return found.times(value / found.value)
-
-
-def _work(at: pd.DataFrame, groups: Sequence[GroupFit]) -> dict[str, Any]:
-    names = [f"{side}_{what}" for what in ("images", "accuracy") for side in ("slower", "faster")]
-    return dict(zip(names, [*_means(at, groups, "images_processed"), *_means(at, groups, "accuracy")], strict=True))
 
 
 def _differences(at: pd.DataFrame, setting: Setting, contrast: str, groups: Sequence[GroupFit]) -> list[Difference]:
