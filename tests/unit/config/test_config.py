@@ -22,7 +22,8 @@ from tests.errors import refused
 def plan_of(folder: Path, values: dict[str, Any], **config: Any) -> Plan:
     (folder / "tiny.yaml").write_text(pyyaml.safe_dump(values), encoding="utf-8")
     selection = read_selection({"studies": ["tiny"], **config})
-    return make_plan("tiny", read_study("tiny", [folder], selection), EngineChoice("none", ""), HERE)
+    (name,) = selection.studies
+    return make_plan(name, read_study(name, [folder], selection), EngineChoice("none", ""), HERE)
 
 
 def test_a_study_that_is_no_file_of_text_is_one_line_and_is_not_read(tmp_path: Path) -> None:
