@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from study.artifacts.samples import PHASES, Measurement
+from study.training.instruments.machine import set_fp32
 from study.training.loops.contract import TrainingJob
 from tests.gpu.conftest import NEEDS_GPU
 from tests.unit.training.gloo_ranks import LOOPS
@@ -21,6 +22,7 @@ def gpu_job(folder: Path, loop: str, **changes: Any) -> TrainingJob:
     run = transfer_run(loop, **({"loader": {"kind": "workers", "workers": 0}} | changes))
     job = make_job(folder, run)
     settings = job.settings.model_copy(update={"device": "cuda"})
+    set_fp32(settings.training.precision)  # as the process of a run does
     return replace(job, settings=settings, device=torch.device("cuda"))
 
 
