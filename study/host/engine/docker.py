@@ -171,10 +171,10 @@ class Docker(Engine):
         with _context(wanted) as context:
             ended = supervise(Spawned(self._build_argv(wanted, context), os.environ), log, title, BUILD_SECONDS)
         if ended.code:
-            raise StudyError(
-                f"{title}: the build failed: {last_words(ended.tail)}; to run without containers: "
-                "--config container=none"
-            )
+            why = last_words(ended.tail)
+            if "CERTIFICATE_VERIFY_FAILED" in "".join(ended.tail):
+                why = "a server's certificate is not known inside; put your network's own (*.crt) in docker/certificates"
+            raise StudyError(f"{title}: the build failed: {why}; to run without containers: --config container=none")
         return time.perf_counter() - begin
 
     def _build_argv(self, wanted: ImageRequest, context: Path) -> list[str]:
