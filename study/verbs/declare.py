@@ -91,7 +91,7 @@ def end_with_parent() -> None:
 
 SHOWN = dict.fromkeys(("start", "plan", "report", "answer", "retry"), "study.verbs.user")
 """What a user types. The help shows these, and says what each does."""
-HIDDEN = dict.fromkeys(("image", "dataset", "weights", "measure", "analyse", "engine", "schema"), "study.verbs.steps")
+HIDDEN = dict.fromkeys(("image", "dataset", "weights", "measure", "analyse", "engine"), "study.verbs.steps")
 """What the workflow and the Makefile call."""
 EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
 EXTRAS |= {"tune": "study_extras.tune.verbs"}

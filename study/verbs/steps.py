@@ -89,15 +89,3 @@ def engine(options: argparse.Namespace) -> None:
             read_selection(configuration.as_snakemake_reads_it(options.snakemake)), fetch=True
         ).engine
     )
-
-
-@verb()
-def schema(options: argparse.Namespace) -> None:
-    """Write workflow/schemas, config/README.md and docs/timings.md from the models."""
-    from study.base.files import checkout, write_whole
-    from study.schema import generated_files
-
-    root = checkout()
-    for path, text in generated_files().items():
-        write_whole(root / path, text)
-        print(path)

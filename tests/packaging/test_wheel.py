@@ -112,7 +112,7 @@ def test_the_command_makes_a_report_from_records_anywhere(installed: Path, resul
 
 @pytest.mark.parametrize(
     "command",
-    ["plan quickstart", "engine", "start", "schema", "image plan.json cpu", "measure quickstart 1-00000000"],
+    ["plan quickstart", "engine", "start", "image plan.json cpu", "measure quickstart 1-00000000"],
 )
 def test_a_verb_that_needs_the_checkout_says_so(command: str, installed: Path, results: Path, tmp_path: Path) -> None:
     shutil.copy2(results / "speedup" / "plan.json", tmp_path)

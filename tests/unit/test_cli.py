@@ -15,8 +15,8 @@ from study.artifacts.plan import write_plans
 from study.base.errors import StudyError
 from study.base.fork_server import FORK_SERVERS
 from study.cli import main, step
-from study.schema import generated_files
 from study.verbs.declare import EXTRAS, SHOWN, VERBS, load
+from study_extras.schema import generated_files
 from tests.conftest import ROOT, tiny_plan
 from tests.examples import results_of
 

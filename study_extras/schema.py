@@ -1,4 +1,7 @@
-"""The generated files: JSON Schemas, the keys in ``config/README.md``, the columns in ``docs/timings.md``."""
+"""The generated files: JSON Schemas, the keys in ``config/README.md``, the columns in ``docs/timings.md``.
+
+``python -m study_extras.schema``, or ``make schema``, writes them from the models.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from study.artifacts import timing
+from study.base.files import checkout, write_whole
 from study.base.strict import one_line
 from study.config.claims import Claim, Share, Source
 from study.config.effect import IDLE
@@ -163,3 +167,9 @@ def _words(annotation: Any) -> str:
     if annotation is type(None):
         return "none"
     return NAMES.get(annotation, f"the keys of `{annotation.__name__.lower()}`")
+
+
+if __name__ == "__main__":
+    for path, text in generated_files().items():
+        write_whole(checkout() / path, text)
+        print(path)
