@@ -48,12 +48,12 @@ print(json.dumps([sys.version.split()[0], statistics.median(seconds[10:])]))
 def inside(image: str, command: list[str], results: Path) -> list[str]:
     """What a command says in a container that is started as a run's is."""
     with lifetime.scratch_folder(results) as scratch, (results / "log").open("w", encoding="utf-8") as log:
-        end, said = lifetime.enter(
+        ended = lifetime.enter(
             engine("docker"), image, command, scratch, [code_mount()], log, "benchmark", settings=Settings()
         )
-    if end.code:
-        raise SystemExit("\n".join(said))
-    return said
+    if ended.code:
+        raise SystemExit("\n".join(ended.tail))
+    return ended.tail
 
 
 def outside(python: str, command: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.instrumentation import ratio
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.session import Session
+from study.artifacts.record_store import Session
 from study.base import devices
 from study.base.devices import usable_cpus
 from study.config.study import Evidence, Study

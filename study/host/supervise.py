@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, Union
 
 import psutil
 
+from study.artifacts.record import TIMED_OUT
 from study.base import stopped
 from study.base.processes import adopt_orphans, below, die_with_parent, end_left
 
@@ -38,9 +39,10 @@ class Ended:
     """The end of a process. ``code`` is negative for a signal; ``tail`` holds its last lines."""
 
     code: int
-    timed_out: bool
     tail: list[str]
-    overfull: bool = False
+    trouble: str | None = None
+    """The reason if it was cut short from outside."""
+    oom_killed: bool = False
 
 
 Child = Union["Spawned", "Forked"]
@@ -117,17 +119,17 @@ def supervise(
     log: TextIO,
     title: str,
     timeout_seconds: float | None = None,
-    is_full: Callable[[], bool] | None = None,
+    full: Callable[[], str | None] | None = None,
 ) -> Ended:
     """Show and log what ``child`` says until its end, and return how it ended.
 
     It ends with this process, in every case. What it leaves behind is ended when it ends, in whatever session it is: it
-    may hold the output open for ever. It is ended after ``timeout_seconds``, and once ``is_full`` says that it has
-    written too much.
+    may hold the output open for ever. It is ended after ``timeout_seconds``, and once ``full`` says why it has written
+    too much.
     """
-    with _ended_with_us(child), _ended_early(child, timeout_seconds, is_full) as reasons:
+    with _ended_with_us(child), _ended_early(child, timeout_seconds, full) as reasons:
         tail = _show(child.lines, log, title)
-        return Ended(child.wait(), "time" in reasons, tail, "room" in reasons)
+        return Ended(child.wait(), tail, next(iter(reasons), None))
 
 
 def _show(lines: Iterator[str], log: TextIO, title: str) -> list[str]:
@@ -180,27 +182,19 @@ def _ended_with_us(child: Child) -> Iterator[None]:
             signal.signal(signal.SIGTERM, usual)
 
 
-def _says_so(is_full: Callable[[], bool]) -> bool:
-    """Return what ``is_full`` says; True if it cannot look, as in a tree that is too deep for it."""
-    try:
-        return is_full()
-    except (OSError, RecursionError):
-        return True
-
-
 @contextmanager
-def _ended_early(child: Child, seconds: float | None, is_full: Callable[[], bool] | None) -> Iterator[set[str]]:
-    """Stop the process after ``seconds``, or once ``is_full`` says so; yield the reasons, none until then."""
-    reasons: set[str] = set()
+def _ended_early(child: Child, seconds: float | None, full: Callable[[], str | None] | None) -> Iterator[list[str]]:
+    """Stop the process after ``seconds``, or once ``full`` says so; yield the reasons, none until then."""
+    reasons: list[str] = []
     ended = threading.Event()
     latest = time.monotonic() + seconds if seconds else float("inf")
 
     def watch() -> None:
         while not ended.wait(min(LOOK_SECONDS, max(0.0, latest - time.monotonic()))):
             if time.monotonic() >= latest:
-                reasons.add("time")
-            elif is_full and _says_so(is_full):
-                reasons.add("room")
+                reasons.append(f"{TIMED_OUT} after {seconds or 0:g} s (limits.timeout_seconds)")
+            elif full and (reason := full()):
+                reasons.append(reason)
             if reasons:
                 return child.end()
 

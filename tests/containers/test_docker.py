@@ -77,10 +77,10 @@ def inside(built: Built, folder: Path, code: str, device: str = "cpu", gpus: boo
     with lifetime.scratch_folder(folder) as scratch, (folder / "log").open("w", encoding="utf-8") as log:
         command = ["python", "-c", code]
         settings = Settings.model_validate({"device": device})
-        end, said = lifetime.enter(
+        ended = lifetime.enter(
             DOCKER, image.id, command, scratch, [code_mount()], log, "a test", settings=settings, gpus=gpus
         )
-    return end.code, "\n".join(said)
+    return ended.code, "\n".join(ended.tail)
 
 
 class TestTheImages:

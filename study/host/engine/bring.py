@@ -78,15 +78,15 @@ def _try(engine: Engine, run_as: str, results: Path, log: TextIO, device: Device
         command = ["python", "-m", "study.training.instruments.machine"]
         title = f"image {device}"
         try:
-            end, said = lifetime.enter(engine, run_as, command, scratch, [code_mount()], log, title, gpus=gpu)
+            ended = lifetime.enter(engine, run_as, command, scratch, [code_mount()], log, title, gpus=gpu)
         except StudyError as error:
             raise StudyError(
                 f"images.{device}: {error}; {WITHOUT_GPU}" if gpu else f"images.{device}: {error}"
             ) from None
     try:
-        seen = Seen.model_validate(json.loads(next(line for line in reversed(said) if line.startswith("{"))))
+        seen = Seen.model_validate(json.loads(next(line for line in reversed(ended.tail) if line.startswith("{"))))
     except (StopIteration, ValueError):
-        said_last = end.trouble or base.last_words(said)
+        said_last = ended.trouble or base.last_words(ended.tail)
         raise StudyError(f"images.{device}: the image cannot run the training code: {said_last}") from None
     if gpu and seen.gpu_trouble:
         raise StudyError(f"images.{device}: in the image torch finds no GPU: {seen.gpu_trouble}; {WITHOUT_GPU}")

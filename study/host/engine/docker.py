@@ -173,9 +173,7 @@ class Docker(Engine):
         if ended.code:
             why = last_words(ended.tail)
             if "CERTIFICATE_VERIFY_FAILED" in "".join(ended.tail):
-                why = (
-                    "a certificate is not known inside; put your network's own (*.crt) in docker/certificates"
-                )
+                why = "a certificate is not known inside; put your network's own (*.crt) in docker/certificates"
             raise StudyError(f"{title}: the build failed: {why}; to run without containers: --config container=none")
         return time.perf_counter() - begin
 

@@ -11,12 +11,11 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from study.artifacts.record import TIMED_OUT
 from study.base import devices
 from study.base.devices import usable_cpus
 from study.base.errors import StudyError
@@ -38,15 +37,6 @@ CONFLICTS = 10
 REMOVAL_SECONDS = 1.0
 """Seconds after which a container that someone removes is gone."""
 KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
-
-
-@dataclass(frozen=True)
-class End:
-    """The end of a run's process. ``trouble`` is the reason if it was cut short from outside."""
-
-    code: int
-    oom_killed: bool
-    trouble: str | None = None
 
 
 @contextmanager
@@ -82,12 +72,12 @@ def enter(
     environment: Mapping[str, str] | None = None,
     passed: Sequence[str] = (),
     gpus: bool = False,
-) -> tuple[End, list[str]]:
-    """Execute ``command`` in ``image``. Return how it ended, and the last lines of its output.
+) -> Ended:
+    """Execute ``command`` in ``image``, and return how it ended.
 
     With ``settings`` it is a measurement: the only container of its name on this machine, under the settings' limits.
     Otherwise ``limits`` hold.
-    Raise :class:`StudyError` if nothing was started. After a start every failure is an :class:`End`.
+    Raise :class:`StudyError` if nothing was started. After a start every failure is an end.
     """
     user = container.user_inside(os.getuid(), os.getgid(), engine.is_rootless())
     check_readable(mounts, user)
@@ -111,11 +101,10 @@ def enter(
         memory_bytes=int(limits.memory_gib * 2**30) if limits.memory_gib else None,
         cpus=cpus,
     )
-    ended, end = _execute(engine, box, log, title, limits.timeout_seconds)
-    return end, ended.tail
+    return _execute(engine, box, log, title, limits.timeout_seconds)
 
 
-def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> tuple[Ended, End]:
+def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> Ended:
     """Start the container, wait for its end, and remove it in every case. Try again while another one has its name."""
     line, identity = engine.argv(box), container.id_file(box.scratch)
     room = shutil.disk_usage(box.scratch).free // 2
@@ -126,12 +115,11 @@ def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds:
         try:
             # The client hands SIGTERM on to the container.
             client = Spawned(line, container.environment("cuda", os.environ) | passed, at_our_death=signal.SIGTERM)
-            is_full = partial(is_overfull, box.scratch, room)
-            ended = supervise(client, log, title, timeout_seconds, is_full)
-            if ended.overfull:
-                return ended, End(ended.code, False, overfull(room))
+            ended = supervise(client, log, title, timeout_seconds, partial(overfull, box.scratch, room))
+            if ended.trouble:
+                return ended
             if not engine.keeps_containers or made(identity) or "already in use" not in " ".join(ended.tail):
-                return ended, _end(engine, made(identity), ended, timeout_seconds, oom_kills() > kills)
+                return _of_the_container(engine, made(identity), ended, oom_kills() > kills)
         finally:
             if made(identity):
                 engine.remove(made(identity))
@@ -174,49 +162,41 @@ def wait_for_turn(engine: Engine, title: str) -> None:
         time.sleep(1)
 
 
-def _end(engine: Engine, identity: str, ended: Ended, timeout_seconds: float | None, kernel_killed: bool) -> End:
+def _of_the_container(engine: Engine, identity: str, ended: Ended, kernel_killed: bool) -> Ended:
     """Return the end of a container, from the end of the engine's client and the engine's state of the container."""
-    if ended.timed_out:
-        return End(ended.code, False, timed_out(timeout_seconds))
     if not engine.keeps_containers:
-        return End(ended.code, kernel_killed and ended.code in KILLED)
+        return replace(ended, oom_killed=kernel_killed and ended.code in KILLED)
     said, trouble = base.last_words(ended.tail), engine.why_not()
     if not identity:
         raise StudyError(f"{engine.name} made no container: {trouble or said}")
     if trouble:
-        return End(ended.code, False, f"{engine.name} stopped answering during the run")
+        return replace(ended, trouble=f"{engine.name} stopped answering during the run")
     state = engine.state(identity)
     if state and ended.code in KILLED and not state.oom_killed:
         time.sleep(REMOVAL_SECONDS)  # who removes a container kills it first
         state = engine.state(identity)
     if state is None:
-        return End(ended.code, False, "the container was removed from outside")
+        return replace(ended, trouble="the container was removed from outside")
     if state.running:
         how = signal.Signals(-ended.code).name if ended.code < 0 else f"exit code {ended.code}"
         cut_short = f"the client of {engine.name} ended ({how}) before its container, which was stopped"
-        return End(ended.code, False, cut_short)
+        return replace(ended, trouble=cut_short)
     if not state.started:
         raise StudyError(f"{engine.name} did not start the container: {said}")
     # If the whole machine ran out of memory, and not the container's limit, only the kernel reports it.
-    return End(state.exit_code, state.oom_killed or (kernel_killed and state.exit_code in KILLED))
+    killed = state.oom_killed or (kernel_killed and state.exit_code in KILLED)
+    return replace(ended, code=state.exit_code, oom_killed=killed)
 
 
-def timed_out(seconds: float | None) -> str:
-    """Return the message in the record of a run that reached its time limit of ``seconds``."""
-    return f"{TIMED_OUT} after {seconds or 0:g} s (limits.timeout_seconds)"
+def overfull(folder: Path, room: int) -> str | None:
+    """Return a reason if a folder has more than ``room`` bytes, or hardly anything is left of the disk, or None.
 
-
-def overfull(room: int) -> str:
-    """Return the message of a step whose scratch folder grew to more than ``room`` bytes."""
-    return f"it wrote more than {room / 2**30:.3g} GiB, half of the disk's free space, or the disk filled otherwise"
-
-
-def is_overfull(folder: Path, room: int) -> bool:
-    """Return whether a folder has more than ``room`` bytes, or hardly anything is left of the disk.
-
-    An endless output, or files without a name, fill the disk, too.
+    An endless output, or files without a name, fill the disk, too. A tree that is too deep for a look counts as full.
     """
-    return bytes_below(folder) > room or shutil.disk_usage(folder).free < min(2**30, room // 2)
+    with suppress(OSError, RecursionError):
+        if bytes_below(folder) <= room and shutil.disk_usage(folder).free >= min(2**30, room // 2):
+            return None
+    return f"it wrote more than {room / 2**30:.3g} GiB, half of the disk's free space, or the disk filled otherwise"
 
 
 def bytes_below(folder: Path) -> int:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from study.artifacts.block import Block, blocks_of, expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
+from study.artifacts.record_store import Session, next_session
 from study.artifacts.run import Run
-from study.artifacts.session import Session, next_session
 from study.base.errors import duration_words, quantity
 from study.base.files import write_whole
 from study.config.selection import Selection

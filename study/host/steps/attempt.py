@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +21,8 @@ from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Image, read_image
 from study.artifacts.record import JobResult, Record, Software, sealed, without_paths
+from study.artifacts.record_store import Session
 from study.artifacts.run import RESULT, TELEMETRY, Run
-from study.artifacts.session import Session
 from study.artifacts.setting import shareable
 from study.artifacts.telemetry import Samples
 from study.base.errors import StudyError
@@ -33,11 +33,10 @@ from study.host.allocation import allocation, nodes_of
 from study.host.engine import bring, container, lifetime
 from study.host.engine.container import run_mounts, settings_inside
 from study.host.engine.engine_choice import engine
-from study.host.engine.lifetime import End
 from study.host.fork_servers import JOB_MODULE, Forked, begin, fork_server_of
 from study.host.steps import watch
 from study.host.steps.left import discard_odd, result_of
-from study.host.supervise import supervise
+from study.host.supervise import Ended, supervise
 
 TIMES = "times"
 """File in the scratch folder with the CPU time of a container's processes."""
@@ -189,7 +188,7 @@ def shell_times(text: str) -> float | None:
 Started = Literal["forked", "fresh"]
 
 
-def _on_the_host(context: RunContext, scratch: Path) -> tuple[End, Started, float | None]:
+def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, float | None]:
     """Return how the run's process ended, how it was started, and its CPU seconds where it was none of ours."""
     settings = context.run.settings
     job = _write_job(context, context.run, str(context.results), context.plan.packages, scratch)
@@ -203,18 +202,17 @@ def _on_the_host(context: RunContext, scratch: Path) -> tuple[End, Started, floa
         lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
     )
     ended = supervise(process, context.log, context.title, limits.timeout_seconds)
-    trouble = lifetime.timed_out(limits.timeout_seconds) if ended.timed_out else None
     # The group may hold others: if the process ended in another way, the kill was of another process.
     killed = oom_kills_of_the_group() > kills and ended.code in (0, -signal.SIGKILL)
-    end = End(ended.code, killed, trouble)
-    return end, "forked" if isinstance(process, Forked) else "fresh", process.elsewhere_seconds
+    started_as: Started = "forked" if isinstance(process, Forked) else "fresh"
+    return replace(ended, oom_killed=killed), started_as, process.elsewhere_seconds
 
 
-def _in_a_container(context: RunContext, image: Image, scratch: Path) -> End:
+def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:
     run = context.run
     inside, mounts = settings_inside(run.settings)
     _write_job(context, run.model_copy(update={"settings": inside}), "results", image.libraries, scratch)
-    end, _ = lifetime.enter(
+    return lifetime.enter(
         engine(context.plan.engine),
         image.run_as,
         timed(["python", "-m", JOB_MODULE, f"{container.SCRATCH}/job.json", container.SCRATCH]),
@@ -225,7 +223,6 @@ def _in_a_container(context: RunContext, image: Image, scratch: Path) -> End:
         settings=run.settings,
         gpus=run.settings.device == "cuda",
     )
-    return end
 
 
 def timed(command: list[str], folder: str = container.SCRATCH) -> list[str]:

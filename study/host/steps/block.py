@@ -13,9 +13,8 @@ from study.artifacts.block import Block, blocks_of, defer, expected_seconds, fin
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, read_plan, selected
 from study.artifacts.record import Record
-from study.artifacts.record_store import free_aside, move_aside
+from study.artifacts.record_store import Session, free_aside, move_aside, read_session
 from study.artifacts.run import Run
-from study.artifacts.session import Session, read_session
 from study.base.errors import StudyError, duration_words, quantity
 from study.base.files import room_for
 from study.base.processes import not_ended

@@ -22,9 +22,8 @@ from study.config.sections import Limits, is_own
 from study.host.engine import container, lifetime
 from study.host.engine.container import PROXIES, Mount, code_mount, own_mounts, settings_inside
 from study.host.engine.engine_choice import engine
-from study.host.engine.lifetime import End
 from study.host.steps.left import take, without_result
-from study.host.supervise import new_log
+from study.host.supervise import Ended, new_log
 
 CACHE = "/cache"
 
@@ -90,7 +89,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
         at = Results(Path(container.SCRATCH, "results"))
         own = task.runs_own_code
         limits = trial_limits(run.settings.limits) if own else Limits()
-        end, said = lifetime.enter(
+        ended = lifetime.enter(
             engine(plan.engine),
             image.run_as,
             ["python", "-m", "study", *arguments(task, at.plan(plan.name), at.root)],
@@ -103,10 +102,10 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
             environment={"TORCH_HOME": CACHE},
             passed=[name for name in PROXIES if name in os.environ] if task.network else [],
         )
-        failed = bool(end.code or end.trouble)
+        failed = bool(ended.code or ended.trouble)
         take(inside, results, task.kept if failed else task.left)
     if failed:
-        raise StudyError(failure(end, said, limits.memory_gib))
+        raise StudyError(failure(ended, limits.memory_gib))
 
 
 def arguments(task: Task, plan: Path, results: Path) -> list[str]:
@@ -125,13 +124,13 @@ def trial_limits(limits: Limits) -> Limits:
     return limits.model_copy(update={"timeout_seconds": seconds, "memory_gib": memory_gib})
 
 
-def failure(end: End, said: Sequence[str], memory_gib: float | None = None) -> str:
+def failure(ended: Ended, memory_gib: float | None = None) -> str:
     """Return the step's own error line, or how its process ended, at which limit of memory, and its last words."""
-    errors = [line.removeprefix("error: ") for line in said if line.startswith("error: ")]
+    errors = [line.removeprefix("error: ") for line in ended.tail if line.startswith("error: ")]
     if errors:
         return errors[-1]
-    words = without_result(end, memory_gib).message
-    return f"{words}; its last line: {said[-1]}" if said else str(words)
+    words = without_result(ended, memory_gib).message
+    return f"{words}; its last line: {ended.tail[-1]}" if ended.tail else str(words)
 
 
 def _torch_cache() -> list[Mount]:

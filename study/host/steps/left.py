@@ -16,7 +16,7 @@ from study.artifacts.record import JobResult
 from study.base.errors import StudyError
 from study.base.files import remove_tree, whole
 from study.base.privacy import anonymous
-from study.host.engine.lifetime import End
+from study.host.supervise import Ended
 
 DEEPEST = 20
 """Folders below each other that a step of ours makes at most."""
@@ -95,7 +95,7 @@ KILLED = ("is killed by signal", "ended by SIGKILL")
 """Words in the message of a process that lost another one: torch's of a loader's worker, ours of a rank."""
 
 
-def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResult:
+def result_of(path: Path, end: Ended, memory_gib: float | None = None) -> JobResult:
     """Return the result that the process wrote to ``path``, or else an outcome derived from ``end``.
 
     ``memory_gib`` is the run's limit, which the message names. An exit code of a container above 128 is a signal.
@@ -112,7 +112,7 @@ def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResul
     return without_result(end, memory_gib)
 
 
-def without_result(end: End, memory_gib: float | None = None) -> JobResult:
+def without_result(end: Ended, memory_gib: float | None = None) -> JobResult:
     """Return the outcome of a process that left no result, derived from its end."""
     if end.trouble:
         return JobResult(outcome="failed", message=anonymous(end.trouble))

@@ -25,7 +25,6 @@ from study.data.splits import check_batch_size
 from study.host.engine import bring
 from study.host.engine.container import check_visible, environment
 from study.host.engine.engine_choice import engine
-from study.host.engine.lifetime import End, timed_out
 from study.host.fork_servers import begin, fork_server_of
 from study.host.steps.in_image import Task, arguments, dataset_task, failure, in_a_container, trial_limits, weights_task
 from study.host.supervise import new_log, supervise
@@ -117,17 +116,15 @@ def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | No
 
 def _decided_on_the_host(task: Task, plan_file: Path, results: Path, log: Path, settings: Settings) -> None:
     limits = trial_limits(settings.limits) if task.runs_own_code else Limits()
-    seconds = limits.timeout_seconds
     with new_log(log) as file:
         words = arguments(task, plan_file, results)
         if limits.memory_gib:
             words += ["--memory-bytes", str(int(limits.memory_gib * 2**30))]
         command = [sys.executable, "-m", "study", *words]
         process = begin(fork_server_of(settings), "study.cli:step", words, command, environment("cpu", os.environ))
-        ended = supervise(process, file, f"weights {task.name}", seconds)
+        ended = supervise(process, file, f"weights {task.name}", limits.timeout_seconds)
     if ended.code:
-        trouble = timed_out(seconds) if ended.timed_out else None
-        raise StudyError(failure(End(ended.code, False, trouble), ended.tail))
+        raise StudyError(failure(ended))
 
 
 def decide_weights(plan_file: Path, weights: str, results: Path, decide: Callable[..., Weights]) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.record_store import read_record
+from study.artifacts.record_store import Session, read_record
 from study.artifacts.run import Run
-from study.artifacts.session import Session
 from study.base.errors import StudyError
 from study.base.files import digest
 from study.base.privacy import node

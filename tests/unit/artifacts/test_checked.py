@@ -12,7 +12,7 @@ import pytest
 from study.artifacts.checked import read_records, read_samples
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record, checksum, sealed
-from study.artifacts.session import next_session
+from study.artifacts.record_store import next_session
 from study.artifacts.telemetry import COLUMNS, write_parquet
 from study.base.errors import StudyError, shown
 from study.base.files import file_sha256

@@ -9,8 +9,7 @@ import pytest
 from study.artifacts.block import blocks_of, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.record_store import move_aside
-from study.artifacts.session import Session, next_session
+from study.artifacts.record_store import Session, move_aside, next_session
 from study.base.errors import StudyError
 from study.base.files import write_whole
 from study.config.selection import Selection

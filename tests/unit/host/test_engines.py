@@ -250,9 +250,9 @@ esac
     (tmp_path / name).write_text(starts)
     at: Engine = type(engine(name))()
     with lifetime.scratch_folder(tmp_path / "results") as scratch, (tmp_path / "log").open("w") as log:
-        end, said = lifetime.enter(at, "image", ["true"], scratch, [], log, "a test")
-    assert said == ["said"]
-    assert (end.code, end.oom_killed, end.trouble) == ((3, True, None) if name in KEEP else (5, False, None))
+        ended = lifetime.enter(at, "image", ["true"], scratch, [], log, "a test")
+    assert ended.tail == ["said"]
+    assert (ended.code, ended.oom_killed, ended.trouble) == ((3, True, None) if name in KEEP else (5, False, None))
     assert ("rm --force --volumes 77" in client.asked()) == (name in KEEP)
 
 
@@ -286,9 +286,11 @@ def test_a_container_is_ended_at_half_of_the_free_disk_or_when_hardly_any_is_lef
         then = "exec sleep 1000" if is_ended else "sleep 0.5"
         (tmp_path / "apptainer").write_text(FILLS.format(written=written, scratch=scratch, then=then))
         (tmp_path / "apptainer").chmod(0o755)
-        end, said = lifetime.enter(engine("apptainer"), "image", ["true"], scratch, [], log, "a test")
+        ended = lifetime.enter(engine("apptainer"), "image", ["true"], scratch, [], log, "a test")
     assert set(asked) == {scratch}
     if is_ended:
-        assert str(end.trouble).startswith("it wrote more than 0.00391 GiB, half of the disk's free space, or the disk")
+        assert str(ended.trouble).startswith(
+            "it wrote more than 0.00391 GiB, half of the disk's free space, or the disk"
+        )
     else:
-        assert (end.code, end.trouble, said) == (0, None, ["said"])
+        assert (ended.code, ended.trouble, ended.tail) == (0, None, ["said"])

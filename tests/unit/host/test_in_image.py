@@ -11,8 +11,8 @@ from study.base.errors import StudyError
 from study.host.engine import lifetime
 from study.host.engine.base import Engine
 from study.host.engine.engine_choice import EngineChoice
-from study.host.engine.lifetime import End
 from study.host.steps.in_image import dataset_task, in_a_container
+from study.host.supervise import Ended
 from tests.conftest import plan_at
 from tests.unit.host.test_engines import BUILT, described
 
@@ -36,11 +36,11 @@ def test_a_download_that_fails_keeps_what_it_brought_and_the_next_one_is_lent_it
         inside.parent.mkdir(parents=True, exist_ok=True)
         inside.write_bytes(b"brought")
         if len(lent) == 1:
-            return End(1, False), ["something else", "error: the server answers no more"]
+            return Ended(1, ["something else", "error: the server answers no more"])
         manifest = Results(scratch / "results").manifest(run.dataset)
         manifest.parent.mkdir(parents=True)
         manifest.write_text("{}")
-        return End(0, False), []
+        return Ended(0, [])
 
     monkeypatch.setattr(lifetime, "enter", enter)
     task = dataset_task(run.dataset, downloads=True)

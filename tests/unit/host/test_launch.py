@@ -13,9 +13,8 @@ from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import JobResult, Record
-from study.artifacts.record_store import read_record
+from study.artifacts.record_store import Session, read_record
 from study.artifacts.run import Run
-from study.artifacts.session import Session
 from study.base.errors import StudyError
 from study.base.fork_server import FORK_SERVERS
 from study.cli import main

@@ -11,7 +11,7 @@ import yaml
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.session import read_session
+from study.artifacts.record_store import read_session
 from study.base.files import remove_unfinished
 from study.base.fork_server import FORK_SERVERS
 from study.base.privacy import node

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from study.host import supervise
-from study.host.engine.lifetime import bytes_below
+from study.host.engine import lifetime
 from study.host.supervise import Ended, Spawned
 from tests.conftest import ROOT
 
@@ -52,7 +52,8 @@ def test_what_a_process_left_in_a_session_of_its_own_ends_with_it(
     tmp_path: Path, ending: str, code: int, timed_out: bool
 ) -> None:
     found = ended(tmp_path, LEAVER + ending, timeout_seconds=3 if timed_out else None)
-    assert (found.code, found.timed_out) == (code, timed_out)
+    reason = "timed out after 3 s (limits.timeout_seconds)" if timed_out else None
+    assert (found.code, found.trouble) == (code, reason)
     assert not psutil.pid_exists(int(found.tail[0]))
 
 
@@ -61,7 +62,7 @@ from pathlib import Path
 from study.host.supervise import Spawned, supervise
 
 code = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(1000)"
-print(supervise(Spawned([{python!r}, "-c", code], {{}}), open("log", "w"), "a test", 2).timed_out)
+print(supervise(Spawned([{python!r}, "-c", code], {{}}), open("log", "w"), "a test", 2).trouble)
 """
 
 
@@ -71,7 +72,7 @@ def test_a_process_that_stops_its_launcher_is_held_to_its_time_limit(tmp_path: P
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
     )
-    assert done.stdout == "True\n"
+    assert done.stdout == "timed out after 2 s (limits.timeout_seconds)\n"
 
 
 def test_a_process_that_was_there_before_is_left_alone(tmp_path: Path) -> None:
@@ -88,19 +89,16 @@ def test_a_process_that_has_written_too_much_is_ended(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     with (tmp_path / "log").open("w") as log:
         writer = Spawned([sys.executable, "-c", code], {})
-        found = supervise.supervise(writer, log, "a test", is_full=lambda: bytes_below(tmp_path) > 4 * 2**20)
-    assert (found.overfull, found.timed_out, found.code) == (True, False, -9)
+        found = supervise.supervise(writer, log, "a test", full=lambda: lifetime.overfull(tmp_path, 4 * 2**20))
+    assert (found.code, str(found.trouble)[:13]) == (-9, "it wrote more")
 
 
 def test_a_look_that_fails_counts_as_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_deep() -> bool:
+    def too_deep(folder: Path) -> int:
         raise RecursionError
 
-    monkeypatch.setattr(supervise, "LOOK_SECONDS", 0.1)
-    with (tmp_path / "log").open("w") as log:
-        sleeper = Spawned([sys.executable, "-c", "import time; time.sleep(1000)"], {})
-        found = supervise.supervise(sleeper, log, "a test", is_full=too_deep)
-    assert found.overfull
+    monkeypatch.setattr(lifetime, "bytes_below", too_deep)
+    assert lifetime.overfull(tmp_path, 2**40)
 
 
 def test_lines_that_only_look_like_progress_are_lines_and_a_line_without_an_end_is_cut(tmp_path: Path) -> None:
@@ -115,7 +113,7 @@ def test_links_and_holes_take_no_room(tmp_path: Path) -> None:
     with (tmp_path / "sparse").open("wb") as file:
         file.truncate(2**30)
     (tmp_path / "endless").symlink_to("/dev/zero")
-    assert bytes_below(tmp_path) < 2**20
+    assert lifetime.bytes_below(tmp_path) < 2**20
 
 
 def test_a_second_signal_does_not_cut_the_cleaning_short(tmp_path: Path) -> None:
