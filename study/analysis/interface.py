@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from study.analysis.analysis import Analysis, StudyResult, result_of
 from study.analysis.answers.claim import ClaimRow as ClaimRow
 from study.analysis.answers.context import Context
-from study.analysis.figures.files import drawn, use_style
-from study.analysis.figures.style import Drawn
+from study.analysis.figures.style import Drawn, use_style
+from study.analysis.step import drawn
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results, bundles
 from study.artifacts.plan import Plan, read_plan

@@ -14,7 +14,7 @@ import study
 import study.analysis.interface
 import study_extras.fit.laws
 from study.analysis.analysis import analyse, read_analysis
-from study.analysis.figures.files import use_style
+from study.analysis.figures.style import use_style
 from study.analysis.table.files import read_timings, read_warm_up_runs, write_csv
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import seaborn as sns
 from matplotlib.figure import Figure
 
 PALETTE = {
@@ -51,3 +52,20 @@ class Drawn:
     title: str
     caption: str
     alt: str
+
+
+def use_style() -> None:
+    """Set seaborn's whitegrid, the palette of the page and small text."""
+    # The same data give the same bytes. No text is read as a formula: a machine's name may hold any sign, and a broken
+    # formula ends the drawing.
+    whole = {"svg.hashsalt": "study", "text.parse_math": False, "figure.constrained_layout.use": True}
+    sizes = {
+        "axes.titlesize": 11,
+        "axes.labelsize": 10,
+        "xtick.labelsize": 9,
+        "ytick.labelsize": 9,
+        "legend.fontsize": 9,
+    }
+    colours = {"text.color": PALETTE["ink"], "grid.color": PALETTE["grid"], "axes.edgecolor": PALETTE["rule"]}
+    spines = {"axes.spines.top": False, "axes.spines.right": False}
+    sns.set_theme(context="notebook", style="whitegrid", palette=list(COLOURS), rc=whole | sizes | colours | spines)

@@ -14,7 +14,7 @@ from study.analysis.caveats import find_caveats
 from study.analysis.caveats.machine import Busy
 from study.analysis.caveats.runs import ExcludedRuns, FarRuns
 from study.analysis.caveats.work import UnequalCircumstances
-from study.analysis.report.tables import resources
+from study.analysis.report.context import resources
 from study.analysis.table.exclusions import FAR, FIRST, MANY, with_exclusions
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices

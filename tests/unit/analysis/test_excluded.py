@@ -6,8 +6,8 @@ import pytest
 
 from study.analysis.analysis import StudyResult
 from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns
-from study.analysis.figures.files import drawn
 from study.analysis.report.context import view
+from study.analysis.step import drawn
 from study.analysis.table.files import read_table
 from study.artifacts.checked import read_records
 from study.artifacts.machine import Observed

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from study.analysis.figures.files import use_style
-from study.analysis.figures.style import Drawn
+from study.analysis.figures.style import Drawn, use_style
 from study.analysis.step import save
 from study.analysis.words import number
 

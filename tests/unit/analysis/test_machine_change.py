@@ -11,7 +11,7 @@ from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.fastest import Fastest
 from study.analysis.caveats.machine import MachineChanged
-from study.analysis.report.tables import NONE, level_row
+from study.analysis.report.context import NONE, level_row
 from study.analysis.stats.usable import with_machine
 from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.config.study import Study

@@ -5,15 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.analysis.about.epochs import epochs_of
+from study.analysis.about import epochs_of
 from study.analysis.analysis import Analysis, read_analysis, result_of
 from study.analysis.caveats.machine import SeparateStarts
 from study.analysis.caveats.runs import Unsuccessful
-from study.analysis.figures.files import drawn
 from study.analysis.figures.style import Drawn
+from study.analysis.report.context import resources
 from study.analysis.report.step import breakable, content_hash, marked, render, write_page
-from study.analysis.report.tables import resources
-from study.analysis.step import write_analysis
+from study.analysis.step import drawn, write_analysis
 from study.analysis.table.files import read_timings, write_csv
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from study.analysis.figures import utilisation
-from study.analysis.figures.files import use_style
+from study.analysis.figures.style import use_style
 from study.artifacts.telemetry import COLUMNS
 
 GPU, CPU = ("gpu_utilisation_percent", "gpu_memory_used_bytes"), ("cpu_percent", "process_resident_bytes")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from study.analysis.report.tables import SHOW
+from study.analysis.report.context import SHOW
 from study.analysis.table.files import read_timings, write_csv
 from study.analysis.table.rows import table_of, values_of
 from study.artifacts import timing

@@ -9,9 +9,8 @@ import torch
 from torch import nn
 
 from study.analysis.caveats.inputs import UnrepeatedTraining
-from study.analysis.report.context import view
+from study.analysis.report.context import resources, view
 from study.analysis.report.drawings import latency_chart
-from study.analysis.report.tables import resources
 from study.analysis.rows import level_rows
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
