@@ -45,7 +45,9 @@ def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]
     code = package_sha256()
     if not _serves(os.environ.get(FORK_SERVERS, ""), code):
         os.environ[FORK_SERVERS] = f"{os.getpid()} {code}"
-    runs = _forked_runs(plans, pending)
+    known = {(plan.name, run.name): run.settings for plan in plans if plan.engine == "none" for run in plan.runs}
+    wanted = [known[run] for run in pending if run in known]
+    runs = {kind_of(settings): settings for settings in wanted if settings.process == "forked"}
     for name, settings in runs.items():
         modules = [JOB_MODULE, f"study.training.loops.{loops(settings)[-1]}.loop"]
         cpus = allowed_cpus(settings.limits.cpus) if settings.limits.cpus else None
@@ -69,13 +71,6 @@ def _serves(fork_servers: str, code: str) -> bool:
     """Return whether these fork servers were started for ``code`` by a process that is still there."""
     words = fork_servers.split()
     return words[1:2] == [code] and Path("/proc", words[0]).exists()
-
-
-def _forked_runs(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]) -> dict[str, Settings]:
-    """Return settings by the names of the fork servers that the runs need, in the order of the runs."""
-    known = {(plan.name, run.name): run.settings for plan in plans if plan.engine == "none" for run in plan.runs}
-    runs = [known[run] for run in pending if run in known]
-    return {kind_of(settings): settings for settings in runs if settings.process == "forked"}
 
 
 def start_fork_server(

@@ -64,16 +64,8 @@ def read_inputs(job: Job) -> Inputs:
     files = Results(Path(job.results))
     manifest = read_manifest(files.manifest(job.run.dataset))
     check_batch_size(job.run.settings, manifest.train_images, job.study)
-    used = DataUsed(
-        source=manifest.source,
-        generated=manifest.generated,
-        sha256=manifest.sha256,
-        classes=manifest.classes,
-        train_images=manifest.train_images,
-        valid_images=manifest.valid_images,
-        valid_majority_images=manifest.valid_majority_images,
-        left_out=manifest.missed,
-    )
+    told = {name: getattr(manifest, name) for name in DataUsed.model_fields}
+    used = DataUsed.model_validate(told | {"left_out": manifest.missed})
     return Inputs(manifest, read_weights(files.weights(job.study, job.run.weights)), used)
 
 

@@ -62,7 +62,8 @@ def choose_engine(selection: Selection, fetch: bool, on_other_machines: bool = F
     asked = engine("docker" if requested == "auto" else requested)
     wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
     trouble = trouble or asked.why_not()
-    needed = [] if on_other_machines else _needed(selection)
+    devices_asked = DEVICES if selection.devices == "auto" else tuple(selection.devices)
+    needed = [one for one in devices_asked if not on_other_machines and devices.absent(one) is None]
     for device in needed:
         trouble = trouble or (asked.gpu_trouble() if device == "cuda" else None)
         trouble = trouble or asked.image_trouble(wanted[device], fetch)
@@ -74,11 +75,6 @@ def choose_engine(selection: Selection, fetch: bool, on_other_machines: bool = F
     raise StudyError(
         f"container: {requested!r} cannot be used: {trouble}; fix that, or run on the host: --config container=none"
     )
-
-
-def _needed(selection: Selection) -> list[Device]:
-    asked = DEVICES if selection.devices == "auto" else tuple(selection.devices)
-    return [device for device in asked if devices.absent(device) is None]
 
 
 def request(selection: Selection, device: Device) -> ImageRequest:

@@ -30,7 +30,7 @@ class Parts:
         self.images: dict[str, ImageRequest] = {str(device): image for device, image in choice.images.items()}
         self.dataset = cache(_dataset)
         self._weights, self._code = cache(_weights), cache(code_sha256)
-        self._modules, self._installed = cache(_imported), cache(_versions)
+        self._imported, self._installed = cache(_imported), cache(versions)
 
     def weights(self, settings: Settings) -> str:
         """Return the name of the decision about the weights, of a model that the runs will find."""
@@ -68,8 +68,8 @@ class Parts:
             return {}
         of_the_images = tuple(sources.source_of(settings.dataset).packages)
         code = tuple(measured_code(settings))
-        modules = self._modules(settings.model.name, of_the_images, "torchcodec" in settings.loader.decoder, code)
-        found = self._installed(modules)
+        packages = self._imported(settings.model.name, of_the_images, "torchcodec" in settings.loader.decoder, code)
+        found = self._installed(packages)
         self.packages |= found
         return found
 
@@ -87,15 +87,11 @@ def measured_code(settings: Settings) -> list[str]:
 def _imported(
     model: str, of_the_images: tuple[str, ...], with_torchcodec: bool, code: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the top modules from elsewhere that the measured code of a run imports, its images and its model."""
+    """Return the packages from elsewhere that the measured code of a run imports, its images and its model."""
     files = {file for pattern in code for file in PACKAGE.glob(pattern)}
     left_out = {"study"} if with_torchcodec else {"study", "torchcodec"}
-    return tuple(sorted({*outside(files), *of_the_images, *own_model.packages(model, Path())} - left_out))
-
-
-def _versions(modules: tuple[str, ...]) -> dict[str, str]:
-    """Return the versions, as installed here, of the packages of these modules and of all that these ask for."""
-    return versions(distributions(modules))
+    modules = {*outside(files), *of_the_images, *own_model.packages(model, Path())} - left_out
+    return tuple(distributions(sorted(modules)))
 
 
 def _dataset(dataset: Dataset) -> tuple[str, int]:

@@ -60,7 +60,9 @@ def make_plan(
     for settings, _ in combined:
         processes = before.get(_levels({key: get(settings, key) for key in study.factors}))
         configurations.append(_configuration(settings, parts, absent, counts, processes, machines))
-    _check_curve(name, study)
+    if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
+        why = f"its levels are not numbers: {study.factors[study.curve.x]}"
+        raise StudyError(source=f"study {name}", key="curve.x", value=study.curve.x, why=why)
     check_factors(list(study.factors), [settings for settings, _ in combined], f"study {name}")
     if choice.engine != "none" and len(levels := study.factors.get("process", [])) > 1:
         why = "it has no effect there, where each run is fresh, and has one with container none"
@@ -126,13 +128,6 @@ def _configuration(
         or _not_on_this_device(settings)
         or _not_on_this_machine(settings, parts, machines),
     )
-
-
-def _check_curve(name: str, study: Study) -> None:
-    """Raise :class:`StudyError` if the curve's horizontal axis has a level that is not a number."""
-    if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
-        why = f"its levels are not numbers: {study.factors[study.curve.x]}"
-        raise StudyError(source=f"study {name}", key="curve.x", value=study.curve.x, why=why)
 
 
 def _blocks(

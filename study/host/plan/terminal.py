@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -107,15 +106,11 @@ def snakemake(arguments: Sequence[str]) -> int:
     good = bool(args_to_api(options, parser))
     if not good and not COURSE.failed:
         say("\n".join(COURSE.errors))
-    if good and not COURSE.began and not _asked_for_less(options):
+    asked_for_less = options.targets or options.until or options.unlock or options.summary or options.dag
+    if good and not COURSE.began and not asked_for_less:
         say("nothing is left to do: the report is up to date")
         tell_answer()
     return 0 if good else 1
-
-
-def _asked_for_less(options: Any) -> bool:
-    """Return whether the user asked for something else than the report."""
-    return bool(options.targets or options.until or options.unlock or options.summary or options.dag)
 
 
 def tell_answer() -> None:

@@ -19,7 +19,7 @@ from study.base.errors import StudyError, duration_words, quantity
 from study.base.files import room_for
 from study.base.processes import not_ended
 from study.host.fork_servers import start_fork_servers
-from study.host.steps.attempt import Attempt, RunContext, attempt
+from study.host.steps.attempt import RunContext, attempt
 from study.host.steps.warm_up import warm_up
 from study.host.steps.watch import alone_on_this_machine
 
@@ -170,10 +170,5 @@ def measure(context: BlockContext, run: Run, title: str, warmed_up: bool = False
             kinds = ", ".join(tried.record.disturbed)
             context.say(f"{title}: disturbed ({kinds}): kept aside, and measured once more")
             tried = attempt(one)
-    return publish(tried, path, files.telemetry(study, run.file))
-
-
-def publish(tried: Attempt, record: Path, samples: Path) -> Record:
-    """Write a record with its telemetry, and return it. A signal waits until both are there."""
-    with not_ended():
-        return tried.keep(record, samples)
+    with not_ended():  # a signal waits until the record and its telemetry are there
+        return tried.keep(path, files.telemetry(study, run.file))
