@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 from study.analysis.analysis import result_of
 from study.artifacts.layout import Results
-from study.artifacts.prepared import read_manifest
+from study.artifacts.prepared import Manifest
 from study.artifacts.telemetry import from_parquet
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, remove_tree
@@ -211,7 +211,7 @@ def manifest(tree: Any, folder: Path) -> None:
     """Read a manifest as a run does."""
     path = folder / "manifest.json"
     path.write_text(json.dumps(tree), encoding="utf-8")
-    read_manifest(path)
+    Manifest.read(path)
 
 
 def pictures(tree: Any, folder: Path) -> None:

@@ -211,7 +211,7 @@ def selected(results: Path) -> list[str]:
     """
     selection = Results(results).selection
     shared = [] if selection.exists() else sorted(plan.parent.name for plan in results.glob("*/plan.json"))
-    return shared or Selected.read(selection, "each start of the pipeline writes it").studies
+    return shared or Selected.read(selection).studies
 
 
 def read_earlier(names: Iterable[str], results: Path) -> dict[str, Plan]:
@@ -225,4 +225,4 @@ def read_earlier(names: Iterable[str], results: Path) -> dict[str, Plan]:
 
 def read_plan(path: Path) -> Plan:
     """Return the plan that :func:`write_plans` wrote to ``path``. Raise :class:`StudyError` if there is none."""
-    return Plan.read(path, "each start of the pipeline writes it")
+    return Plan.read(path)

@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -43,6 +42,7 @@ class InBoth(Strict):
 class Manifest(Strict):
     """The list of a dataset's images, written by the dataset step and read by every run."""
 
+    remedy = "the next start makes it"
     schema_version: Literal[1] = 1
     source: str
     generated: bool = Field(description="True if the images were drawn, and are not photographs.")
@@ -94,14 +94,10 @@ class Manifest(Strict):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_manifest(path: Path) -> Manifest:
-    """Return the manifest that a dataset step wrote. Raise :class:`StudyError` if there is none."""
-    return Manifest.read(path, "the next start makes it")
-
-
 class Weights(Strict):
     """The decision for one model of a study: made once, before any run, and followed by every run."""
 
+    remedy = "the next start makes it"
     model: str
     requested: str = Field(description="`imagenet`, `none`, or the base name of the file that was asked for.")
     kind: Literal["imagenet", "file", "random"]
@@ -111,11 +107,6 @@ class Weights(Strict):
     reason: str = Field(description="Reason for this kind.")
     parameters: dict[str, list[int]] | None = None
     """Shape of each parameter of a user's own model, which every run has to find; null in records."""
-
-
-def read_weights(path: Path) -> Weights:
-    """Return the decision that the weights step wrote. Raise :class:`StudyError` if there is none."""
-    return Weights.read(path, "the next start makes it")
 
 
 def fell_back(weights: Weights) -> bool:
@@ -137,6 +128,7 @@ class ImageRequest(Strict):
 class Image(Strict):
     """An available image, described in `results/images/<device>.json`."""
 
+    remedy = "make it with: make images"
     request: ImageRequest
     engine: str
     engine_version: str
@@ -150,8 +142,3 @@ class Image(Strict):
     python: str
     libraries: dict[str, str]
     gpu_seen: bool = Field(description="True if torch found a GPU when the image was tested.")
-
-
-def read_image(path: Path) -> Image:
-    """Return the description that the image step wrote to ``path``. Raise :class:`StudyError` if there is none."""
-    return Image.read(path, "make it with: make images")

@@ -13,7 +13,7 @@ from pydantic import Field
 from study.artifacts.checked import read_fitting
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_earlier
-from study.artifacts.prepared import fell_back, read_weights
+from study.artifacts.prepared import Weights, fell_back
 from study.artifacts.record import Aside, Record, is_readable
 from study.base.errors import StudyError
 from study.base.strict import Strict
@@ -133,7 +133,7 @@ def retry_weights(study: str, results: Path) -> list[str]:
 def _fell_back(decision: Path) -> bool:
     """Return whether a decision is to be made again: for random instead of ImageNet weights, or a damaged one."""
     try:
-        return fell_back(read_weights(decision))
+        return fell_back(Weights.read(decision))
     except StudyError:
         return True
 

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -96,11 +96,13 @@ class Strict(BaseModel):
     """A model that refuses unknown keys, converts no type silently, and cannot be changed after validation."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    remedy: ClassVar[str] = "each start of the pipeline writes it"
+    """What makes the file, or makes it anew."""
 
     @classmethod
-    def read(cls, path: Path, hint: str) -> Self:
-        """Return the value in a JSON file. Raise :class:`StudyError` with ``hint`` if there is none in it."""
-        name = Path(*path.parts[-2:])
+    def read(cls, path: Path, remedy: str = "") -> Self:
+        """Return the value in a JSON file. Raise :class:`StudyError` with the remedy if there is none in it."""
+        name, hint = Path(*path.parts[-2:]), remedy or cls.remedy
         try:
             return cls.of_file(path)
         except OSError as error:

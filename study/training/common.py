@@ -15,7 +15,7 @@ import torch
 import torchvision.models  # noqa: F401  what a model, or an optimizer's first step, would import within the measurement
 
 from study.artifacts.layout import Results
-from study.artifacts.prepared import Item, Manifest, Weights, read_manifest, read_weights
+from study.artifacts.prepared import Item, Manifest, Weights
 from study.artifacts.record import DataUsed, JobResult
 from study.artifacts.run import Job
 from study.artifacts.samples import Measurement
@@ -62,11 +62,11 @@ class Inputs:
 def read_inputs(job: Job) -> Inputs:
     """Return the run's data and the decision about its weights."""
     files = Results(Path(job.results))
-    manifest = read_manifest(files.manifest(job.run.dataset))
+    manifest = Manifest.read(files.manifest(job.run.dataset))
     check_batch_size(job.run.settings, manifest.train_images, job.study)
     told = {name: getattr(manifest, name) for name in DataUsed.model_fields}
     used = DataUsed.model_validate(told | {"left_out": manifest.missed})
-    return Inputs(manifest, read_weights(files.weights(job.study, job.run.weights)), used)
+    return Inputs(manifest, Weights.read(files.weights(job.study, job.run.weights)), used)
 
 
 def checked_inputs(job: Job) -> Inputs:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from study.artifacts.prepared import Image, read_image
+from study.artifacts.prepared import Image
 from study.host.engine import base
 from study.host.engine.engine_choice import engine
 from tests.conftest import ROOT
@@ -64,7 +64,7 @@ def built(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Built:
     config = ["container=docker", f"base_image={base_image}"]
     done = checkout.python("snakemake", "--cores", "1", *targets, "--config", *config)
     assert done.returncode == 0, done.stdout + done.stderr
-    cpu, cuda = (read_image(root / target) for target in targets)
+    cpu, cuda = (Image.read(root / target) for target in targets)
     return Built(cpu, cuda, base_image)
 
 

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from study.artifacts.layout import Results
-from study.artifacts.prepared import Image, read_image
+from study.artifacts.prepared import Image
 from study.artifacts.record import Record
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256
@@ -332,7 +332,7 @@ class TestTheImageRule:
             config = ["--config", "studies=[tiny]", "container=docker", f"images={json.dumps({'cpu': image})}"]
             done = contained.python("snakemake", "--cores", "1", "results/images/cpu.json", *config)
             assert done.returncode == 0, done.stdout + done.stderr
-            return read_image(path)
+            return Image.read(path)
 
         first = bring(small)
         archive = tmp_path / "an, archive: 1.tar"
@@ -673,7 +673,7 @@ class TestTwoVersionsOfTheSoftware:
         assert len(images) == len({image for _, image in images}) == 2
         order = sorted(records, key=lambda record: record.started)
         assert [record.block for record in order] == [1, 1, 2, 2, 3, 3]
-        described = [read_image(path) for path in (contained.root / "results/images").glob("cpu-????????.json")]
+        described = [Image.read(path) for path in (contained.root / "results/images").glob("cpu-????????.json")]
         assert len({image.lock_sha256 for image in described}) == 2
         asks, python = "import importlib.metadata as m; print(m.version('certifi'))", ["--rm", "--entrypoint=python"]
         held = {base.ask("docker", "run", *python, image.run_as, "-c", asks).strip() for image in described}

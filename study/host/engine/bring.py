@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TextIO
 
-from study.artifacts.prepared import Image, ImageRequest, read_image
+from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.base.strict import Strict
 from study.config.sections import Device
@@ -96,7 +96,7 @@ def _try(engine: Engine, run_as: str, results: Path, log: TextIO, device: Device
 def is_current(path: Path, engine: Engine, wanted: ImageRequest, gpu: bool) -> bool:
     """Return whether the image described in ``path`` is the wanted one, and still exists."""
     try:
-        there = read_image(path)
+        there = Image.read(path)
     except StudyError:
         return False
     asked_for = there.engine == engine.name and there.request == wanted and (there.gpu_seen or not gpu)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.prepared import read_manifest, read_weights
+from study.artifacts.prepared import Manifest, Weights
 from study.artifacts.run import Run
 from study.base import devices
 from study.base.devices import usable_cpus
@@ -95,8 +95,8 @@ def forget_damaged(study: str, runs: Iterable[Run], files: Results) -> None:
     """Remove each manifest, and each decision about weights, that these runs of ``study`` are to read and cannot."""
     readers: dict[Path, Callable[[Path], object]] = {}
     for run in runs:
-        readers[files.manifest(run.dataset)] = read_manifest
-        readers[files.weights(study, run.weights)] = read_weights
+        readers[files.manifest(run.dataset)] = Manifest.read
+        readers[files.weights(study, run.weights)] = Weights.read
     for path, read in readers.items():
         if path.is_file():
             try:

@@ -19,7 +19,7 @@ from study.artifacts import telemetry
 from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
-from study.artifacts.prepared import Image, read_image
+from study.artifacts.prepared import Image
 from study.artifacts.record import JobResult, Record, Software, sealed, without_paths
 from study.artifacts.record_store import Session
 from study.artifacts.run import RESULT, TELEMETRY, Run
@@ -89,7 +89,7 @@ class RunContext:
     @cached_property
     def image(self) -> Image | None:
         """The image in which it executes; None on the host."""
-        return None if self.plan.engine == "none" else read_image(Results(self.results).image(self.run.image))
+        return None if self.plan.engine == "none" else Image.read(Results(self.results).image(self.run.image))
 
     @property
     def seed(self) -> int:

@@ -15,7 +15,7 @@ import psutil
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.prepared import read_image
+from study.artifacts.prepared import Image
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.config.sections import Limits, is_own
@@ -71,7 +71,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
 
     Raise :class:`StudyError` with the step's own message if it fails.
     """
-    image = read_image(Results(results).image(plan.preparing_image() or run.image))
+    image = Image.read(Results(results).image(plan.preparing_image() or run.image))
     settings, mounts = settings_inside(run.settings)
     runs = [
         one for one in plan.runs_with("weights", run.weights) if one.settings.dataset.path == run.settings.dataset.path

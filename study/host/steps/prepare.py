@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
-from study.artifacts.prepared import Manifest, Weights, read_manifest, read_weights
+from study.artifacts.prepared import Manifest, Weights
 from study.artifacts.run import Run
 from study.base import devices
 from study.base.errors import StudyError
@@ -67,7 +67,7 @@ def _made_inside(plan: Plan, dataset: str, results: Path, log: Path) -> Manifest
         seen = [name for name, *_ in source.inspect(wanted).files or []]
         check_visible(source.base(wanted, path.parent, results), seen, not os.getuid())
     in_a_container(dataset_task(dataset, source.downloads), plan, runs[0], results, log)
-    manifest = read_manifest(path)
+    manifest = Manifest.read(path)
     try:
         _check_batches(plan, runs, manifest)
     except StudyError:
@@ -110,7 +110,7 @@ def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | No
     target = files.weights(plan.name, weights)
     if not target.exists():
         raise StudyError(f"model.name: {run.settings.model.name!r} ended the process that tried it; see {log.name}")
-    decision = read_weights(target)
+    decision = Weights.read(target)
     return f"weights of {decision.model}: {decision.kind} ({decision.reason})"
 
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from study.artifacts.plan import write_plans
-from study.artifacts.prepared import Manifest, read_manifest
+from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.base.files import PACKAGE
 from study.cli import main
@@ -90,7 +90,7 @@ def test_one_class_is_planned_made_and_decoded(toy: dict[str, Any], tmp_path: Pa
     assert main(["dataset", str(tmp_path / "tiny" / "plan.json"), name, "--results", str(tmp_path)]) == 0
 
     folder, dataset = tmp_path / "data" / name, plan.runs[0].settings.dataset
-    images = open_set(read_manifest(folder / "manifest.json"), dataset, folder, tmp_path)
+    images = open_set(Manifest.read(folder / "manifest.json"), dataset, folder, tmp_path)
     assert (images.classes, images.labels) == (["dark", "light"], [0, 1] * 5)
     assert (len(images.train), images.valid) == (8, [8, 9])
     means = [round(decode(image, 3, 32).mean()) for image in images.stored]

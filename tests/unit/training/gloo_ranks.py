@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from study.artifacts.prepared import read_manifest
+from study.artifacts.prepared import Manifest
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.base.files import write_whole
@@ -60,7 +60,7 @@ def draw(run: Run, folder: Path) -> None:
 def job_of(run: Run, folder: Path, replicas: Replicas | None = None) -> TrainingJob:
     """What a loop is given of a run whose data were made."""
     target, settings = folder / run.dataset, run.settings
-    manifest = read_manifest(target / "manifest.json")
+    manifest = Manifest.read(target / "manifest.json")
     shape = {"classes": len(manifest.classes), "channels": settings.dataset.channels}
     return TrainingJob(
         settings=settings,

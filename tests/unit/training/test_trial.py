@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from study.artifacts.plan import write_plans
-from study.artifacts.prepared import read_weights
+from study.artifacts.prepared import Weights
 from study.cli import main
 from study.config.sections import Limits
 from study.host.steps import in_image
@@ -47,7 +47,7 @@ def test_a_good_model_that_reads_files_of_its_own_and_writes_others_is_decided_a
         Path(own).touch()
     body = "import blocks; open('sizes.json').close(); open('lo' + 'g', 'a').close()"
     assert tried(body) == (0, "weights of nets:net: random (random weights were asked for)\n")
-    (decided,) = map(read_weights, Path("results/tiny/weights").glob("*.json"))
+    (decided,) = map(Weights.read, Path("results/tiny/weights").glob("*.json"))
     assert decided.kind == "random"
     assert decided.parameters == {"1.weight": [2, 3 * 32 * 32], "1.bias": [2]}
 
