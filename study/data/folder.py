@@ -28,6 +28,7 @@ PART = re.compile(
     re.IGNORECASE,
 )
 """Names of the folders of a split, which lie above the classes."""
+BESIDE = "it lies beside the folders of the classes"
 TESTED = "it is in the part for tests, and a run trains on one part and validates on the other"
 
 
@@ -164,7 +165,7 @@ def listing(folder: Path, given: str) -> Listing:
     left_out = []
     for one in found:
         kind = parts.get(one.parts[0])
-        reason = one.why or _misplaced(one.parts, at, kind)
+        reason = one.why or (TESTED if kind == "test" else BESIDE if len(one.parts) < at + 2 else None)
         if reason:
             beside = one.why is not None and len(one.parts) < at + 2
             expected = one.expected or beside or kind == "test"
@@ -263,13 +264,6 @@ def check_both_parts(classes: dict[str, list[str]], splits: dict[str, Split], gi
             if split not in {splits[name] for name in names}:
                 why = f"the class {label!r} has no picture to {purpose}"
                 raise StudyError(key="dataset.path", value=given, why=why, allowed="the same classes in both parts")
-
-
-def _misplaced(parts: tuple[str, ...], at: int, kind: str | None) -> str | None:
-    """Return why the place of an image is not that of a picture of a class, whose folders lie ``at`` levels down."""
-    if kind == "test":
-        return TESTED
-    return "it lies beside the folders of the classes" if len(parts) < at + 2 else None
 
 
 def _these(names: dict[str, str] | dict[str, str | None]) -> str:

@@ -43,7 +43,8 @@ def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]
     if not can_fork():
         return
     code = package_sha256()
-    if not _serves(os.environ.get(FORK_SERVERS, ""), code):
+    words = os.environ.get(FORK_SERVERS, "").split()
+    if words[1:2] != [code] or not Path("/proc", words[0]).exists():
         os.environ[FORK_SERVERS] = f"{os.getpid()} {code}"
     known = {(plan.name, run.name): run.settings for plan in plans if plan.engine == "none" for run in plan.runs}
     wanted = [known[run] for run in pending if run in known]
@@ -65,12 +66,6 @@ def can_fork() -> bool:
     except (AttributeError, OSError):  # an older kernel, or a container's filter of system calls
         return False
     return True
-
-
-def _serves(fork_servers: str, code: str) -> bool:
-    """Return whether these fork servers were started for ``code`` by a process that is still there."""
-    words = fork_servers.split()
-    return words[1:2] == [code] and Path("/proc", words[0]).exists()
 
 
 def start_fork_server(

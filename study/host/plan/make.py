@@ -123,10 +123,7 @@ def _configuration(
         dataset=dataset,
         weights=weights,
         key=parts.key(settings, dataset, weights),
-        unavailable=absent.get(settings.device)
-        or trouble
-        or _not_on_this_device(settings)
-        or _not_on_this_machine(settings, parts, machines),
+        unavailable=absent.get(settings.device) or trouble or _not_here(settings, parts, machines),
     )
 
 
@@ -169,19 +166,14 @@ def _levels(factors: dict[str, Any]) -> str:
     return json.dumps(factors, sort_keys=True)
 
 
-def _not_on_this_device(settings: Settings) -> str | None:
-    """Return the reason why no machine can make a run with these settings. None if one could."""
+def _not_here(settings: Settings, parts: Parts, machines: Collection[str] | None) -> str | None:
+    """Return why a run cannot be made on such a device, without an engine or without an executor; None if it can.
+
+    Raise :class:`StudyError` if the executor's machines have no class of this name.
+    """
     precision = settings.inference.precision
     if settings.task == "inference" and settings.device != "cpu" and precision in ON_A_CPU_ALONE:
         return f"inference.precision {precision} is executed by ONNX Runtime, on a CPU only"
-    return None
-
-
-def _not_on_this_machine(settings: Settings, parts: Parts, machines: Collection[str] | None) -> str | None:
-    """Return why a run that names an image, or a class of machine, cannot be made without an engine, or an executor.
-
-    None if it can. Raise :class:`StudyError` if the executor's machines have no such class.
-    """
     if settings.image is not None and not parts.images:
         return f"its image needs a container engine, and runs execute on the host ({parts.choice.reason})"
     if settings.machine is None:

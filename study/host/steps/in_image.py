@@ -85,7 +85,8 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
         plan_file.parent.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(small.model_dump_json(), encoding="utf-8")
         plan_file.chmod(0o644)
-        _open(inside)
+        for folder in (path for path in [inside, *inside.rglob("*")] if path.is_dir()):
+            folder.chmod(0o777)  # the user inside may be another
         at = Results(Path(container.SCRATCH, "results"))
         own = task.runs_own_code
         limits = trial_limits(run.settings.limits) if own else Limits()
@@ -147,10 +148,3 @@ def _lend(results: Path, inside: Path, folders: Sequence[Path]) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
         target.chmod(0o644)
-
-
-def _open(folder: Path) -> None:
-    """Let any user write into ``folder`` and its subfolders: the user inside may be another."""
-    for path in [folder, *folder.rglob("*")]:
-        if path.is_dir():
-            path.chmod(0o777)

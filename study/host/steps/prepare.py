@@ -5,8 +5,8 @@ The data are checked a second time once every image was opened, and the step of 
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 
 from filelock import FileLock
@@ -30,17 +30,6 @@ from study.host.steps.in_image import Task, arguments, dataset_task, failure, in
 from study.host.supervise import new_log, supervise
 
 
-@contextmanager
-def one_download(results: Path, dataset: Dataset) -> Iterator[None]:
-    """Hold the lock of the source within the context, if it downloads: the next step reuses what this one brought."""
-    if not source_of(dataset).downloads:
-        yield
-        return
-    results.mkdir(parents=True, exist_ok=True)
-    with FileLock(Results(results).download_lock(dataset.source)):
-        yield
-
-
 def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | None) -> str:
     """Make the data of ``dataset``, here or in a container, and return a line about them.
 
@@ -49,7 +38,9 @@ def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | No
     plan, files = read_plan(plan_file), Results(results)
     wanted = plan.runs_with("dataset", dataset)[0].settings.dataset
     source = source_of(wanted)
-    with one_download(results, wanted):
+    results.mkdir(parents=True, exist_ok=True)
+    # One download of a source at a time: the next step reuses what this one brought.
+    with FileLock(files.download_lock(wanted.source)) if source.downloads else nullcontext():
         if plan.engine != "none" and (source.downloads or source.in_the_image):
             made = _made_inside(plan, dataset, results, log or files.log("data", dataset))
         else:

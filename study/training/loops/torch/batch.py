@@ -99,15 +99,10 @@ class Captured:
         batch = self.batches[key]
         batch.images.copy_(images, non_blocking=True)
         batch.labels.copy_(labels, non_blocking=True)
-        if self.model.training and first:
-            self._own(batch)
-        return batch
-
-    def _own(self, batch: Recorded) -> None:
-        """Give the parameters the gradients that the batch's graphs write, or none if they are not recorded yet."""
-        if self.owner is not batch:
+        if self.model.training and first and self.owner is not batch:
             self.owner = batch
-            self._set_gradients(batch.gradients or [None] * len(self.parameters))
+            self._set_gradients(batch.gradients or [None] * len(self.parameters))  # none: not recorded yet
+        return batch
 
     def _set_gradients(self, gradients: Sequence[torch.Tensor | None]) -> None:
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
