@@ -21,8 +21,9 @@ def visible_gpus() -> list[str]:
 
 def nvml_handle(nvml: Any, number: int = 0) -> Any:
     """Return NVML's handle of the GPU that torch calls ``number``. Raise NVML's own error if there is none."""
-    nvml.nvmlInit()
-    return _handle(nvml, number)
+    visible = visible_gpus()
+    name = visible[number] if number < len(visible) else str(number)
+    return nvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID(name)
 
 
 @contextmanager
@@ -79,19 +80,13 @@ def activity(gpus: int = 1) -> Activity | None:
     """
     try:
         with _driver() as nvml:
-            handles = [_handle(nvml, number) for number in range(gpus)]
+            handles = [nvml_handle(nvml, number) for number in range(gpus)]
             processes = sum(len(nvml.nvmlDeviceGetComputeRunningProcesses(one)) for one in handles)
             utilisation = max(int(nvml.nvmlDeviceGetUtilizationRates(one).gpu) for one in handles)
             watts = [watts for one in handles if (watts := _watts(nvml, one)) is not None]
     except Exception:
         return None
     return Activity(processes, utilisation, sum(watts) if len(watts) == gpus else None)
-
-
-def _handle(nvml: Any, number: int) -> Any:
-    visible = visible_gpus()
-    name = visible[number] if number < len(visible) else str(number)
-    return nvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID(name)
 
 
 def _watts(nvml: Any, handle: Any) -> float | None:

@@ -33,15 +33,23 @@ def resolve(
     if settings.device == "cpu" and settings.limits.cpus:
         devices = min(devices or settings.limits.cpus, settings.limits.cpus)
     if training.processes != "auto":
-        _check(settings, training.processes, devices, study)
         count = training.processes
+        refused = partial(StudyError, source=f"study {study}", key="training.processes", value=count)
+        if count % nodes:
+            context = f"with training.strategy {training.strategy}"
+            raise refused(context=context, allowed=f"a multiple of {nodes}")
+        if devices and count > devices:
+            what = "GPUs" if settings.device == "cuda" else "CPUs"
+            raise refused(why=f"this machine offers {devices} {what} to device {settings.device}")
     elif settings.device == "cuda" and devices is not None and devices < nodes:
         count = before if before and _fit(settings, before, train_images) else nodes
         reason = f"training.strategy {training.strategy} needs {nodes} GPUs, and this machine has {devices}"
         return _with_processes(settings, count), reason
     else:
         most = (devices or nodes) if settings.device == "cuda" else CPU_PROCESSES
-        count = _most(settings, most, train_images)
+        counts = range(most - most % nodes, 0, -nodes)
+        # If none fits: one per node, which the checks that follow report.
+        count = next((one for one in counts if _fit(settings, one, train_images)), nodes)
     if not _share_evenly(settings, count):
         raise StudyError(
             source=f"study {study}",
@@ -52,16 +60,6 @@ def resolve(
             allowed=f"a multiple of {count}, other training.processes, or training.batch_size_is: replica",
         )
     return _with_processes(settings, count), None
-
-
-def _most(settings: Settings, limit: int, train_images: int) -> int:
-    """Return the largest number of processes up to ``limit`` that fits. If none fits, return one per node.
-
-    The checks that follow report that one per node does not fit either.
-    """
-    nodes = settings.training.nodes
-    counts = range(limit - limit % nodes, 0, -nodes)
-    return next((count for count in counts if _fit(settings, count, train_images)), nodes)
 
 
 def _fit(settings: Settings, count: int, train_images: int) -> bool:
@@ -75,17 +73,6 @@ def _fit(settings: Settings, count: int, train_images: int) -> bool:
 def _share_evenly(settings: Settings, count: int) -> bool:
     """Return whether ``count`` processes get equal parts of a batch (a micro-batch with gradient accumulation)."""
     return settings.training.batch_size_is == "replica" or settings.training.batch_size % count == 0
-
-
-def _check(settings: Settings, count: int, devices: int | None, study: str) -> None:
-    """Raise :class:`StudyError` if ``count`` processes do not divide over the nodes, or exceed ``devices``."""
-    training, what = settings.training, "GPUs" if settings.device == "cuda" else "CPUs"
-    refused = partial(StudyError, source=f"study {study}", key="training.processes", value=count)
-    if count % training.nodes:
-        context = f"with training.strategy {training.strategy}"
-        raise refused(context=context, allowed=f"a multiple of {training.nodes}")
-    if devices and count > devices:
-        raise refused(why=f"this machine offers {devices} {what} to device {settings.device}")
 
 
 def _with_processes(settings: Settings, count: int) -> Settings:

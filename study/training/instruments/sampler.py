@@ -150,6 +150,7 @@ def open_gpu(nvml: Any = None, number: int = 0) -> Gpu | None:
     """
     try:
         nvml = nvml or importlib.import_module("pynvml")
+        nvml.nvmlInit()
         return Gpu(nvml, nvml_handle(nvml, number))
     except Exception:  # no bindings, no driver, no such device: the host's columns are still worth having
         return None
