@@ -34,8 +34,6 @@ def level_rows(study: Study, frame: pd.DataFrame, groups: Sequence[Group]) -> Le
 
 
 STEPS = [f"{phase}_seconds" for phase in PHASES]
-UNKNOWN_BEFORE = {"graph_warm_up_seconds": 0.0}
-"""What tables of an earlier version do not have: it is in another part there."""
 CONSTRUCTION, OTHER, VALIDATION = "model_seconds", "other_seconds", "valid_seconds"
 FIT = [*STEPS, OTHER, VALIDATION]
 PARTS_OF = {
@@ -54,7 +52,7 @@ def shares_of(rows: pd.DataFrame, y: str) -> "dict[str, pd.Series[float]]":
     """
     parts = PARTS_OF.get(y, [])
     count = counted(rows)
-    ok = count[count["outcome"] == "ok"].fillna(UNKNOWN_BEFORE).dropna(subset=parts)
+    ok = count[count["outcome"] == "ok"].dropna(subset=parts)
     if VALIDATION not in parts:
         ok = ok.assign(other_seconds=ok["train_seconds"] - ok[STEPS].sum(axis=1))
     sums = {str(level): part[parts].sum() for level, part in ok.groupby("level", sort=False)} if parts else {}

@@ -169,9 +169,7 @@ def level_row(level: Level, group: Group) -> LevelRow:
     return LevelRow(
         label=level.label,
         time=three_digits(time.value) if time else NONE,
-        interval=""
-        if time is None or time.low is None or time.high is None
-        else f"({three_digits(time.low)} to {three_digits(time.high)})",
+        interval="({} to {})".format(*map(three_digits, time.bounds)) if time and time.bounds else "",
         times_best=f"{time.value / best:.2f}x" if time and best else NONE,
         accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
         verdict=level_verdict(level, group, margin),

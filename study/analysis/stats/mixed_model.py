@@ -62,8 +62,6 @@ class MixedFit:
     """The variance of the ``noise``, then that of each random factor that can be told from it."""
     shifts: Array
     """Best linear predictor (n,) of the random part of each observation, without its noise."""
-    residuals: Array
-    """Each observation (n,) less its fixed and its predicted random part."""
     spare: int
     """Observations less the rank of the fixed part."""
     slopes: Array
@@ -180,7 +178,6 @@ class _Restricted:
             covariance=covariance,
             variances={"noise": noise} | {groups.name: noise * float(ratio) for groups, ratio in named},
             shifts=shifts,
-            residuals=left - shifts,
             spare=self.spare,
             slopes=slopes,
             spread=spread,

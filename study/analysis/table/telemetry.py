@@ -8,7 +8,7 @@ always named, and a window under 2 s gets no number.
 
 import functools
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -59,15 +59,16 @@ def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dic
     whole = dict(zip(COLUMNS, frame[list(COLUMNS)].to_numpy(float).T, strict=True))
     inside = (whole["seconds"] >= start) & (whole["seconds"] <= end)
     window = {name: values[inside] for name, values in whole.items()}
+    masks = window["gpu_throttle_reasons"]
     energy = (_gpu_energy if device == "cuda" else _cpu_energy)(whole, start, end)
     return {
-        "cpu_percent": _mean(window["cpu_percent"]),
-        "peak_tree_resident_bytes": _most_bytes(window["process_resident_bytes"]),
-        "gpu_utilisation_percent": _mean(window["gpu_utilisation_percent"]),
-        "peak_device_used_bytes": _most_bytes(window["gpu_memory_used_bytes"]),
-        "sm_clock_mhz": _mean(window["gpu_sm_clock_mhz"]),
-        "gpu_temperature_celsius": _most(window["gpu_temperature_celsius"]),
-        "throttle_reasons": "; ".join(throttle_words(_known(window["gpu_throttle_reasons"]).astype("int64"))) or None,
+        "cpu_percent": _of_known(np.mean, window["cpu_percent"]),
+        "peak_tree_resident_bytes": _of_known(np.max, window["process_resident_bytes"], int),
+        "gpu_utilisation_percent": _of_known(np.mean, window["gpu_utilisation_percent"]),
+        "peak_device_used_bytes": _of_known(np.max, window["gpu_memory_used_bytes"], int),
+        "sm_clock_mhz": _of_known(np.mean, window["gpu_sm_clock_mhz"]),
+        "gpu_temperature_celsius": _of_known(np.max, window["gpu_temperature_celsius"]),
+        "throttle_reasons": "; ".join(throttle_words(masks[~np.isnan(masks)].astype("int64"))) or None,
         "energy_joules": energy.joules,
         "energy_method": energy.method,
         "energy_refused": energy.refused,
@@ -141,19 +142,7 @@ def _hole(gaps: Iterable[float]) -> str | None:
     return f"The samples leave out {longest:.1f} s of the window." if longest > LONGEST_HOLE_SECONDS else None
 
 
-def _known(values: Array) -> Array:
-    return values[~np.isnan(values)]
-
-
-def _mean(values: Array) -> float | None:
-    known = _known(values)
-    return float(known.mean()) if len(known) else None
-
-
-def _most(values: Array) -> float | None:
-    known = _known(values)
-    return float(known.max()) if len(known) else None
-
-
-def _most_bytes(values: Array) -> int | None:
-    return None if (most := _most(values)) is None else int(most)
+def _of_known(summary: Callable[[Array], Any], values: Array, number: type = float) -> Any:
+    """Return the mean or the largest of the values that were read; None where none was."""
+    known = values[~np.isnan(values)]
+    return number(summary(known)) if len(known) else None

@@ -19,6 +19,7 @@ from tests.unit.analysis.planted import analysis_of
 
 SECONDS = {
     "data_wait_seconds": 4.0,
+    "graph_warm_up_seconds": 0.0,
     "transfer_seconds": 0.5,
     "device_transform_seconds": 0.25,
     "forward_seconds": 1.0,

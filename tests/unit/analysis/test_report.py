@@ -151,18 +151,6 @@ def _named(name: str, replicates: int) -> Plan:
     return plan.model_copy(update={"name": name})
 
 
-def test_a_page_of_two_studies_and_one_of_thirteen_are_small(tmp_path: Path) -> None:
-    """The example has 50 runs and 12. Each further study adds to a page what one more of 50 runs does."""
-    sizes = []
-    for studies in (["batch-size", "speedup"], ["batch-size", "speedup", "batch-size"]):
-        render(studies, results_of("example-h200"), tmp_path / "report.html")
-        sizes.append((tmp_path / "report.html").stat().st_size)
-    each = sizes[1] - sizes[0]
-    assert each > 0.05e6
-    assert sizes[0] < 0.6e6
-    assert sizes[0] + 11 * each < 2e6, each
-
-
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
 def test_the_committed_page_of_an_example_is_what_its_tables_give_now(tmp_path: Path, folder: Path) -> None:
     """``make example`` writes it."""

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.coverage_laws import fit_curve
 from study.analysis.analysis import Analysis
 from study.analysis.answers.contrast import Contrast, NoRatio
 from study.analysis.stats.equivalence import equivalent_to
@@ -33,13 +32,6 @@ def test_equal_levels_are_called_equivalent_where_the_noise_is_small_and_not_whe
     quiet = model_of_levels({"a": 1.0, "b": 1.0, "c": 1.3}, 0.01, 5, 2)
     assert equivalent_to(quiet, "a", 0.05) == ["b"]
     assert equivalent_to(model_of_levels({"a": 1.0, "b": 1.0}, 0.2, 5, 2), "a", 0.05) == []
-
-
-def test_blocks_that_differ_more_than_the_settings_make_no_law() -> None:
-    rng = np.random.default_rng(2)
-    sizes, blocks = np.tile([16.0, 32, 64, 128], 4).tolist(), np.repeat(np.arange(4), 4)
-    seconds = np.exp(rng.normal(0, 0.02, 16)) * np.array([1.0, 1.5, 1.1, 2.0])[blocks]
-    assert fit_curve(sizes, seconds.tolist(), blocks.tolist()).verdict.kind == "no_difference"
 
 
 def contrasted(replicates: int, **columns: Any) -> Analysis:

@@ -35,21 +35,6 @@ def test_aicc_is_undefined_where_it_divides_by_nothing() -> None:
     assert aicc(1.0, 10, 1) == pytest.approx(10 * np.log(0.1) + 4 + 12 / 7)
 
 
-def test_means_are_those_of_balanced_data_by_hand() -> None:
-    model = fit_log_model([2.0, 8.0, 3.0, 27.0], ["a", "a", "b", "b"], [1, 2, 1, 2])
-    assert model.mean("a").value == pytest.approx(4.0)
-    assert model.mean("b").value == pytest.approx(9.0)
-    assert model.degrees_of(model.weights("a", "b")[None]) == pytest.approx([1], abs=0.01)
-
-
-def test_an_unbalanced_block_does_not_bias_the_means() -> None:
-    """Level b was run in the two slow blocks alone: its mean is set against those."""
-    seconds, levels = [1.0, 2.0, 4.0, 2.0, 4.0, 8.0, 6.0, 12.0], ["a"] * 3 + ["c"] * 3 + ["b"] * 2
-    model = fit_log_model(seconds, levels, [1, 2, 3, 1, 2, 3, 2, 3])
-    assert model.ratio("b", "a").value == pytest.approx(3.0, rel=1e-4)
-    assert model.mean("b").value == pytest.approx(6.0, rel=1e-4)
-
-
 def test_single_runs_have_no_interval_and_no_test() -> None:
     model = fit_log_model([1.0, 2.0], ["a", "b"], [1, 1])
     assert model.mean("a").low is None
