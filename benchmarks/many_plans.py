@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.many_records import ROOT, Cost, cost
 from study.artifacts.layout import Results
-from study.artifacts.plan import read_plan
+from study.artifacts.plan import Plan
 
 NAME, REPLICATES = "many", 1000
 STEPS = ("dry-run", "executor")
@@ -58,7 +58,7 @@ def executor(folder: Path) -> Cost:
     """Return what a start with an executor took until it submitted the first run."""
     snakemake(folder, "--cores", "1", "--dry-run", "--config", "overrides={replicates: 1}")
     files = Results(folder / "results")
-    run = read_plan(files.plan(NAME)).runs[0]
+    run = Plan.read(files.plan(NAME)).runs[0]
     for made in (files.manifest(run.dataset), files.weights(NAME, run.weights)):
         made.parent.mkdir(parents=True)
         made.touch()

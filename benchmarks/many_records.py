@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_plan, write_plans
+from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record, checksum
 from study.artifacts.run import Run
 from study.artifacts.setting import Level, setting_of
@@ -63,7 +63,7 @@ class Cost:
 
 def plan_of(runs: int, sizes: int, loops: Sequence[str]) -> Plan:
     """Return a plan of about so many runs, in blocks, after the example's own."""
-    example = read_plan(EXAMPLE / NAME / "plan.json")
+    example = Plan.read(EXAMPLE / NAME / "plan.json")
     batches = sorted({round(size) for size in np.geomspace(SMALLEST_BATCH, LARGEST_BATCH, sizes)})
     factors = {"device": ["cuda"], "training.batch_size": batches, "training.loop": list(loops)}
     replicates = max(runs // (len(batches) * len(loops)), 1)

@@ -25,7 +25,7 @@ from study.analysis.stats.usable import usable_runs
 from study.analysis.table.files import read_table, read_timings, read_warm_up_runs
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, Selected, read_plan
+from study.artifacts.plan import Plan, Selected
 from study.artifacts.record import Record
 from study.base.errors import StudyError
 from study.base.strict import Versioned
@@ -127,7 +127,7 @@ def kept_result(files: Results, name: str) -> StudyResult:
 
 
 def _plan_of(files: Results, name: str) -> Plan:
-    plan = read_plan(files.plan(name))
+    plan = Plan.read(files.plan(name))
     if plan.name != name:
         raise StudyError(f"{files.plan(name)}: it is the plan of {plan.name!r}")
     return plan

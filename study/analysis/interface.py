@@ -17,7 +17,7 @@ from study.analysis.figures.style import Drawn, use_style
 from study.analysis.step import drawn
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results, bundles
-from study.artifacts.plan import Plan, read_plan
+from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import StudyError
 
@@ -165,7 +165,7 @@ class StudyResults:
 
     @cached_property
     def _plan(self) -> Plan:
-        return read_plan(self._files.plan(self.name))
+        return Plan.read(self._files.plan(self.name))
 
     @cached_property
     def _result(self) -> StudyResult:

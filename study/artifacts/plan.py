@@ -219,10 +219,5 @@ def read_earlier(names: Iterable[str], results: Path) -> dict[str, Plan]:
     plans = {}
     for name in names:
         with suppress(StudyError):  # a damaged plan counts as none
-            plans[name] = read_plan(Results(results).plan(name))
+            plans[name] = Plan.read(Results(results).plan(name))
     return plans
-
-
-def read_plan(path: Path) -> Plan:
-    """Return the plan that :func:`write_plans` wrote to ``path``. Raise :class:`StudyError` if there is none."""
-    return Plan.read(path)

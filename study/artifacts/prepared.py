@@ -108,10 +108,10 @@ class Weights(Strict):
     parameters: dict[str, list[int]] | None = None
     """Shape of each parameter of a user's own model, which every run has to find; null in records."""
 
-
-def fell_back(weights: Weights) -> bool:
-    """Return whether ImageNet weights were asked for and not available."""
-    return weights.requested == "imagenet" and weights.kind == "random"
+    @property
+    def fell_back(self) -> bool:
+        """Whether ImageNet weights were asked for and not available."""
+        return self.requested == "imagenet" and self.kind == "random"
 
 
 class ImageRequest(Strict):

@@ -13,7 +13,7 @@ from pydantic import Field
 from study.artifacts.checked import read_fitting
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_earlier
-from study.artifacts.prepared import Weights, fell_back
+from study.artifacts.prepared import Weights
 from study.artifacts.record import Aside, Record, is_readable
 from study.base.errors import StudyError
 from study.base.strict import Strict
@@ -125,7 +125,7 @@ def retry_weights(study: str, results: Path) -> list[str]:
     Return the names of the moved files.
     """
     with _locked(study, results) as files:
-        followed = _retired(study, files, lambda record: record.weights is not None and fell_back(record.weights))
+        followed = _retired(study, files, lambda record: record.weights is not None and record.weights.fell_back)
         made = [path for path in sorted(files.decisions(study).glob("*.json")) if _fell_back(path)]
         return followed + [move_aside(path, "superseded").name for path in made]
 
@@ -133,7 +133,7 @@ def retry_weights(study: str, results: Path) -> list[str]:
 def _fell_back(decision: Path) -> bool:
     """Return whether a decision is to be made again: for random instead of ImageNet weights, or a damaged one."""
     try:
-        return fell_back(Weights.read(decision))
+        return Weights.read(decision).fell_back
     except StudyError:
         return True
 

@@ -13,7 +13,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from study import __version__
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_plan, selected
+from study.artifacts.plan import Plan, selected
 from study.artifacts.record import Record, is_readable
 from study.base.errors import StudyError
 from study.base.files import whole
@@ -62,7 +62,7 @@ def _plans(studies: Sequence[str], results: Path) -> list[Plan]:
     for name in dict.fromkeys(studies or selected(results)):
         if name not in held:
             raise StudyError(f"{results}: no study {name!r}; allowed: {', '.join(held) or 'none'}")
-        plan = read_plan(Results(results).plan(name))
+        plan = Plan.read(Results(results).plan(name))
         if plan.name != name:
             raise StudyError(f"{Results(results).plan(name)}: it is the plan of {plan.name!r}")
         plans.append(plan)

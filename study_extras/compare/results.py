@@ -11,7 +11,7 @@ import pandas as pd
 from study.analysis.stats.usable import place_of, usable_runs
 from study.analysis.table.files import read_table
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_plan
+from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.artifacts.setting import setting_of
@@ -131,7 +131,7 @@ def _names(folders: Sequence[Path]) -> list[str]:
 
 def _read(name: str, study: str, folder: Path) -> _Result:
     files = Results(folder)
-    plan = read_plan(files.plan(study))
+    plan = Plan.read(files.plan(study))
     frame, found = read_table(plan, files.records(study), files.telemetry_folder(study))
     runs = usable_runs(frame, plan.study.total)
     if runs.empty:

@@ -13,7 +13,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from replications.gpu_blog import figures
-from study.artifacts.plan import read_plan
+from study.artifacts.plan import Plan
 from study.base.files import ROOT
 from tests.workflow.conftest import Checkout, copy_checkout
 
@@ -39,7 +39,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 @pytest.mark.xdist_group("mission")
 class TestOneCommand:
     def test_measures_a_documents_study_whose_plan_has_its_claims(self, measured: Checkout) -> None:
-        plan = read_plan(measured.root / "results" / "batch-size" / "plan.json")
+        plan = Plan.read(measured.root / "results" / "batch-size" / "plan.json")
         assert [claim.kind for claim in plan.study.claims] == ["best", "shares", "ratio"]
         assert len(measured.records("batch-size")) == 3
 

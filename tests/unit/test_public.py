@@ -18,7 +18,7 @@ from study.analysis.figures.style import use_style
 from study.analysis.table.files import read_timings, read_warm_up_runs, write_csv
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
-from study.artifacts.plan import read_plan
+from study.artifacts.plan import Plan
 from tests.conftest import ROOT
 from tests.examples import results_of
 
@@ -67,7 +67,7 @@ def test_the_examples_of_the_documents_are_true(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("name", ["batch-size", "speedup"])
 def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files(name: str, tmp_path: Path) -> None:
     opened, files = study.open(EXAMPLE)[name], Results(EXAMPLE)
-    plan = read_plan(files.plan(name))
+    plan = Plan.read(files.plan(name))
     write_csv(opened.timings(), tmp_path / "timings.csv")
     passed = read_timings(tmp_path / "timings.csv", plan)
     pd.testing.assert_frame_equal(opened.timings(), passed, rtol=1e-9)

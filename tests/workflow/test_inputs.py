@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.artifacts.plan import read_plan
+from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout
 
@@ -19,7 +19,7 @@ if any(Path("results/tiny/records").glob("*.json")):
 
 def outcomes(checkout: Checkout) -> list[tuple[Record, str]]:
     """The records in the order of the plan, and how messages name the manifest that each run read."""
-    plan = read_plan(checkout.root / "results/tiny/plan.json")
+    plan = Plan.read(checkout.root / "results/tiny/plan.json")
     found = checkout.measured()
     return [(found[run.file], f"{run.dataset}/manifest.json") for run in plan.runs]
 

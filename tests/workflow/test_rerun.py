@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from study.artifacts.plan import read_plan
+from study.artifacts.plan import Plan
 from tests.conftest import ROOT
 from tests.unit.artifacts.test_records import write_records
 from tests.workflow.conftest import Checkout, copy_checkout
@@ -25,7 +25,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A checkout with planted records and all that follows from them."""
     checkout = copy_checkout(tmp_path_factory.mktemp("rerun"))
     checkout.good(extra=["--dry-run"])  # writes the plan
-    write_records(read_plan(checkout.root / "results/tiny/plan.json"), checkout.root / "results/tiny/records")
+    write_records(Plan.read(checkout.root / "results/tiny/plan.json"), checkout.root / "results/tiny/records")
     checkout.good()
     return checkout
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, Self
 
 from study.analysis.caveats.base import OneCaveat, Seen
-from study.artifacts.prepared import fell_back
 
 What = Literal["machines", "images", "weights", "software"]
 MIXED: dict[What, tuple[str, str, str, str, str]] = {
@@ -99,7 +98,7 @@ class RandomWeights(OneCaveat):
 
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:
-        weights = [record.weights for record in seen.kept if record.weights and fell_back(record.weights)]
+        weights = [record.weights for record in seen.kept if record.weights and record.weights.fell_back]
         for reason in sorted({one.reason for one in weights}):
             yield cls(reason=_said(reason))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from study.artifacts.block import Block, blocks_of, is_ahead, made_of, page_made_of, tidy
 from study.artifacts.layout import Results
-from study.artifacts.plan import Command, Plan, options_of, read_earlier, read_plan, selected, write_plans
+from study.artifacts.plan import Command, Plan, options_of, read_earlier, selected, write_plans
 from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
@@ -212,7 +212,7 @@ def joined(config: dict[str, Any], results: Path) -> Workflow:
     """
     os.environ.pop(FORK_SERVERS, None)  # they are processes of another machine
     layout = Results(results)
-    plans = [read_plan(layout.plan(name)) for name in selected(results)]
+    plans = [Plan.read(layout.plan(name)) for name in selected(results)]
     return Workflow(plans, layout, read_selection(config).machines, True)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from study.artifacts.block import Block, blocks_of, defer, expected_seconds, find_block
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_earlier, read_plan, selected
+from study.artifacts.plan import Plan, read_earlier, selected
 from study.artifacts.record import Record
 from study.artifacts.record_store import Session, free_aside, move_aside, read_session
 from study.artifacts.run import Run
@@ -57,7 +57,7 @@ def measure_block(study: str, name: str, results: Path, say: Say) -> None:
     If each of its records is there, they are kept, and nothing is executed.
     """
     files = Results(results)
-    plan = read_plan(files.plan(study))
+    plan = Plan.read(files.plan(study))
     block = find_block(plan, name, files)
     context = BlockContext(plan, block, results, read_session(files.session(study)), say)
     missing = block.missing(files)

@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_plan
+from study.artifacts.plan import Plan
 from study.artifacts.prepared import Manifest, Weights
 from study.artifacts.run import Run
 from study.base import devices
@@ -35,7 +35,7 @@ def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | No
 
     A container's output goes to ``log``, by default a file in ``results``.
     """
-    plan, files = read_plan(plan_file), Results(results)
+    plan, files = Plan.read(plan_file), Results(results)
     wanted = plan.runs_with("dataset", dataset)[0].settings.dataset
     source = source_of(wanted)
     results.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | No
     A user's model may exit, hang or be killed there. The process is a container where one serves. Its output goes to
     ``log``, by default a file in ``results``.
     """
-    plan, files = read_plan(plan_file), Results(results)
+    plan, files = Plan.read(plan_file), Results(results)
     # A network may be too deep for the smallest images.
     run = min(plan.runs_with("weights", weights), key=lambda run: run.settings.dataset.image_size)
     task = weights_task(plan.name, weights, run.settings.model.name)
@@ -123,7 +123,7 @@ def decide_weights(plan_file: Path, weights: str, results: Path, decide: Callabl
 
     ``decide`` is the training side's :func:`study.training.trial.decide_and_try`, which this side does not import.
     """
-    plan, files = read_plan(plan_file), Results(results)
+    plan, files = Plan.read(plan_file), Results(results)
     runs = [run.settings for run in plan.runs_with("weights", weights)]
     found = {
         name: inspect(Dataset.model_validate_json(name)) for name in {one.dataset.model_dump_json() for one in runs}
@@ -137,7 +137,7 @@ def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -
 
     The engine's output goes to ``log``, by default a file in ``results``.
     """
-    plan, files = read_plan(plan_file), Results(results)
+    plan, files = Plan.read(plan_file), Results(results)
     if plan.engine == "none":
         raise StudyError(f"images: runs execute on the host ({plan.engine_reason}), which needs no image")
     if name not in plan.images:

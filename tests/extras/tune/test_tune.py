@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from study.artifacts.plan import read_plan
+from study.artifacts.plan import Plan
 from study_extras.tune.race import FIRST
 from tests.workflow.conftest import copy_checkout
 
@@ -30,7 +30,7 @@ def test_a_race_ends_with_a_verdict_a_report_and_the_study_that_repeats_it(
     assert said[-1] == "to repeat it: config/studies/tiny-tuned.yaml"
     assert said[-2].startswith("tried: ")
     assert any("the study as it is" in line for line in said)
-    plan = read_plan(checkout.root / "results/tiny-tuned/plan.json")
+    plan = Plan.read(checkout.root / "results/tiny-tuned/plan.json")
     assert {run.settings.training.schedule for run in plan.runs} == {"cosine"}
     made = {path.name for path in (checkout.root / "results/tiny-tuned/records").glob("*.json")}
     assert made <= {run.file for run in plan.runs}  # the time of a busy machine may end before the last blocks

@@ -21,7 +21,7 @@ from study.analysis.table import files as table_files
 from study.analysis.table.exclusions import FIRST
 from study.analysis.words import listed, number
 from study.artifacts.checked import read_records
-from study.artifacts.plan import Plan, read_plan
+from study.artifacts.plan import Plan
 from study.artifacts.samples import PHASES
 from study.base.files import ROOT
 from tests.examples import results_of
@@ -41,7 +41,7 @@ def words_of(page: Path) -> str:
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return read_plan(FOLDER / "plan.json")
+    return Plan.read(FOLDER / "plan.json")
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.
 
 def test_the_page_quotes_the_speedup_with_its_times(page: str) -> None:
     analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
-    plan = read_plan(EXAMPLE / "speedup" / "plan.json")
+    plan = Plan.read(EXAMPLE / "speedup" / "plan.json")
     records = read_records(plan, EXAMPLE / "speedup" / "records").included
     found = analysis_of(plan.study, table(plan, records)).ratios
     assert len(found) == 2
@@ -184,7 +184,7 @@ def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> Non
 
 def test_a_warm_up_that_old_records_count_as_transforms_is_said_until_they_have_a_part_for_it() -> None:
     study = results_of("example-ways") / "ways"
-    told = table_files.read_timings(study / "timings.csv", read_plan(study / "plan.json"))
+    told = table_files.read_timings(study / "timings.csv", Plan.read(study / "plan.json"))
     assert "it is in the transforms on the device" in graph_warm_up_sentence(told)
     assert graph_warm_up_sentence(told.assign(graph_warm_up_seconds=1.5)) == ""
     assert graph_warm_up_sentence(told.assign(**{"training.cuda_graph": "no cuda graph"})) == ""
@@ -192,7 +192,7 @@ def test_a_warm_up_that_old_records_count_as_transforms_is_said_until_they_have_
 
 def test_the_page_quotes_the_times_of_three_ways_to_train() -> None:
     study = results_of("example-ways") / "ways"
-    plan = read_plan(study / "plan.json")
+    plan = Plan.read(study / "plan.json")
     found = analysis_of(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
     page = words_of(ROOT / "docs" / "example-ways" / "README.md")
     for group in found.groups:
@@ -213,7 +213,7 @@ POINTS_OF_ALL = 0.02
 def accuracies() -> dict[tuple[str, int], Array]:
     """The accuracies (n,) of the second example's runs, one or more for each of five seeds, by way and batch size."""
     study = results_of("example-ways") / "ways"
-    plan = read_plan(study / "plan.json")
+    plan = Plan.read(study / "plan.json")
     frame = table_files.read_table(plan, study / "records", study / "telemetry")[0]
     frame = frame[frame["outcome"] == "ok"]
     ways = frame["training.loop"] + " " + frame["training.optimizer_implementation"]
@@ -243,7 +243,7 @@ def test_the_three_ways_to_train_reach_one_mean_accuracy(one: str, other: str) -
 
 def test_the_page_quotes_what_the_switches_buy() -> None:
     study = results_of("example-switches") / "switches-gpu"
-    plan = read_plan(study / "plan.json")
+    plan = Plan.read(study / "plan.json")
     found = analysis_of(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
     (switches,) = found.switches
     page = words_of(ROOT / "docs" / "example-switches" / "README.md")

@@ -17,7 +17,7 @@ import yaml as pyyaml
 
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_plan
+from study.artifacts.plan import Plan
 from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, Job, Run
@@ -212,7 +212,7 @@ class TestSeeds:
     @pytest.mark.parametrize("study", ["batch-size", "speedup"])
     def test_the_committed_examples_keep_theirs(self, study: str) -> None:
         folder = results_of("example-h200") / study
-        plan = read_plan(folder / "plan.json")
+        plan = Plan.read(folder / "plan.json")
         kept = {name: record.seed for name, record in read_records(plan, folder / "records").included.items()}
         assert kept
         assert kept.items() <= self.seeds(plan).items()
