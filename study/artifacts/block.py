@@ -180,7 +180,6 @@ def tidy(study: str, files: Results) -> None:
 
 
 def _edited(study: str, runs: Sequence[Measured], index: Path, files: Results) -> bool:
-    """Return whether a record is newer than its index."""
     written = index.stat().st_mtime_ns
     paths = [files.record(study, run.record) for run in runs]
     return any(path.is_file() and path.stat().st_mtime_ns > written for path in paths)

@@ -16,8 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO, Union
 
-import psutil
-
 from study.artifacts.record import TIMED_OUT
 from study.base import stopped
 from study.base.processes import adopt_orphans, below, die_with_parent, end_left
@@ -67,6 +65,10 @@ class Spawned:
             if cpus:
                 os.sched_setaffinity(0, cpus)
 
+        def clean() -> None:
+            self._process.wait()
+            end_left(before)  # whose CPU time is then ours: see study.base.processes
+
         adopt_orphans()
         before = below()
         self._process = subprocess.Popen(
@@ -81,15 +83,10 @@ class Spawned:
         if sys.platform == "linux":
             # -I and -S: it is there before a model is imported, and takes a hundredth of a second.
             subprocess.Popen([sys.executable, "-I", "-S", stopped.__file__, str(os.getpid())], stdin=subprocess.DEVNULL)
-        self._cleaner = threading.Thread(target=self._clean, args=(before,), daemon=True)
+        self._cleaner = threading.Thread(target=clean, daemon=True)
         self._cleaner.start()
         assert self._process.stdout is not None
         self.lines = lines_of(self._process.stdout)
-
-    def _clean(self, before: set[psutil.Process]) -> None:
-        """Wait for the process, then end what it left. Its CPU time is then ours: see ``study.base.processes``."""
-        self._process.wait()
-        end_left(before)
 
     def wait(self) -> int:
         """Return its exit code once nothing is left of it."""

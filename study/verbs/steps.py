@@ -84,8 +84,5 @@ def engine(options: argparse.Namespace) -> None:
     from study.host.plan import configuration
 
     checkout()
-    print(
-        engine_choice.choose_engine(
-            read_selection(configuration.as_snakemake_reads_it(options.snakemake)), fetch=True
-        ).engine
-    )
+    selection = read_selection(configuration.as_snakemake_reads_it(options.snakemake))
+    print(engine_choice.choose_engine(selection, fetch=True).engine)

@@ -32,14 +32,9 @@ class BlockContext:
 
     plan: Plan
     block: Block
-    results: Path
+    files: Results
     session: Session
     say: Say
-
-    @property
-    def files(self) -> Results:
-        """The paths in the results."""
-        return Results(self.results)
 
     @property
     def title(self) -> str:
@@ -59,7 +54,7 @@ def measure_block(study: str, name: str, results: Path, say: Say) -> None:
     files = Results(results)
     plan = Plan.read(files.plan(study))
     block = find_block(plan, name, files)
-    context = BlockContext(plan, block, results, read_session(files.session(study)), say)
+    context = BlockContext(plan, block, files, read_session(files.session(study)), say)
     missing = block.missing(files)
     if not missing:
         say(f"{study}, {context.title}: its records are there and are kept; see `{plan.start.retry(study)}`")
@@ -108,7 +103,7 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> None:
     """Measure each run of the block, write its record, and tell how it ended and how long the others will take."""
     rest = _keys_of_other_blocks(context)
     took = dict(known)
-    warm = [warm_up(context.plan, run, context.results, context.session, context.say) for run in context.block.runs]
+    warm = [warm_up(context.plan, run, context.files.root, context.session, context.say) for run in context.block.runs]
     for place, run in enumerate(context.block.runs):
         record = measure(context, run, context.run(place), warm[place])
         took.setdefault(run.key, record.process_seconds)
@@ -120,10 +115,10 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> None:
 def _keys_of_other_blocks(context: BlockContext) -> list[str]:
     """Return the keys of the runs that the start is still to make in other blocks, of other studies, too."""
     try:
-        names = selected(context.results)
+        names = selected(context.files.root)
     except StudyError:  # a block by hand
         names = []
-    plans = read_earlier([*names], context.results)
+    plans = read_earlier([*names], context.files.root)
     blocks = [block for plan in plans.values() for block in blocks_of(plan, context.files)]
     own = {(context.plan.name, run.file) for run in context.block.runs}
     return [
@@ -163,7 +158,7 @@ def measure(context: BlockContext, run: Run, title: str, warmed_up: bool = False
     path, log = files.record(study, run.file), files.log(study, run.file.removesuffix(".json"))
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file, room_for(path):
-        one = RunContext(context.plan, run, context.results, context.session, title, file, warmed_up)
+        one = RunContext(context.plan, run, files.root, context.session, title, file, warmed_up)
         tried = attempt(one)
         if tried.record.disturbed:
             tried.keep(*free_aside(path, "disturbed"))

@@ -131,7 +131,6 @@ def _ends(agents: Sequence[Agent]) -> list[int | None]:
 
 
 def _results(scratch: Path, count: int) -> dict[int, JobResult]:
-    """Return the results of the ranks that left one, by rank."""
     files = {rank: result_file(scratch, rank) for rank in range(count)}
     return {
         rank: JobResult.model_validate_json(path.read_text(encoding="utf-8"))

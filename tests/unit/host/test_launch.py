@@ -51,7 +51,7 @@ def launched(folder: Path, plan: Plan | None = None, session: Session = Session(
 def measured(plan: Plan, run: Run, folder: Path, session: Session = Session(), place: str = "run") -> Record:
     """The record of a run that is launched into the results in this folder."""
     block = Block(plan.name, run.block, "1-00000000", [run])
-    return step.measure(step.BlockContext(plan, block, folder, session, say), run, place)
+    return step.measure(step.BlockContext(plan, block, Results(folder), session, say), run, place)
 
 
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
