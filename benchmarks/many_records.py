@@ -30,7 +30,6 @@ from study.artifacts.record import Record, checksum
 from study.artifacts.run import Run
 from study.artifacts.setting import Level, setting_of
 from study.base.files import digest
-from study.config.load import check_settings
 from study.config.settings import Settings, with_values
 from study.config.study import Study
 from tests.examples import results_of
@@ -85,7 +84,7 @@ def _run(study: Study, like: Run, size: int, loop: str) -> Run:
     return like.model_copy(
         update={
             "key": digest(setting.short),
-            "settings": check_settings(with_values(values, factors), setting.short),
+            "settings": Settings.of_values(with_values(values, factors), setting.short),
             "setting": setting,
         }
     )

@@ -135,3 +135,11 @@ class Declared(Strict):
     """A model of what people write, described by key. Its numbers are finite: a plan is JSON, which has no others."""
 
     model_config = ConfigDict(allow_inf_nan=False, use_attribute_docstrings=True)
+
+    @classmethod
+    def of_values(cls, values: dict[str, Any], source: str) -> Self:
+        """Return the checked values. Raise :class:`StudyError` with one line that starts with ``source``."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise explain(error, cls, source) from None

@@ -5,27 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from study.base import strict_yaml
 from study.base.errors import StudyError
-from study.base.strict import explain
 from study.config.claims import check_claims
 from study.config.effect import check_given
 from study.config.selection import Selection
-from study.config.settings import Settings, get, setting_keys, with_values
+from study.config.settings import get, setting_keys, with_values
 from study.config.study import Study, StudyFile
 
 RESERVED = ("data", "images", "logs", "weights")
 SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits", "evidence")
-
-
-def check_settings(values: dict[str, Any], source: str) -> Settings:
-    """Return the settings of one run. Raise :class:`StudyError` with one line that starts with ``source``."""
-    try:
-        return Settings.model_validate(values)
-    except ValidationError as error:
-        raise explain(error, Settings, source) from None
 
 
 def read_selection(values: dict[str, Any]) -> Selection:
@@ -46,10 +35,7 @@ def read_selection(values: dict[str, Any]) -> Selection:
     for key in ("images", "warm_up_run", "quiet_wait_seconds", "time_budget_minutes"):
         if key in values:
             values[key] = strict_yaml.parse_leaves(values[key], key)
-    try:
-        return Selection.model_validate(values)
-    except ValidationError as error:
-        raise explain(error, Selection, "config") from None
+    return Selection.of_values(values, "config")
 
 
 def study_file(name: str, folders: Sequence[Path]) -> Path:
@@ -77,10 +63,7 @@ def read_study(name: str, folders: Sequence[Path], selection: Selection) -> Stud
         full = {key: _at(values, key) for key in reduced if key not in overrides}
         overrides = {key: value for key, value in reduced.items() if key not in overrides} | overrides
     values = _without_lost_names(values, _override(values, overrides))
-    try:
-        declared = StudyFile.model_validate(values)
-    except ValidationError as error:
-        raise explain(error, StudyFile, source) from None
+    declared = StudyFile.of_values(values, source)
     _check_claims(declared, written, source)
     check_given(declared, asked, (), source)
     check_given(declared, {key: _at(written, key) for key in setting_keys() if key not in overrides}, overrides, source)

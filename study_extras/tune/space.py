@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.base.errors import StudyError
-from study.config.load import check_settings
 from study.config.sections import Device
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
@@ -92,7 +91,7 @@ def _every(factors: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
 def _holds(base: dict[str, Any], levels: Levels) -> bool:
     """Return whether a run can have these levels."""
     try:
-        check_settings(with_values(base, dict(levels)), "")
+        Settings.of_values(with_values(base, dict(levels)), "")
     except StudyError:
         return False
     return True

@@ -12,7 +12,6 @@ from study.artifacts.run import Run
 from study.artifacts.setting import Setting, settings_of
 from study.base.errors import StudyError
 from study.config.effect import check_factors
-from study.config.load import check_settings
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
 from study.data import sources, splits
@@ -98,7 +97,7 @@ def _combinations(name: str, study: Study) -> Iterator[tuple[Settings, int]]:
         if runs > MOST_RUNS:
             raise StudyError(f"study {name}: more than {MOST_RUNS} runs, replicates included: fewer can be planned")
         if replicates:
-            yield check_settings(with_values(base, levels), f"study {name}"), replicates
+            yield Settings.of_values(with_values(base, levels), f"study {name}"), replicates
 
 
 def _configuration(

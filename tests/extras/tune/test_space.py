@@ -4,7 +4,6 @@ from typing import Any
 import pytest
 
 from study.base.errors import StudyError
-from study.config.load import check_settings
 from study.config.settings import Settings, with_values
 from study.config.study import Study
 from study_extras.tune.space import Space, space_of
@@ -29,7 +28,7 @@ def test_every_setting_that_is_offered_can_be_run() -> None:
     found = space("cuda")
     base = {key: value for key, value in study().model_dump().items() if key in Settings.model_fields}
     for levels in (found.baseline, *found.others):
-        check_settings(with_values(base, dict(levels)), "offered")
+        Settings.of_values(with_values(base, dict(levels)), "offered")
     assert len({repr(sorted(levels.items())) for levels in found.others}) == len(found.others) > 100
 
 

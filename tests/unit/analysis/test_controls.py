@@ -19,7 +19,6 @@ from study.analysis.table.exclusions import FAR, FIRST, MANY, with_exclusions
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
 from study.base.errors import StudyError
-from study.config.load import check_settings
 from study.config.settings import Settings, get
 from study.config.study import Study
 from study.host.engine.engine_choice import EngineChoice
@@ -114,7 +113,7 @@ def test_the_loader_alone_compiles_nothing_and_stock_fastai_has_no_such_loader()
         ({"loader": {"kind": "alone"}, "training": {"loop": "fastai"}}, "loader.kind: 'alone' is not allowed"),
     ):
         with pytest.raises(StudyError, match=words):
-            check_settings(Settings.model_validate({}).model_dump() | values, "study x")
+            Settings.of_values(Settings.model_validate({}).model_dump() | values, "study x")
 
 
 NVML = SimpleNamespace(

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from study.base.errors import StudyError
-from study.config.load import check_settings
-from study.config.settings import with_values
+from study.config.settings import Settings, with_values
 from tests.conftest import study_values
 from tests.unit.config.test_config import plan_of
 from tests.unit.config.test_rules import BROKEN
@@ -87,7 +86,7 @@ def lines(folder: Path) -> Iterator[str]:
         yield str(caught.value)
     for _, changes in BROKEN:
         with pytest.raises(StudyError) as caught:
-            check_settings(with_values({}, changes), "study x")
+            Settings.of_values(with_values({}, changes), "study x")
         yield str(caught.value)
 
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from study.base.errors import StudyError
-from study.config.load import check_settings
 from study.config.rules import RULES, Rule, broken
-from study.config.settings import Keys, with_values
+from study.config.settings import Keys, Settings, with_values
 
 DIGITS = {"dataset.source": "digits", "dataset.classes": 10}
 OWN = {"model.name": "nets:make", "model.weights": "none", "training.freeze_epochs": 0}
@@ -81,7 +80,7 @@ def test_a_broken_rule_is_one_line_that_names_both_keys_their_values_and_what_is
     key: str, changes: dict[str, Any]
 ) -> None:
     with pytest.raises(StudyError) as caught:
-        check_settings(with_values({}, changes), "study x")
+        Settings.of_values(with_values({}, changes), "study x")
     error, rule = caught.value, next(broken(keys(changes)))
     assert rule.key == error.key == key
     assert error.value == changes.get(key)
