@@ -22,15 +22,15 @@ from study.base.strict import Strict, Versioned
 from study.config.settings import get
 from study.config.study import Study
 
-PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
+PLAIN = re.compile(r"[A-Za-z_][\w./-]*(:[\w./-]+)*")
 """A word that YAML reads as text without quotes."""
 SHORT = {"-d": "--directory", "-s": "--snakefile", "-e": "--executor", "-j": "--jobs", "-c": "--cores"}
 REPEATED = {*SHORT.values(), "--profile", "--workflow-profile", "--default-resources", "--set-resources"}
 """Snakemake's options that a printed command repeats, each with one value."""
 CORES = {"--cores", "--jobs", "--profile", "--executor"}
 """Options that say on how many cores, or jobs, a start is made."""
-PROGRAMS = {"snakemake": "snakemake", "make": "snakemake", "study": "python -m study start --"}
-"""How a start is called; `make` hands some values to no shell as they stand."""
+PROGRAMS = {"snakemake": "snakemake", "make": ".venv/bin/python -m study start --", "study": "python -m study start --"}
+"""How a start is called. What `make` cannot hand on as it stands is typed in the environment that `make` has made."""
 NO_TEXT = {"null", "true", "false", "yes", "no", "on", "off"}
 
 

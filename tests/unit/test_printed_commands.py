@@ -80,7 +80,7 @@ def test_a_printed_command_can_be_typed_as_it_stands(file: str, command: str, tm
         ["--config", "devices=[cpu]", "container=none", "size=reduced", "warm_up_run=false"],
         ["--directory", "{folder}", "--config", "quiet_wait_seconds=0", "overrides={dataset.path: my photos}"],
         ["--profile", "{folder}", "--config", "container=none"],
-        ["--cores", "4", "--config", "images={cpu: registry/image:1}"],
+        ["--cores", "4", "--config", "images={cpu: registry/image:1}", "base_image=debian:12", "devices=[cpu]"],
     ],
 )
 @pytest.mark.parametrize("program", ["snakemake", "make", "study"])
