@@ -14,6 +14,7 @@ from study.config.settings import Settings, with_values
 from study.data.decode import ImageSet
 from study.data.sources import DatasetInfo
 from study.training.common import loop_of, seed_everything
+from study.training.instruments.in_force import Asked
 from study.training.loops.contract import TrainingJob
 from study.training.models import own
 from study.training.models.build import State
@@ -49,6 +50,7 @@ def decide_and_try(runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path) -> W
     every = list(runs)
     settings, info = min(every, key=lambda one: one[0].dataset.image_size)  # a network may be too deep for those
     model, images = settings.model, settings.dataset
+    before = Asked(Settings.model_validate({"device": "cpu"}), torch.device("cpu"), 0)
     decision = decide(
         model.name,
         model.weights,
@@ -59,6 +61,11 @@ def decide_and_try(runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path) -> W
         image_size=images.image_size,
     )
     if is_own(model.name):
+        try:
+            before.check(None, 0)  # a run compares them before its model is imported, and here it is by now
+        except StudyError as error:
+            why = f"changes what a run is asked for: {error}"
+            raise own.refused(model.name, why, allowed="a model that leaves the process as it is") from None
         state = read_state(Path(model.weights).expanduser()) if decision.kind == "file" else None
         kinds = {repr(small): small for one in every if (small := _small(*one))}
         for tried, train, valid, classes in kinds.values():
