@@ -21,12 +21,19 @@ LARGEST_FILE = 2**20
 UNFIT = re.compile("[\0\ud800-\udfff]")
 """Characters that no file's name has, and half characters, which no file can hold."""
 
+OTHER_BASES = r"[-+]?(?:0[0-9_]|.*:)"
+NUMBERS = (":int", ":float")
+
 
 class _Loader(yaml.SafeLoader):
     depth = 0
-    # A date is text.
+    # A date is text, and so is what YAML 1.1 counts in base 8 (`010`) or 60 (`1:30`).
     yaml_implicit_resolvers = {
-        first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith(":timestamp")]
+        first: [
+            (tag, re.compile(f"(?!{OTHER_BASES})(?:{regexp.pattern})", re.VERBOSE) if tag.endswith(NUMBERS) else regexp)
+            for tag, regexp in resolvers
+            if not tag.endswith(":timestamp")
+        ]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 

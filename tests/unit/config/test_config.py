@@ -54,6 +54,13 @@ def test_override_leaves_are_parsed_as_yaml_and_text_stays_as_it_was_given(tmp_p
         assert read_study("tiny", [tmp_path], selection).dataset.path == text
 
 
+@pytest.mark.parametrize("text", ["010", "007", "1:30", "1:30.5", "-010"])
+def test_no_digits_are_read_in_base_8_or_60(tmp_path: Path, text: str) -> None:
+    assert strict_yaml.parse(f"x: {text}", "x") == {"x": text}
+    with pytest.raises(StudyError, match=f"training.learning_rate: '{text}' is not allowed: "):
+        plan_of(tmp_path, study_values(), overrides={"training.learning_rate": text})
+
+
 def test_a_nested_override_changes_its_keys_and_keeps_the_others(tmp_path: Path) -> None:
     values = study_values(training={"epochs": 5, "batch_size": 4, "freeze_epochs": 0, "drop_last": False})
     training = plan_of(tmp_path, values, overrides={"training": {"epochs": "2"}}).study.training
