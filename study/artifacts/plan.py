@@ -67,7 +67,10 @@ def options_of(arguments: Sequence[str]) -> list[str]:
     """Return those of Snakemake's arguments that say where and with what a start is made, as ``--name=value``."""
     found, waiting = list[str](), list(arguments)
     while waiting:
-        name, equals, value = waiting.pop(0).partition("=")
+        word = waiting.pop(0)
+        if word[:2] in SHORT and word[2:]:  # -dFOLDER
+            word = f"{SHORT[word[:2]]}={word[2:].removeprefix('=')}"
+        name, equals, value = word.partition("=")
         if (name := SHORT.get(name, name)) in REPEATED and (equals or waiting):
             found.append(f"{name}={value if equals else waiting.pop(0)}")
     return [option for option in found if option != "--cores=1"]

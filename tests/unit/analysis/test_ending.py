@@ -68,6 +68,7 @@ def test_the_answer_of_the_example_is_printed_with_a_link_that_opens(
         (["--cores", "1", "-n"], []),
         (["--cores=4", "--config", "a=b"], ["--cores=4"]),
         (["-c", "4", "-d", "my folder", "--quiet"], ["--cores=4", "--directory=my folder"]),
+        (["-c4", "-dmy folder", "-n"], ["--cores=4", "--directory=my folder"]),
         (["--profile", "profiles/slurm", "--jobs=8", "results/report.html"], ["--profile=profiles/slurm", "--jobs=8"]),
         (["-s", "other/Snakefile", "--cores"], ["--snakefile=other/Snakefile"]),
     ],
