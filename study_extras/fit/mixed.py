@@ -24,7 +24,7 @@ def check_unmixed(
         levels = values.astype(object).where(values.notna(), "").astype(str).str.strip()
         if column in used or levels.nunique() < 2:
             continue
-        varying.append(column)
+        varying.append(column or f"column {place + 1}")
         if column not in pool and _splits(levels, x):
             mixed[column] = list(dict.fromkeys(levels))
     if mixed:

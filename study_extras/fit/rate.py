@@ -4,7 +4,8 @@ import re
 from itertools import pairwise
 
 RATES = re.compile(
-    "throughputs?|rates?|speed|speedup|[fisqrt]ps|iops|[mgtp]?flops|[kmg]?hz|bandwidth|frequency|durchsatz"
+    "throughputs?|thr?u?puts?|thpts?|tputs?|rates?|speed|speedup|[fisqrt]ps|iops|[mgtp]?flops|[kmg]?hz|bandwidth|"
+    "frequency|durchsatz|[mh]fu|util|utili[sz]ation|efficiency|accuracy"
 )
 TIMES = re.compile("s|secs?|seconds?|ms|us|ns|milliseconds?|mins?|minutes?|h|hrs?|hours?")
 COUNTED = re.compile(

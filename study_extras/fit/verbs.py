@@ -23,12 +23,17 @@ from study.verbs.declare import argument, free, print_lines, verb
 )
 def fit(options: argparse.Namespace) -> None:
     """Fit laws to the times of any table."""
+    from study.base.errors import StudyError
     from study.base.files import write_if_changed
     from study_extras.fit.by import fit_each, json_of_each, text_of_each
     from study_extras.fit.laws import as_json, as_text, fit_columns
     from study_extras.fit.table import Columns
     from study_extras.fit.text import read_csv
 
+    if options.output and Path(options.output).resolve() == options.table.resolve():
+        raise StudyError(
+            key="--output", value=str(options.output), why="it is the table that is read", allowed="another file"
+        )
     columns = Columns(options.x, options.y, options.block, options.session, options.pool, options.rate)
     frame, found = read_csv(options.table, options.x, options.y, options.decimal)
     if found:

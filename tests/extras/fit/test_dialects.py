@@ -84,7 +84,8 @@ def test_a_rate_is_inverted_where_that_is_asked(tmp_path: Path, capsys: pytest.C
         "samples_per_second",
     ]
     + ["it/s", "its_s", "tokens_s", "fps", "FPS", "Throughput", "train_speed", "MB/s", "img s^-1", "img·s⁻¹", "1/s"]
-    + ["steps per minute", "items/h", "speedup", "TFLOPS", "bandwidth_gb", "samples/sec/gpu", "rate", "Durchsatz"],
+    + ["steps per minute", "items/h", "speedup", "TFLOPS", "bandwidth_gb", "samples/sec/gpu", "rate", "Durchsatz"]
+    + ["thpt", "thruput", "tput_mean", "MFU", "gpu_util", "scaling efficiency", "valid_accuracy"],
 )
 def test_a_rate_is_known_by_its_name(name: str) -> None:
     assert is_rate(name)
@@ -125,6 +126,22 @@ def test_what_was_measured_beside_the_time_is_named_alone(tmp_path: Path) -> Non
     text = "batch_size,seconds,accuracy,epoch steps,net\n16,9,0.91,63,a\n32,8,0.92,32,a\n16,9.1,0.90,63,a\n"
     told = fit(tmp_path / "t.csv", text)
     assert told["notes"] == ["Not used, though they vary: accuracy, epoch steps."]
+
+
+def test_a_column_without_a_name_is_told_by_its_place(tmp_path: Path) -> None:
+    """pandas writes its index so."""
+    told = fit(tmp_path / "t.csv", ",batch_size,seconds\n0,16,9\n1,32,8\n2,16,9.1\n")
+    assert told["notes"] == ["Not used, though they vary: column 1."]
+
+
+def test_a_table_is_never_replaced_by_what_it_determines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(BLOG)
+    assert main(["fit", str(tmp_path / "t.csv"), "--output", "t.csv"]) == 1
+    assert "--output: 't.csv' is not allowed: it is the table that is read" in capsys.readouterr().err
+    assert Path("t.csv").read_text() == BLOG
 
 
 NUMBERS = st.one_of(
