@@ -43,6 +43,7 @@ class Idle:
 ON_DEVICE = {"loader.kind": one_of("device")}
 ON_CPU = {"device": one_of("cpu")}
 SINGLE = {"training.strategy": one_of("single")}
+ONE_PROCESS = {"training.processes": one_of(1)}
 OWN_SPLIT = {"dataset.source": one_of("cifar10", "mnist")}
 FOUND = {"dataset.source": one_of("folder", "cifar10", "mnist")}
 GENERATED = {"dataset.source": one_of("generated")}
@@ -63,6 +64,8 @@ IDLE: tuple[Idle, ...] = (
     Idle("loader.decoder", GENERATED | {"dataset.image_size": Values("up to 32", lambda size: size <= 32)}, JPEG),
     Idle("loader.decoder", GENERATED | {"dataset.classes": Values("3 and more", lambda count: count > 2)}, JPEG),
     Idle("loader.decoder", GENERATED | {"dataset.channels": one_of(1)}, JPEG),
+    Idle("loader.sharding", ONE_PROCESS, "training.processes 2 and more"),
+    Idle("training.batch_size_is", ONE_PROCESS, "training.processes 2 and more"),
     Idle("training.processes", SINGLE, "training.strategy ddp or ddp_two_nodes"),
     Idle("training.batch_size_is", SINGLE, "training.strategy ddp or ddp_two_nodes"),
     Idle(

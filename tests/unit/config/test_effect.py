@@ -14,6 +14,7 @@ from tests.unit.config.test_config import plan_of
 
 WORKERS = {"loader.kind": "workers"}
 TWO_EPOCHS = {"training.epochs": 2}
+BY_ITSELF = {"training.strategy": "ddp", "training.processes": 1}
 ALONE = {"loader.kind": "alone"}
 CIFAR = {"dataset.source": "cifar10", "model.name": "resnet18", "training.batch_size": 4}
 IN_VAIN: list[tuple[str, dict[str, Any]]] = [
@@ -26,6 +27,8 @@ IN_VAIN: list[tuple[str, dict[str, Any]]] = [
     ("loader.decoder", WORKERS | {"loader.decoder": ["pillow", "torchcodec"]}),
     ("training.processes", {"training.processes": [1, 2]}),
     ("training.batch_size_is", {"training.batch_size_is": "replica"}),
+    ("training.batch_size_is", BY_ITSELF | {"training.batch_size_is": ["global", "replica"]}),
+    ("loader.sharding", BY_ITSELF | {"loader.sharding": ["contiguous", "strided"]}),
     ("training.reference_batch_size", {"training.reference_batch_size": 64}),
     ("training.validation", {"training.validation": "end"}),
     ("training.cudnn_benchmark", {"training.cudnn_benchmark": [False, True]}),
