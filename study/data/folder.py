@@ -150,6 +150,8 @@ def listing(folder: Path, given: str) -> Listing:
     tops = [path.name for path in _class_folders(folder)]
     depths = {top: [len(one.parts) for one in images if one.parts[0] == top] for top in tops}
     kinds = {top: _kind(top) for top in tops if depths[top]}
+    if None in kinds.values() and len({*(loose := {top: _kind_within(top) for top in kinds}).values()} - {None}) > 1:
+        kinds = kinds if None in loose.values() else loose
     parts = {top: kind for top, kind in kinds.items() if kind and max(depths[top]) > 2}
     if len(set(kinds.values()) - {None}) > 1 and None not in kinds.values() and not parts:
         why = f"its folders {_these(kinds)} are named as the parts of a split, and hold no folder of a class"
@@ -227,6 +229,11 @@ def _kind(name: str) -> str | None:
     """Return ``train``, ``valid`` or ``test`` for the name of a part of a split, or None."""
     match = PART.fullmatch(name)
     return match.lastgroup if match else None
+
+
+def _kind_within(name: str) -> str | None:
+    """Return the part that a word of a name says, such as of ``val2017`` or ``seg_train``, or None."""
+    return next((kind for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", name) if (kind := _kind(word))), None)
 
 
 def _check_parts(parts: dict[str, str], kinds: dict[str, str | None], given: str) -> None:

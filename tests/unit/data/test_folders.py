@@ -70,7 +70,8 @@ def test_what_is_no_picture_of_a_class_is_left_out_with_the_reason(more: str, wh
 
 @pytest.mark.parametrize(
     "parts",
-    [("train", "val"), ("train", "valid"), ("Train", "VAL"), ("training_set", "validation_set"), ("train", "dev")],
+    [("train", "val"), ("train", "valid"), ("Train", "VAL"), ("training_set", "validation_set"), ("train", "dev")]
+    + [("train2017", "val2017"), ("01_train", "02_val"), ("ILSVRC_train", "ILSVRC_val")],
 )
 def test_folders_of_a_split_above_the_classes_are_the_split(parts: tuple[str, str], tmp_path: Path) -> None:
     names = [f"{part}/{label}/{number}.png" for part in parts for label in "ab" for number in range(2)]
@@ -97,6 +98,8 @@ def test_a_class_that_is_called_train_is_a_class(tmp_path: Path) -> None:
     [
         (["train/a/0.png", "test/a/0.png"], "no part to train on and one to validate on", "FOLDER/train, of which"),
         (["train/a/0.png", "train/b/0.png"], "no part to train on and one to validate on", "FOLDER/train, of which"),
+        (["seg_train/a/0.png", "seg_test/a/0.png"], "no part to train on and one to", "FOLDER/seg_train, of which"),
+        (["trainA/0.png", "testA/1.png"], "hold no folder of a class", "train/bird and train/forest"),
         (["test/a/0.png", "val/a/0.png"], "no part to train on and one to validate on", "FOLDER/val, of which"),
         ([*SPLIT, "valid/a/1.png"], "'train' and 'val' and 'valid' are one part twice", "one folder for each part"),
         ([*SPLIT, "sample/a/1.png"], "'sample' holds pictures", "FOLDER/train"),
