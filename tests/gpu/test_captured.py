@@ -73,6 +73,8 @@ def test_a_recording_leaves_the_statistics_of_the_eager_training(tmp_path: Path)
     for captured in (False, True):
         training = {"batch_size": 6, "freeze_epochs": 0, "epochs": 1, "precision": "fp32"}
         job = gpu_job(tmp_path, "torch", training=training, loader={"kind": "device"}, dataset={"image_size": 64})
+        torch.backends.cudnn.benchmark = False  # the fastest algorithm may be another in the other training
+        torch.use_deterministic_algorithms(True)
         trainer, _ = torch_loop.train_model(recording(job) if captured else job)
         found.append({name: buffer.double().cpu() for name, buffer in trainer.eager.named_buffers()})
     for name, eager in found[0].items():
