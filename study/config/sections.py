@@ -276,7 +276,8 @@ class Inference(Declared):
     warm_up_batches: int = Field(10, ge=0, le=MOST_BATCHES)
     """Number of batches before the timed ones. They are recorded but used in no figure."""
     calibration_images: int = Field(128, ge=2, le=MOST_IMAGES)
-    """`int8`: number of training images, spread over the set, from which the ranges are computed."""
+    """`int8`: number of training images, spread over the set, from which the ranges are computed; all of them if there
+    are fewer."""
 
 
 class Limits(Declared):

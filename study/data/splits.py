@@ -95,7 +95,7 @@ def misfit_of_batches(settings: Settings, train_images: int, source: str = "") -
             value=size,
             context=f"with training.gradient_accumulation {parts}" if parts > 1 else "",
             why=f"the training set has {train_images} images and training.drop_last drops a partial batch",
-            allowed=f"1 to {train_images // parts}, or drop_last: false",
+            allowed=f"1 to {train_images // parts}, or drop_last: false" if parts <= train_images else "fewer parts",
         )
     if not training.drop_last and 0 < rest < training.replicas:
         why = f"the last of the batches of {size} would have {rest} images for {training.replicas} replicas"

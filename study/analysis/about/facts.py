@@ -26,10 +26,11 @@ def facts_of(plan: Plan, records: Mapping[str, Record], warm_up_runs: Sequence[R
     facts["Job"] = f"{name}, {loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}"
     if study.total in TOTALS_OF_INFERENCE:
         asked = study.inference
+        calibrated = min([asked.calibration_images, *(r.data.train_images for r in records.values() if r.data)])
         facts["Inference"] = (
             f"{asked.batches} timed batches a run, or one pass over the validation images where that is more, "
             f"after {asked.warm_up_batches} of warm-up; the same trained weights for every setting of a device; "
-            f"int8 calibrated on {asked.calibration_images} training images"
+            f"int8 calibrated on {calibrated} training images"
         )
     levels = [f"{short_key(key)}: {_shown(study, key)}" for key in study.factors]
     facts["Factors"] = "; ".join(levels) or "none"
