@@ -68,7 +68,7 @@ class Epoch(Samples):
     """One epoch, with training and validation separate."""
 
     stage: Literal["frozen", "unfrozen"]
-    train_seconds: Duration = Field(description="Seconds until the device has finished the epoch's last step.")
+    train_seconds: Seconds = Field(description="Seconds until the device has finished the epoch's last step.")
     valid_seconds: Seconds = Field(description="Seconds of validation; 0 after an epoch without validation.")
     loader_start_seconds: Seconds
     """Seconds to make the loader's iterator and start its workers; part of the first step's data wait."""
@@ -106,7 +106,7 @@ class Target(Samples):
 
     reached: bool = Field(description="False if no epoch of the whole schedule reached it: the time to it is censored.")
     epochs: Count | None = Field(None, description="Epochs until it was reached, the frozen ones included.")
-    seconds: Duration | None = None
+    seconds: Seconds | None = None
     """Wall time from the start of the schedule to the end of the validation that reached it."""
 
 
@@ -125,7 +125,7 @@ class TimedBatch(Samples):
 
     images: Images
     warm_up: bool = Field(description="True for the first `inference.warm_up_batches` batches; they are in no figure.")
-    seconds: Duration
+    seconds: Seconds
 
 
 class InferenceSamples(Samples):
@@ -195,7 +195,7 @@ class Measurement(Samples):
     on the device."""
     model_seconds: Seconds
     """Seconds to build the model, load its weights and move it to the device."""
-    fit_seconds: Duration = Field(description="Wall time of the whole schedule, validation and warm-up included.")
+    fit_seconds: Seconds = Field(description="Wall time of the whole schedule, validation and warm-up included.")
     fit_started: Epochal | None = None
     """Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."""
     target: Target | None = Field(None, description="Null for a training without a `target_accuracy`.")
