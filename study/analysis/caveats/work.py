@@ -17,6 +17,7 @@ WAITING_LIMIT = 0.5
 SHORT_LIMIT = 0.5
 """Share of steady steps in a time, below which a longer job would give other ratios."""
 LOADER = "loader.kind"
+BATCH = "training.batch_size"
 
 
 class DecodedBefore(OneCaveat):
@@ -189,12 +190,6 @@ class WaitsForData(OneCaveat):
         return f"Waiting for data is half of the training or more in {len(self.settings)} of {self.of} settings"
 
 
-Work = DecodedBefore | ShortJob | UnequalCircumstances | UnequalWork | WaitsForData
-
-
-BATCH = "training.batch_size"
-
-
 class FewSteps(OneCaveat):
     """Batch sizes with one step in an epoch, or without a step after the warm-up."""
 
@@ -210,3 +205,7 @@ class FewSteps(OneCaveat):
         bare = (rows[BATCH] >= rows["train_images"]) | (rows["step_seconds"].isna() & rows["steps"].notna())
         if bare.any():
             yield cls(batch_sizes=[int(size) for size in sorted(set(rows.loc[bare, BATCH]))])
+
+
+Work = DecodedBefore | ShortJob | UnequalCircumstances | UnequalWork | WaitsForData
+"""All but :class:`FewSteps`, which is the least important caveat and comes after those of the other files."""

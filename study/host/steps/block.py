@@ -22,6 +22,7 @@ from study.host.fork_servers import start_fork_servers
 from study.host.steps.attempt import RunContext, attempt
 from study.host.steps.warm_up import warm_up
 from study.host.steps.watch import alone_on_this_machine
+from study.host.supervise import new_log
 
 Say = Callable[[str], None]
 
@@ -155,9 +156,8 @@ def measure(context: BlockContext, run: Run, title: str, warmed_up: bool = False
     then kept), or if nothing was started.
     """
     files, study = context.files, context.plan.name
-    path, log = files.record(study, run.file), files.log(study, run.file.removesuffix(".json"))
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w", encoding="utf-8") as file, room_for(path):
+    path = files.record(study, run.file)
+    with new_log(files.log(study, run.file.removesuffix(".json"))) as file, room_for(path):
         one = RunContext(context.plan, run, files.root, context.session, title, file, warmed_up)
         tried = attempt(one)
         if tried.record.disturbed:

@@ -18,6 +18,7 @@ from study.base.files import digest
 from study.base.privacy import node
 from study.config.settings import Settings, with_values
 from study.host.steps.attempt import RunContext, attempt
+from study.host.supervise import new_log
 
 
 def in_small(settings: Settings) -> Settings:
@@ -55,10 +56,8 @@ def warm_up(plan: Plan, run: Run, results: Path, session: Session, say: Callable
     title = f"warm-up run on {device}, like {run.name}{' in small' if small else ''}"
     try:
         if not path.exists():
-            log = files.log("warm_up_runs", path.stem)
-            log.parent.mkdir(parents=True, exist_ok=True)
             like = run.model_copy(update={"settings": settings}) if small else run
-            with log.open("w", encoding="utf-8") as file:
+            with new_log(files.log("warm_up_runs", path.stem)) as file:
                 tried = attempt(RunContext(plan, like, results, session, title, file, small=small))
             record = tried.keep(path, path.with_suffix(".parquet"))
             told = "" if record.message is None else f" ({record.message})"
