@@ -1,6 +1,6 @@
 """How near our fastest step comes to the bare captured one, and how long the blog's job takes from its files.
 
-    python -m benchmarks.fastest step --batch-sizes 16 64 256 1024
+    python -m benchmarks.fastest step --batch-sizes 16 64 256 1024 [--compile]
     python -m benchmarks.fastest job PHOTOS --batch-sizes 16 64 256
 
 Both need a GPU. ``step`` alternates, in pairs whose order is drawn, epochs of our loop with all its marks (images on
@@ -25,6 +25,7 @@ import os
 import random
 import tempfile
 import time
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -79,12 +80,13 @@ def job_of(images: ImageSet, size: int, device: str, **changes: dict[str, Any]) 
 
 
 class Bare:
-    """One graph of the whole step, replayed: nothing is measured, loaded, scheduled or told."""
+    """The whole step, as one graph that is replayed, or as it is: nothing is measured, loaded, scheduled or told."""
 
-    def __init__(self, batch_size: int, size: int) -> None:
+    def __init__(self, batch_size: int, size: int, compiled: bool = False, captured: bool = True) -> None:
         model = build.build("resnet18", classes=2, channels=3, seed=1, head_seed=1, state=None)
         model = model.to(CUDA).to(memory_format=torch.channels_last)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True, capturable=True)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True, capturable=captured)
+        network = torch.compile(model) if compiled else model
         images = torch.randint(0, 256, (batch_size, 3, size, size), dtype=torch.uint8, device=CUDA)
         labels = torch.randint(0, 2, (batch_size,), device=CUDA)
         mean, std = (
@@ -94,8 +96,8 @@ class Bare:
         def step() -> None:
             optimizer.zero_grad()
             inputs = (images.to(torch.float32, memory_format=torch.channels_last).div_(255) - mean) / std
-            with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
-                loss = nn.functional.cross_entropy(model(inputs), labels)
+            with torch.autocast("cuda", torch.bfloat16, cache_enabled=not captured):
+                loss = nn.functional.cross_entropy(network(inputs), labels)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
@@ -106,28 +108,33 @@ class Bare:
             for _ in range(3):
                 step()
         torch.cuda.current_stream().wait_stream(side)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            step()
+        self.again: Callable[[], object] = step
+        if captured:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                step()
+            self.again = graph.replay
 
     def epoch(self, steps: int) -> None:
-        """Replay the step."""
+        """Do the step again and again."""
         for _ in range(steps):
-            self.graph.replay()
+            self.again()
 
 
-def compare_steps(batch_size: int, size: int, pairs: int) -> str:
-    """Our epoch against the bare one, in pairs."""
+def compare_steps(batch_size: int, size: int, pairs: int, compiled: bool = False, captured: bool = True) -> str:
+    """Our epoch against the bare one, in pairs, both compiled or not, captured or not."""
     steps = max(20, 4096 // batch_size)
     pixels = np.random.default_rng(1).integers(0, 256, (size, size, 3), dtype=np.uint8)
     count = batch_size * steps
     images = ImageSet(
         [pixels] * (count + 2), [n % 2 for n in range(count + 2)], [*range(count)], [count, count + 1], ["a", "b"]
     )
-    training = FAST | {"batch_size": batch_size, "freeze_epochs": 0, "epochs": 1}
+    training = FAST | {"compile": compiled, "cuda_graph": captured}
+    training |= {"batch_size": batch_size, "freeze_epochs": 0, "epochs": 1}
     job = job_of(images, size, "cuda", training=training, loader={"kind": "device"})
     loop_of(job.settings)  # sets cuDNN as the settings say
-    trainer, bare = Trainer(job, make_loaders(images, job.settings, CUDA, 1)), Bare(batch_size, size)
+    trainer = Trainer(job, make_loaders(images, job.settings, CUDA, 1))
+    bare = Bare(batch_size, size, compiled, captured)
     clock, stage = trainer.recorder.clock, stages(job.settings, len(trainer.groups))[0]
 
     def ours() -> None:
@@ -227,6 +234,7 @@ def main() -> None:
     parser.add_argument("--device", choices=list(WAYS), default="cuda", help="of `job`")
     parser.add_argument("--images", type=int, default=1030, help="of `job`")
     parser.add_argument("--image-size", type=int, default=224, help="of `step`")
+    parser.add_argument("--compile", action="store_true", help="of `step`: compile the network of both")
     options: Any = parser.parse_args()
     if options.what == "job":
         if options.device == "cpu":
@@ -235,7 +243,8 @@ def main() -> None:
         compare_jobs(images, options.device, options.batch_sizes, options.repetitions)
         return
     for batch_size in options.batch_sizes:
-        print(f"batch size {batch_size}: {compare_steps(batch_size, options.image_size, options.pairs)}", flush=True)
+        told = compare_steps(batch_size, options.image_size, options.pairs, options.compile)
+        print(f"batch size {batch_size}: {told}", flush=True)
 
 
 if __name__ == "__main__":

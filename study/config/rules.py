@@ -100,7 +100,6 @@ THREADS = {"loader.kind": one_of("threads")}
 LOADED = {"loader.kind": one_of("workers", "threads", "alone")}
 CPU_DECODERS = one_of("pillow", "torchcodec")
 TRAINS = one_of("workers", "threads", "device")
-RECORDED = "compiled code that is recorded was seen to train otherwise than the eager loop"
 SWITCHES = {
     "training.compile": False,
     "training.cuda_graph": False,
@@ -125,7 +124,6 @@ RULES: tuple[Rule, ...] = (
     Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),
     *(Rule(key, one_of(default), INFERENCE, TRAINED_FIRST) for key, default in SWITCHES.items()),
     Rule("training.cuda_graph", one_of(False), {"device": one_of("cpu")}, "a CPU has no CUDA graphs"),
-    Rule("training.compile", one_of(False), {"training.cuda_graph": one_of(True)}, RECORDED),
     Rule("loader.kind", TRAINS, INFERENCE, "`alone` trains nothing"),
     Rule("training.precision", one_of("auto", "fp32", "bf16", "fp16"), {"device": one_of("cpu")}, "a CPU has no TF32"),
     Rule(

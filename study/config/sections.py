@@ -182,7 +182,7 @@ class Training(Declared):
     matrix units of GPUs and CPUs read them. The arithmetic is the same, but for rounding."""
     compile: bool = False
     """True to compile the model with `torch.compile`. Each run compiles again; `compile_seconds` is the time that this
-    takes."""
+    takes. With `cuda_graph` the compiled code is recorded."""
     cuda_graph: bool = False
     """True to record the forward and the backward pass, and validation, as CUDA graphs at their first use with a shape.
     One launch then replays what the host else launches kernel by kernel. The optimizer's step is launched as ever: take

@@ -1,4 +1,4 @@
-"""Steps that are recorded as CUDA graphs train as eager ones do. These tests need a GPU, as all of this folder."""
+"""Steps that are recorded as CUDA graphs train as eager or compiled ones do. These tests need a GPU, as all here."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +65,26 @@ def test_captured_steps_follow_the_eager_losses_and_reach_the_eager_validation(t
     for epoch, wanted in zip(other.epochs, measured.epochs, strict=True):
         assert epoch.valid_loss == pytest.approx(wanted.valid_loss, abs=10 * tolerance * eager[0])
         assert epoch.accuracy == pytest.approx(wanted.accuracy, abs=0.11)  # one image of ten
+
+
+@pytest.mark.parametrize("case", ["fp32", "accumulated", "bf16 fused", "fp16"])
+def test_compiled_code_that_is_recorded_trains_as_it_does_unrecorded_beside_the_eager_losses(
+    tmp_path: Path, case: str
+) -> None:
+    training, tolerance = CASES[case]
+    eager, _ = trained(tmp_path, **training)
+    compiled = []
+    for captured in (False, True):
+        torch._dynamo.reset()  # what one training compiled counts against the limit of the other
+        compiled.append(trained(tmp_path, **training, compile=True, cuda_graph=captured))
+    (plain, measured), (recorded, other) = compiled
+    assert recorded == pytest.approx(plain, abs=tolerance * eager[0])
+    assert plain == pytest.approx(eager, abs=tolerance * eager[0])
+    assert recorded != eager, "nothing was compiled: its rounding is another"
+    for epoch, wanted in zip(other.epochs, measured.epochs, strict=True):
+        assert epoch.valid_loss == pytest.approx(wanted.valid_loss, abs=10 * tolerance * eager[0])
+    assert other.compile_seconds
+    assert sum(step.graph_warm_up_seconds for step in other.steps) > 0
 
 
 def test_a_recording_leaves_the_statistics_of_the_eager_training(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.schedule import stages
 from study.training.loops.torch import loop as torch_loop
+from study.training.loops.torch.optimizer import layer_groups, set_frozen
 from study.training.models import build as models
 from tests.conftest import TRANSFER, PlantedClock, tiny_plan
 from tests.unit.training.gloo_ranks import LOOPS, draw, job_of
@@ -180,11 +181,11 @@ def test_our_freezing_and_groups_are_fastais(folder: Path) -> None:
     learner.freeze()
     model = models.with_new_head(models.backbone("resnet18", 1), 2, 1)
     parameters = dict(model.named_parameters())
-    groups = torch_loop.layer_groups(model)
+    groups = layer_groups(model)
     assert [sum(parameters[name].numel() for name in group) for group in groups[:2]] == [
         sum(p.numel() for p in group) for group in learner.opt.param_lists[:2]
     ]
-    torch_loop.set_frozen(model, groups, True)
+    set_frozen(model, groups, True)
     ours = [parameters[name].requires_grad for group in groups[:2] for name in group]
     assert ours == [p.requires_grad for p in learner.model[0].parameters()]
 

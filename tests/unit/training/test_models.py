@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from study.base.errors import StudyError
 from study.config.sections import AUXILIARY, Training
 from study.data.sources import DatasetInfo
-from study.training.loops.torch import loop as torch_loop
+from study.training.loops.torch.optimizer import layer_groups, make_optimizer, set_frozen
 from study.training.models import build as models
 from study.training.models import pretrained
 from study.training.trial import decide_and_try
@@ -46,7 +46,7 @@ def test_models_with_odd_heads_start_from_a_file_of_torchvisions_own_weights(
     assert (decided.kind, decided.body_sha256) == ("file", models.body_sha256(body))
     assert all(torch.equal(value, state[key]) for key, value in body.items())
     assert {key.partition(".")[0] for key in set(state) - set(model.state_dict())} <= {"AuxLogits", "aux1", "aux2"}
-    assert all(key.startswith(models.head_name(model)) for key in torch_loop.layer_groups(model)[-1])
+    assert all(key.startswith(models.head_name(model)) for key in layer_groups(model)[-1])
     assert model.train()(torch.randn(2, 3, size, size)).shape == (2, 3)
 
 
@@ -84,12 +84,12 @@ def test_trying_a_model_of_torchvision_on_the_images_changes_nothing_of_it() -> 
 def test_any_family_gets_a_head_for_the_classes_at_hand_and_each_parameter_is_trained_once(name: str) -> None:
     model = models.with_new_head(models.backbone(name, 0), 7, 1).eval()
     assert model(torch.zeros(1, 3, 224, 224)).shape == (1, 7)
-    groups = torch_loop.layer_groups(model)
+    groups = layer_groups(model)
     assert sorted(n for group in groups for n in group) == sorted(n for n, _ in model.named_parameters())
-    optimizer = torch_loop.make_optimizer(model, groups, Training.model_validate({}))
+    optimizer = make_optimizer(model, groups, Training.model_validate({}))
     trained = [id(p) for group in optimizer.param_groups for p in group["params"]]
     assert sorted(trained) == sorted(id(p) for p in model.parameters())
-    torch_loop.set_frozen(model, groups, True)
+    set_frozen(model, groups, True)
     assert 0 < sum(p.requires_grad for p in model.parameters()) < len(trained)
 
 

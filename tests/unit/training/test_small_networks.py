@@ -15,6 +15,7 @@ from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loaders import make_loaders
 from study.training.loops.schedule import stages
 from study.training.loops.torch import loop as torch_loop
+from study.training.loops.torch.optimizer import make_optimizer
 from study.training.models import build as models
 from tests.conftest import MNIST_CNN
 from tests.unit.training.gloo_ranks import LOOPS
@@ -107,7 +108,7 @@ def test_the_step_schedule_divides_after_whole_thirds_whatever_rounding_does() -
 )
 def test_each_optimizer_has_its_own_constants(optimizer: Any, kind: type, constants: dict[str, Any]) -> None:
     model, training = models.build(LENET, classes=10), Training.model_validate({"optimizer": optimizer})
-    made = torch_loop.make_optimizer(model, [[name for name, _ in model.named_parameters()]], training)
+    made = make_optimizer(model, [[name for name, _ in model.named_parameters()]], training)
     assert type(made) is kind
     assert {key: made.param_groups[0][key] for key in constants} == constants
 
