@@ -2,7 +2,8 @@
 # `make study` installs torch only if no container engine can be used: the images already hold it.
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
-  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
+  $$p -c 'import sys; $(WITH_TORCH) sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
+WITH_TORCH = $(if $(filter installed,$(TORCH)),from importlib.metadata import version; version("torch");)
 VENV := .venv/bin/python
 CORES ?= 1
 
@@ -16,11 +17,10 @@ study: host  ## Run the selected studies, and print the answer and the report's 
 published: host  ## Run every published study, reduced to two CPU cores; ARGS="size=full" runs them in full
 	$(call start,--config $(PUBLISHED) size=reduced $(ARGS))
 
-# Snakemake with the given arguments; torch first, where they let the runs execute on the host.
+# Snakemake with the given arguments; torch first, where they let the runs execute on the host. TORCH=installed takes that
+# of PYTHON, which then is a Python that has one.
 define start
-	@engine=$$($(VENV) -m study engine -- --cores $(CORES) $(1)) || exit 1; \
-	  test "$$engine" != none || $(MAKE) --silent env
-	@STUDY_STARTED_BY=make $(VENV) -m study start -- --cores $(CORES) $(1)
+	@STUDY_STARTED_BY=make $(VENV) -m study start $(addprefix --torch=,$(TORCH)) -- --cores $(CORES) $(1)
 endef
 
 report: host  ## Render the report of the runs that are there, at any time; ARGS="STUDY ..." for some of the studies
@@ -51,41 +51,23 @@ env: .venv/.installed  ## Create .venv with everything in requirements.lock
 
 dev: .venv/.dev  ## Create .venv with the tools and the host side, without torch
 
-.venv/bin/python:
-	@test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=/path/to/python" >&2; exit 1; }
-	@$(PYTHON) -m venv .venv || { echo "error: $(PYTHON) cannot make an environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
-
-.venv/.host: requirements-host.lock | .uv/bin/uv
-	@test -e .venv/.installed && test ! requirements-host.lock -nt .venv/.installed || \
-	  { $(call install,requirements-host.lock,the host side without torch,0.7 GB on the disk in less than a minute); }
+.venv/.host: requirements-host.lock
+	@$(call install,.venv $<)
 	@touch $@
 
-.venv/.installed: requirements.lock | .uv/bin/uv
-	@$(call install,requirements.lock,everything with torch,up to 7 GB on the disk in a few minutes)
+.venv/.installed: requirements.lock
+	@$(call install,.venv $< $(addprefix --torch=,$(TORCH)))
 	@touch $@ .venv/.host
 
-.venv/.dev: requirements-dev.lock requirements-slurm.lock | .uv/bin/uv
-	@$(call install,requirements-dev.lock,the host side and the tools,0.9 GB on the disk in less than a minute)
-	@$(call install,requirements-slurm.lock,the executor of SLURM,1 MB on the disk,--target .venv/slurm)
+.venv/.dev: requirements-dev.lock requirements-slurm.lock
+	@$(call install,.venv $<)
+	@$(call install,.venv requirements-slurm.lock --target .venv/slurm)
 	@touch $@ .venv/.host
 
-# uv installs in a third of the time of pip. Where it cannot be had, pip does its work.
-.uv/bin/uv: requirements-uv.lock | .venv/bin/python
-	-@.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --target .uv --require-hashes -r $< && \
-	  touch $@
-
-# A lock, what it is in words, its size on the disk and how long it takes, and further options. Both installers are
-# silent for long. uv does not read pip.conf: where that names a mirror and nothing else is reached, uv fails, and pip
-# goes on.
 define install
-echo "installing $(2): $$(grep -c == $(1)) packages, $(3), into $(VENV:/bin/python=) ..." && \
-  { .uv/bin/uv pip install --quiet --system-certs --python $(VENV) --no-deps --require-hashes $(4) -r $(1) || \
-    { echo "uv failed; pip goes on, and takes minutes"; \
-      $(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes $(4) -r $(1); }; } && \
-  echo "installed $(2)"
+test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=/path/to/python" >&2; exit 1; }; \
+  $(PYTHON) -m study.base.environment $(1)
 endef
-# Each package is compiled now: where PYTHONDONTWRITEBYTECODE is set, every process would do it again.
-export UV_COMPILE_BYTECODE ?= 1
 
 # Two workers, each of one thread: more would only wait for each other on two cores.
 WORKERS ?= 2
@@ -152,16 +134,14 @@ docs: .docs/.installed  ## Build the documentation site, .docs/html/index.html; 
 	@echo "The site: .docs/html/index.html"
 
 # An environment of its own: what builds the site, or asks about weaknesses, is no part of any other.
-.docs/.installed: VENV := .docs/bin/python
-.docs/.installed: requirements-docs.lock | .uv/bin/uv
-	@$(PYTHON) -m venv .docs
-	@$(call install,requirements-docs.lock,what builds the site,0.2 GB on the disk in seconds)
+.docs/.installed: requirements-docs.lock
+	@$(call install,.docs $<)
 	@touch $@
 
 LOCK := .uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
   --no-annotate --custom-compile-command "make lock"
 
-lock: .uv/bin/uv  ## Pin every dependency again in the lock files
+lock: host  ## Pin every dependency again in the lock files
 	$(LOCK) pyproject.toml --extra train -o requirements.lock
 	$(LOCK) pyproject.toml -o requirements-host.lock -c requirements.lock
 	$(LOCK) pyproject.toml --extra dev --extra search $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock

@@ -1,10 +1,24 @@
-"""``python -m study <verb>``."""
+"""``python -m study <verb>``, and the command ``study``."""
 
 import sys
 
-from study.base.processes import end_when_told, open_streams
-from study.cli import main
+from study.base.environment import enter
 
-open_streams()
-end_when_told()
-sys.exit(main(prog="python -m study"))
+WINDOWS = "Windows itself is not supported: open WSL2 (`wsl --install`), where everything works as on Linux"
+
+
+def main() -> None:
+    """Run the verb that was typed, and end with its exit code."""
+    if sys.platform == "win32":
+        sys.exit(f"error: {WINDOWS}")
+    enter(sys.argv[1:])
+    from study.base.processes import end_when_told, open_streams
+    from study.cli import main as run
+
+    open_streams()
+    end_when_told()
+    sys.exit(run(prog="python -m study" if sys.argv[0].endswith("__main__.py") else "study"))
+
+
+if __name__ == "__main__":
+    main()

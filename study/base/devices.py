@@ -1,10 +1,14 @@
 """The devices of this machine, found without importing torch."""
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from study.base.torch_build import TorchBuild
 
 
 def usable_cpus() -> int:
@@ -48,7 +52,29 @@ def absent(device: str) -> str | None:
         with _driver() as nvml:
             return None if nvml.nvmlDeviceGetCount() else "the NVIDIA driver knows no GPU"
     except Exception:
-        return "no NVIDIA driver answers on this machine"
+        other = next((words for there, words in OTHERS if there()), "")
+        return f"no NVIDIA driver answers on this machine{other}"
+
+
+OTHERS: tuple[tuple[Callable[[], bool], str], ...] = (
+    (lambda: sys.platform == "darwin", ", and the GPU of a Mac (MPS) is not supported"),
+    (Path("/dev/kfd").exists, ", and AMD's GPUs (ROCm) are not supported"),
+)
+"""GPUs that are no NVIDIA's: how each is found, and what is said of it."""
+
+
+def unfit(build: TorchBuild | None) -> str | None:
+    """Return why this build of torch cannot use the NVIDIA GPUs that are here; None if it can, or none are here."""
+    if build is None or absent("cuda"):
+        return None
+    try:
+        with _driver() as nvml:
+            version = int(nvml.nvmlSystemGetCudaDriverVersion_v2())  # 12080 for 12.8
+            handles = [nvml_handle(nvml, number) for number in range(count("cuda"))]
+            capabilities = [tuple(nvml.nvmlDeviceGetCudaComputeCapability(one)) for one in handles]
+    except Exception:  # the first run tells
+        return None
+    return build.trouble((version // 1000, version % 1000 // 10), capabilities)
 
 
 def count(device: str) -> int:

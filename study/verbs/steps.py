@@ -73,16 +73,3 @@ def analyse(options: argparse.Namespace) -> str | None:
     from study.artifacts.layout import Results
 
     return write_analysis(options.study, Results(options.results))
-
-
-@verb(argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"))
-def engine(options: argparse.Namespace) -> None:
-    """Print the engine of the runs: docker, podman, apptainer or none."""
-    from study.base.files import checkout
-    from study.config.load import read_selection
-    from study.host.engine import engine_choice
-    from study.host.plan import configuration
-
-    checkout()
-    selection = read_selection(configuration.as_snakemake_reads_it(options.snakemake))
-    print(engine_choice.choose_engine(selection, fetch=True).engine)

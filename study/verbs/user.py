@@ -9,13 +9,23 @@ from study.base.errors import StudyError, printable
 from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, verb
 
 
-@verb(argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"))
+@verb(
+    argument(
+        "--torch",
+        choices=["lock", "installed"],
+        help="the torch of runs on the host: the lock's, or that which is installed for the Python of the start "
+        "(default: the lock's, or the installed one where only that can use the GPU)",
+    ),
+    argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"),
+)
 def start(options: argparse.Namespace) -> None:
     """Run Snakemake with these arguments. Its own words go to its log in .snakemake/log."""
     from study.base.files import checkout
     from study.host.plan.terminal import snakemake
+    from study.host.plan.training_stack import bring_training_stack
 
     checkout()
+    bring_training_stack(options.snakemake, options.torch)
     sys.exit(snakemake(options.snakemake))
 
 

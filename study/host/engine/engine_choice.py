@@ -11,6 +11,7 @@ from study.artifacts.prepared import ImageRequest
 from study.base import devices
 from study.base.errors import StudyError
 from study.base.files import digest, file_sha256, stat_of
+from study.base.torch_build import TorchBuild
 from study.config.sections import Device
 from study.config.selection import Selection
 from study.host.engine import container
@@ -39,6 +40,17 @@ class EngineChoice:
     reason: str
     images: Mapping[Device, ImageRequest] = dataclasses.field(default_factory=dict)
     inside: str | None = None  # the engine of the container around the whole pipeline, if there is one
+
+    def absent(self, device: Device) -> str | None:
+        """Return why runs cannot use ``device`` here: there is none, or torch cannot use it; None if they can."""
+        return devices.absent(device) or (devices.unfit(self._torch(device)) if device == "cuda" else None)
+
+    def _torch(self, device: Device) -> TorchBuild | None:
+        """Return the build of torch with which runs execute; None if unknown, as in an image from elsewhere."""
+        if self.engine == "none":
+            return TorchBuild.here()
+        image = self.images[device]
+        return TorchBuild.of_lock(Path(image.lock or LOCK)) if image.kind == "built" else None
 
 
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")

@@ -1,6 +1,5 @@
 """What must hold on this machine before a run starts. What was prepared and cannot be used is made again."""
 
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -16,15 +15,6 @@ from study.base.devices import usable_cpus
 from study.base.errors import StudyError, printable
 from study.host.engine import bring
 from study.host.engine.engine_choice import engine
-
-
-def check_training_stack(plan: Plan) -> None:
-    """Raise :class:`StudyError` if runs are to execute on a host without torch."""
-    if plan.engine == "none" and importlib.util.find_spec("torch") is None:
-        raise StudyError(
-            f"the runs would execute on the host ({plan.engine_reason}), where torch is not installed; fix that, "
-            "or install torch with: make env"
-        )
 
 
 def check_images(plans: list[Plan], fetch: bool) -> None:

@@ -23,8 +23,9 @@ from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, choose_engine
 from study.host.fork_servers import start_fork_servers
 from study.host.plan import forecast, process_count
-from study.host.plan.checks import check_images, check_limits, check_training_stack, forget_damaged, forget_images
+from study.host.plan.checks import check_images, check_limits, forget_damaged, forget_images
 from study.host.plan.make import make_plan
+from study.host.plan.training_stack import check_training_stack
 
 STARTED_BY = "STUDY_STARTED_BY"
 """Set by the Makefile, whose users type `make study` and may have no snakemake on their path."""
@@ -186,7 +187,7 @@ def plans_for(
     # Before any engine is asked, so that errors come first.
     read = {name: read_study(name, studies, selection) for name in selection.studies}
     choice = choose_engine(selection, fetch, on_other_machines)
-    absent: dict[str, str | None] = {d: None if on_other_machines else devices.absent(d) for d in DEVICES}
+    absent: dict[str, str | None] = {d: None if on_other_machines else choice.absent(d) for d in DEVICES}
     counts: dict[str, int | None] = {d: None if on_other_machines else devices.count(d) for d in DEVICES}
     earlier = read_earlier([name for name, study in read.items() if process_count.may_differ(study)], results)
     machines = selection.machines if on_other_machines else None

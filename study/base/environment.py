@@ -1,0 +1,210 @@
+"""An environment of Python packages, made from locks: by uv, which installs in a third of pip's time, else by pip.
+
+It needs Python alone, for it makes what everything else needs: ``python -m study.base.environment FOLDER LOCK``.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import venv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from study.base.errors import StudyError
+from study.base.torch_build import LEAST, TorchBuild
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+HOST, ALL, UV = (CHECKOUT / f"requirements{part}.lock" for part in ("-host", "", "-uv"))
+LOCKS = {
+    "requirements-host.lock": ("the host side without torch", "0.7 GB on the disk in less than a minute"),
+    "requirements.lock": ("everything with torch", "up to 7 GB on the disk in a few minutes"),
+    "requirements-dev.lock": ("the host side and the tools", "0.9 GB on the disk in less than a minute"),
+    "requirements-slurm.lock": ("the executor of SLURM", "1 MB on the disk"),
+    "requirements-docs.lock": ("what builds the site", "0.2 GB on the disk in seconds"),
+}
+"""What the project's locks hold, and what they take."""
+OF_TORCH = re.compile(r"(torch|torchvision|torchcodec|triton|cuda-[\w-]+|nvidia-(?!ml-py)[\w-]+)(\[.*\])?==")
+"""The start of a lock's line with torch, or with what belongs to its build."""
+SITES = "import json, site, sysconfig; print(json.dumps([*site.getsitepackages(), sysconfig.get_path('purelib')]))"
+NEEDED = ("pydantic", "snakemake", "psutil")
+"""What every verb needs: where it is missing, nothing of the host side is installed."""
+QUIET = ("--quiet", "--disable-pip-version-check")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment in a folder of its own; ``tools`` is the folder in which the uv that serves it is kept."""
+
+    folder: Path
+    tools: Path
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+    @property
+    def packages(self) -> Path:
+        """The folder of its packages."""
+        return next(self.folder.glob("lib/python*/site-packages"))
+
+    @property
+    def maker(self) -> str:
+        """The interpreter that made it, whose torch it may take."""
+        note = self.folder / ".python"
+        return note.read_text(encoding="utf-8") if note.is_file() else getattr(sys, "_base_executable", sys.executable)
+
+    def make(self) -> None:
+        """Make it without packages, if it is not there. A Python without ensurepip makes one without pip.
+
+        Raise :class:`StudyError` if this Python cannot make one.
+        """
+        if self.python.exists():
+            return
+        try:
+            venv.create(self.folder, with_pip=importlib.util.find_spec("ensurepip") is not None, symlinks=True)
+            (self.folder / ".python").write_text(sys.executable, encoding="utf-8")
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise StudyError(f"{self.folder}: {sys.executable} cannot make an environment there: {error}") from None
+
+    @property
+    def takes_installed_torch(self) -> bool:
+        """Whether its torch is that of the interpreter that made it."""
+        return self._link.is_file()
+
+    @property
+    def _link(self) -> Path:
+        """The file that lets it import what is installed for its maker, after all that is its own."""
+        return self.packages / "installed_torch.pth"
+
+    def holds(self, lock: Path) -> bool:
+        """Return whether it was made of this lock as it is now."""
+        note = self._note(lock)
+        return note.is_file() and note.read_text(encoding="utf-8") == _sha256(lock)
+
+    def _note(self, lock: Path) -> Path:
+        return self.folder / f".{lock.name}.sha256"
+
+    def install(self, lock: Path, installed_torch: bool = False, target: Path | None = None) -> None:
+        """Install what ``lock`` names, each package checked by its hash, into the environment or the folder ``target``.
+
+        With ``installed_torch`` torch, and what belongs to its build, comes from the interpreter that made it. Raise
+        :class:`StudyError` if neither uv nor pip can do it.
+        """
+        self.make()
+        if installed_torch:
+            check_installed_torch(self.maker)
+        asked = lock
+        if installed_torch:
+            asked = self.folder / ".without-torch.lock"
+            asked.write_text(without_torch(lock.read_text(encoding="utf-8")), encoding="utf-8")
+        what, takes = LOCKS.get(lock.name, (lock.name, "which may take minutes"))
+        count = asked.read_text(encoding="utf-8").count("==")
+        _say(f"installing {what}{' but torch' * installed_torch}: {count} packages, {takes}, into {self.folder} ...")
+        into = ["--target", str(target)] if target else []
+        self._install(["--no-deps", "--require-hashes", *into, "-r", str(asked)])
+        if installed_torch:
+            done = subprocess.run([self.maker, "-c", SITES], capture_output=True, text=True, check=True)
+            lines = [f"import site; site.addsitedir({folder!r})\n" for folder in dict.fromkeys(json.loads(done.stdout))]
+            self._link.write_text("".join(lines), encoding="utf-8")
+        elif lock == ALL:
+            self._link.unlink(missing_ok=True)
+        self._note(lock).write_text(_sha256(lock), encoding="utf-8")
+        _say(f"installed {what}")
+
+    def _install(self, options: Sequence[str]) -> None:
+        """Install with uv; with pip where uv fails: it does not read pip.conf, which may name a mirror."""
+        if uv := self._uv():
+            words = ["pip", "install", "--quiet", "--system-certs", "--python", str(self.python), *options]
+            # Each package is compiled now: where PYTHONDONTWRITEBYTECODE is set, every process would do it again.
+            if subprocess.run([uv, *words], check=False, env={"UV_COMPILE_BYTECODE": "1"} | os.environ).returncode == 0:
+                return
+            _say("uv failed; pip goes on, and takes minutes")
+        if subprocess.run([*self._pip(), "install", *QUIET, *options], check=False).returncode:
+            raise StudyError(f"{self.folder}: not all packages can be installed: the lines above say why")
+
+    def _uv(self) -> Path | None:
+        """Return the path of uv, which is brought at its first use; None if it cannot be had."""
+        uv = self.tools / "bin" / "uv"
+        if not uv.exists() and UV.is_file():
+            options = ["--upgrade", "--target", str(self.tools), "--require-hashes", "-r", str(UV)]
+            subprocess.run([*self._pip(), "install", *QUIET, *options], check=False)
+        return uv if uv.exists() else None
+
+    def _pip(self) -> list[str]:
+        """Return the command of a pip for it: its own, or that of the interpreter that made it."""
+        own = [str(self.python), "-m", "pip"]
+        if subprocess.run([*own, "--version"], capture_output=True, check=False).returncode == 0:
+            return own
+        return [self.maker, "-m", "pip", "--python", str(self.python)]
+
+
+def check_installed_torch(python: str) -> None:
+    """Raise :class:`StudyError` if no torch is installed for ``python`` that this code runs on."""
+    found, least = TorchBuild.of_python(python), ".".join(map(str, LEAST))
+    if found is None or found.is_old:
+        why = f"{python} has {f'torch {found.version}' if found else 'no torch'}"
+        allowed = f"lock; installed, with a Python that has torch {least} or newer"
+        raise StudyError(key="--torch", value="installed", why=why, allowed=allowed)
+
+
+def without_torch(lock: str) -> str:
+    """Return a lock without torch and what belongs to its build. A package is a line with its hashes indented below."""
+    return "".join(one for one in re.split(r"^(?=\S)", lock, flags=re.MULTILINE) if not OF_TORCH.match(one))
+
+
+def own() -> Environment:
+    """Return the environment of this checkout."""
+    return Environment(CHECKOUT / ".venv", CHECKOUT / ".uv")
+
+
+def enter(words: Sequence[str]) -> None:
+    """Go on in the checkout's environment, which is made now, where ``study start`` is called without what it needs.
+
+    End with a line where another verb is.
+    """
+    if all(importlib.util.find_spec(name) for name in NEEDED):
+        return
+    if list(words[:1]) != ["start"] or not HOST.is_file():
+        how = "`python -m study start` or `make host` installs it in .venv, whose python is then the one to call"
+        sys.exit(f"error: {sys.executable} lacks what `study` needs: {how if HOST.is_file() else ', '.join(NEEDED)}")
+    there = own()
+    if not there.holds(HOST):
+        there.install(HOST)
+    sys.stdout.flush()
+    os.execv(there.python, [str(there.python), "-m", "study", *words])  # noqa: S606
+
+
+def _sha256(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()
+
+
+def _say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Make an environment, and install a lock in it."""
+    parser = argparse.ArgumentParser(prog="python -m study.base.environment", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("lock", type=Path)
+    parser.add_argument("--torch", choices=["lock", "installed"], default="lock", help="where torch comes from")
+    parser.add_argument("--target", type=Path, help="folder beside the environment's own packages")
+    options = parser.parse_args()
+    try:
+        there = Environment(options.folder.absolute(), CHECKOUT / ".uv")
+        there.install(options.lock.absolute(), options.torch == "installed", options.target)
+    except StudyError as error:
+        _say(f"error: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""The training stack on the host, torch above all: whether it is there, which one serves, and its installation."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from study.artifacts.plan import Plan
+from study.base import devices
+from study.base.environment import ALL, check_installed_torch, own
+from study.base.errors import StudyError
+from study.base.torch_build import LEAST, TorchBuild
+from study.config.load import read_selection
+from study.host.engine.engine_choice import choose_engine
+from study.host.plan import configuration
+
+
+def check_training_stack(plan: Plan) -> None:
+    """Raise :class:`StudyError` if runs are to execute on a host without a torch that this code runs on."""
+    if plan.engine != "none":
+        return
+    build = TorchBuild.here()
+    if build is None:
+        raise StudyError(
+            f"the runs would execute on the host ({plan.engine_reason}), where torch is not installed; fix that, "
+            "or install torch with: make env"
+        )
+    if build.is_old:
+        least = ".".join(map(str, LEAST))
+        raise StudyError(f"torch {build.version} is too old: the runs need {least} or newer; install it with: make env")
+
+
+def bring_training_stack(arguments: Sequence[str], wanted: str | None) -> None:
+    """Install torch in the checkout's environment, where a start of this process would execute on the host without it.
+
+    The start then begins anew. ``wanted`` is `lock`, `installed` (the torch of the Python that made the environment)
+    or None: the lock's, or the installed one where only that can use the GPU. Raise :class:`StudyError` if there is no
+    such torch. Another environment than the checkout's is its maker's own.
+    """
+    there = own()
+    if sys.prefix != str(there.folder):
+        if wanted == "installed":
+            check_installed_torch(sys.executable)
+        return
+    if there.holds(ALL) and (wanted is None or (wanted == "installed") == there.takes_installed_torch):
+        return
+    selection = read_selection(configuration.as_snakemake_reads_it(arguments))
+    if choose_engine(selection, fetch=True).engine != "none":
+        return
+    there.install(ALL, installed_torch=(wanted or _fitting(there.maker)) == "installed")
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "study", *sys.argv[1:]])  # noqa: S606
+
+
+def _fitting(maker: str) -> str:
+    """Return where torch is to come from, and say why it is not the lock, or what is to be done for the GPU."""
+    trouble = devices.unfit(TorchBuild.of_lock(ALL))
+    if trouble is None:
+        return "lock"
+    found = TorchBuild.of_python(maker)
+    serves = found is not None and not found.is_old and devices.unfit(found) is None
+    taken = f"the installed torch {found.version} serves, and is taken" if found and serves else "its GPU is left out"
+    print(f"{trouble}; {taken}", file=sys.stderr, flush=True)
+    return "installed" if serves else "lock"
