@@ -72,6 +72,14 @@ class Results:
         """Return the description of an image: a device's has the device's name."""
         return self.root / "images" / f"{name}.json"
 
+    def environment(self, name: str) -> Path:
+        """Return the description of an environment of packages that is made from a lock."""
+        return self.root / "environments" / f"{name}.json"
+
+    def environment_folder(self, name: str) -> Path:
+        """Return the folder of an environment of packages."""
+        return self.root / "environments" / name
+
     def image_file(self, device: str, identity: str) -> Path:
         """Return Apptainer's file of a device's image."""
         return self.root / "images" / f"{device}.{identity}.sif"

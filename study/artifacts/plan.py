@@ -105,6 +105,8 @@ class Plan(Versioned):
     engine_reason: str
     images: dict[str, ImageRequest] = {}
     """The image of each device, and of each level of `image`, by name; empty on the host."""
+    environments: dict[str, str] = {}
+    """The path of the lock of each environment of packages, by the environment's name."""
     packages: dict[str, str] = {}
     """Versions of the packages that the runs import on the host, and that these ask for, as installed when the plan was
     made; empty where images hold them."""

@@ -114,6 +114,16 @@ class Weights(Strict):
         return self.requested == "imagenet" and self.kind == "random"
 
 
+class Packages(Strict):
+    """An environment of packages on the host, described in `results/environments/<name>.json`."""
+
+    remedy = "the next start makes it"
+    lock: str = Field(description="Base name of the lock from which it was made.")
+    lock_sha256: str = Field(description="Checksum of that lock.")
+    python: str
+    libraries: dict[str, str] = Field(description="Versions of the packages that a run may import, by their names.")
+
+
 class ImageRequest(Strict):
     """The image that the runs on a device are to use, known before anything is built."""
 

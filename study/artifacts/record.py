@@ -68,7 +68,8 @@ class Software(Strict):
     git_commit: str | None
     git_dirty: bool | None
     lock_sha256: str | None
-    """Checksum of the lock from which the image was built; null if it does not say, and on the host."""
+    """Checksum of the lock from which the image, or the environment of packages, was made; null if it does not say, and
+    on the host with the start's own packages."""
     engine: str = Field(description="Container engine; `none` means that the run was on the host.")
     engine_reason: str
     engine_version: str | None = None
@@ -167,8 +168,9 @@ def checksum(content: dict[str, Any]) -> str:
 def without_paths(settings: Settings) -> Settings:
     """Return the settings with every path cut to its base name, because people share records."""
     values = settings.model_dump()
-    if settings.image and os.sep in settings.image:
-        values["image"] = Path(settings.image).name
+    for key in ("image", "environment"):
+        if values[key] and os.sep in values[key]:
+            values[key] = Path(values[key]).name
     for section, key in (("dataset", "path"), ("model", "weights")):
         if values[section][key]:
             values[section][key] = Path(values[section][key]).expanduser().resolve().name or section

@@ -27,6 +27,7 @@ class Run(Strict):
     position: int = Field(ge=0, le=2**31, description="Place in the seeded order of the whole study, from 1.")
     dataset: str = Field(description="Name of the folder in `results/data` with this run's manifest.")
     weights: str = Field(description="Name of the file in `weights` with the decision for this run's model.")
+    environment: str | None = Field(None, description="Name of its environment of packages; none: the start's.")
     unavailable: str | None = Field(None, description="Reason why this machine cannot make the run; none if it can.")
 
     @property

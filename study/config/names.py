@@ -14,6 +14,7 @@ LEVELS: dict[str, dict[str, str]] = {
     "process": {"forked": "forked process", "fresh": "fresh process"},
     "machine": {"None": "any machine"},
     "image": {"None": "the device's image"},
+    "environment": {"None": "the start's packages"},
     "dataset.source": {
         "generated": "drawn images",
         "folder": "own photographs",

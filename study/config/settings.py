@@ -32,6 +32,10 @@ class Keys(Declared):
     machine: str | None = Field(None, pattern="^[A-Za-z0-9_-]+$")
     """Class of machine on which the run is made, a name in `machines` of `config/config.yaml`: for an executor, such as
     a cluster's, that has several. none: any machine."""
+    environment: str | None = Field(None, pattern=r"\.lock$")
+    """Packages with which the run executes on the host, in place of those of the start: the path of a lock file, from
+    which an environment is made by uv. As a factor, `environment: [requirements.lock, newer.lock]`, it compares
+    versions of the software in the same blocks without a container engine."""
     image: ImageName | None = None
     """Container image in which the run executes, in place of its device's: a reference that the engine has or can pull,
     the path of an archive, or a lock file (`*.lock`) from which one is built. As a factor, `image: [requirements.lock,
@@ -86,7 +90,7 @@ def decisive(settings: Settings) -> dict[str, Any]:
         del values["inference"]
     values["dataset"] = {"image_size": settings.dataset.image_size, "channels": settings.dataset.channels}
     del values["model"]["weights"]
-    del values["image"]  # what decides it is in the key, and its name may change
+    del values["image"], values["environment"]  # what decides them is in the key, and their names may change
     if settings.machine is None:  # records from before there was a choice
         del values["machine"]
     return values

@@ -19,10 +19,11 @@ from pathlib import Path
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.base.errors import StudyError
-from study.base.files import package_sha256
+from study.base.files import digest, package_sha256
 from study.base.fork_server import FORK_SERVERS, Request, addresses, answer_of, ask
 from study.base.processes import die_with
 from study.config.settings import Settings, loops
+from study.host import packages
 from study.host.engine import container
 from study.host.engine.lifetime import allowed_cpus
 from study.host.supervise import Spawned, lines_of, new_log
@@ -46,13 +47,15 @@ def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]
     words = os.environ.get(FORK_SERVERS, "").split()
     if words[1:2] != [code] or not Path("/proc", words[0]).exists():
         os.environ[FORK_SERVERS] = f"{os.getpid()} {code}"
-    known = {(plan.name, run.name): run.settings for plan in plans if plan.engine == "none" for run in plan.runs}
+    known = {(plan.name, run.name): run for plan in plans if plan.engine == "none" for run in plan.runs}
     wanted = [known[run] for run in pending if run in known]
-    runs = {kind_of(settings): settings for settings in wanted if settings.process == "forked"}
-    for name, settings in runs.items():
+    runs = {kind_of(run.settings): run for run in wanted if run.settings.process == "forked"}
+    for name, run in runs.items():
+        settings = run.settings
+        python = packages.python_of(run.environment, results) if run.environment else Path(sys.executable)
         modules = [JOB_MODULE, f"study.training.loops.{loops(settings)[-1]}.loop"]
         cpus = allowed_cpus(settings.limits.cpus) if settings.limits.cpus else None
-        start_fork_server(name, modules, container.environment(settings.device, os.environ), results, cpus)
+        start_fork_server(name, modules, container.environment(settings.device, os.environ), results, cpus, python)
     with suppress(OSError, KeyError, StopIteration), socket.socket(socket.AF_UNIX) as first:
         first.connect(addresses(os.environ[FORK_SERVERS])[next(iter(runs))])
 
@@ -74,6 +77,7 @@ def start_fork_server(
     environment: Mapping[str, str],
     results: Results,
     cpus: Sequence[int] | None = None,
+    python: Path = Path(sys.executable),
 ) -> None:
     """Start the fork server ``name`` on its ``cpus``, and tell its address in our environment, if there is none yet.
 
@@ -86,7 +90,7 @@ def start_fork_server(
         address = listen(listening)
         # Without threads of its own a fork server forks what another program would have started.
         subprocess.Popen(
-            [sys.executable, "-m", "study.base.fork_server", str(listening.fileno()), *modules],
+            [str(python), "-m", "study.base.fork_server", str(listening.fileno()), *modules],
             env=dict(environment) | {"OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -165,10 +169,11 @@ class Forked:
 def kind_of(settings: Settings) -> str:
     """Return the name of the fork server for such runs.
 
-    A limit of CPUs is part of it: torch chooses its number of threads when it is imported.
+    A limit of CPUs is part of it: torch chooses its number of threads when it is imported. So is what is imported.
     """
     limit = f".{settings.limits.cpus}" if settings.limits.cpus else ""
-    return f"{settings.device}.{loops(settings)[-1]}{limit}"
+    own = f".{digest(settings.environment)}" if settings.environment else ""
+    return f"{settings.device}.{loops(settings)[-1]}{limit}{own}"
 
 
 def fork_server_of(settings: Settings) -> str | None:

@@ -91,7 +91,7 @@ def end_with_parent() -> None:
 
 SHOWN = dict.fromkeys(("start", "plan", "report", "answer", "retry"), "study.verbs.user")
 """What a user types. The help shows these, and says what each does."""
-HIDDEN = dict.fromkeys(("image", "dataset", "weights", "measure", "analyse"), "study.verbs.steps")
+HIDDEN = dict.fromkeys(("image", "environment", "dataset", "weights", "measure", "analyse"), "study.verbs.steps")
 """What the workflow calls."""
 EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
 EXTRAS |= {"tune": "study_extras.tune.verbs"}

@@ -17,6 +17,15 @@ def image(options: argparse.Namespace) -> str:
     return prepare_image(options.plan, options.image, options.results, options.log)
 
 
+@verb(PLAN, argument("environment", help="name of the environment in the plan"), RESULTS, LOG)
+def environment(options: argparse.Namespace) -> str:
+    """Make an environment of packages from a lock, and test it once."""
+    from study.host.packages import make
+
+    end_with_parent()
+    return make(options.plan, options.environment, options.results, options.log)
+
+
 @verb(PLAN, argument("dataset", help="name of the dataset in the plan"), RESULTS, LOG)
 def dataset(options: argparse.Namespace) -> str:
     """Draw, verify or download a dataset, and write its manifest."""

@@ -17,6 +17,20 @@ rule image:
         "exec python -m study image {params.plan:q} {wildcards.image} --log {log:q}"
 
 
+# An environment of packages is made once from each lock that is a level of `environment`.
+rule environment:
+    output:
+        "results/environments/{environment}.json",
+    log:
+        "results/logs/environments/{environment}.log",
+    priority: FLOW.first
+    localrule: True
+    params:
+        plan=lambda wc: f"results/{FLOW.environment_study(wc.environment)}/plan.json",
+    shell:
+        "exec python -m study environment {params.plan:q} {wildcards.environment} --log {log:q}"
+
+
 rule dataset:
     input:
         image=lambda wc: FLOW.step_image(FLOW.dataset_study(wc.dataset)),

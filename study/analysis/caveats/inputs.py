@@ -7,14 +7,15 @@ from typing import Literal, Self
 from study.analysis.caveats.base import OneCaveat, Seen
 
 What = Literal["machines", "images", "weights", "software"]
-MIXED: dict[What, tuple[str, str, str, str, str]] = {
-    "machines": ("device_name", "machine", "on different machines", "machine's.", "Use one machine."),
-    "images": ("image_id", "image", "in different container images", "image's.", "Use one image."),
-    "weights": ("weights", "", "from different weights", "weights'.", "`python -m study retry STUDY --weights`"),
-    "software": ("software", "image", "with different software", "libraries'.", "Use one image, or one lock."),
+LOCKED = ("image", "environment")
+MIXED: dict[What, tuple[str, tuple[str, ...], str, str, str]] = {
+    "machines": ("device_name", ("machine",), "on different machines", "machine's.", "Use one machine."),
+    "images": ("image_id", ("image",), "in different container images", "image's.", "Use one image."),
+    "weights": ("weights", (), "from different weights", "weights'.", "`python -m study retry STUDY --weights`"),
+    "software": ("software", LOCKED, "with different software", "libraries'.", "Use one image, or one lock."),
 }
-"""The column that differs, the factor that may be meant to change it, what differs in words, and whose a difference may
-be; then the advice."""
+"""The column that differs, the factors that may be meant to change it, what differs in words, and whose a difference
+may be; then the advice."""
 
 
 class Mixed(OneCaveat):
@@ -26,10 +27,10 @@ class Mixed(OneCaveat):
 
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:
-        for what, (column, factor, *_) in MIXED.items():
+        for what, (column, factors, *_) in MIXED.items():
             within = "device" if what in ("machines", "images") else "study"
             values = {value.removeprefix("sha256:") for _, found in seen.several(column, within) for value in found}
-            if values and factor not in seen.study.factors:
+            if values and not seen.study.factors.keys() & {*factors}:
                 yield cls(what=what, values=sorted({value[:12] for value in values} if what == "images" else values))
 
     def text(self) -> str:

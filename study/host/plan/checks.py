@@ -13,6 +13,7 @@ from study.artifacts.run import Run
 from study.base import devices
 from study.base.devices import usable_cpus
 from study.base.errors import StudyError, printable
+from study.host import packages
 from study.host.engine import bring
 from study.host.engine.engine_choice import engine
 
@@ -72,13 +73,16 @@ def check_places(plan: Plan, files: Results) -> None:
 
 
 def forget_images(plan: Plan, files: Results) -> None:
-    """Remove the description of each image that is outdated or gone, once every place can hold what belongs there."""
+    """Remove what describes an image or an environment that is outdated or gone. Check first that each has its place."""
     check_places(plan, files)
     for name, wanted in plan.images.items():
         path = files.image(name)
         gpu = wanted.device == "cuda" and devices.absent("cuda") is None
         if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
             path.unlink()
+    for name in plan.environments:
+        if not packages.python_of(name, files).exists():
+            files.environment(name).unlink(missing_ok=True)
 
 
 def forget_damaged(study: str, runs: Iterable[Run], files: Results) -> None:

@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from study.artifacts.block import Block, blocks_of, expected_seconds
 from study.artifacts.layout import Results
@@ -46,7 +47,8 @@ def listed(plan: Plan, block: Block) -> list[str]:
         f"{plan.name}, block {block.number} of {plan.blocks}: {quantity(len(block.runs), 'run')}, one after the other"
     ]
     for run in block.runs:
-        place = "on the host" if plan.engine == "none" else f"in {plan.images[run.image].reference}"
+        own = f" with {Path(plan.environments[run.environment]).name}" if run.environment else ""
+        place = f"on the host{own}" if plan.engine == "none" else f"in {plan.images[run.image].reference}"
         lines.append(f"    {run.name} ({run.setting.label}): {run.settings.device}, {place}")
     return lines
 

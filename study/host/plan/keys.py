@@ -14,6 +14,7 @@ from study.config import own_model
 from study.config.sections import Dataset, Model, short_name
 from study.config.settings import Settings, decisive, loops
 from study.data import sources
+from study.host import packages
 from study.host.engine.engine_choice import EngineChoice, named
 
 COMMON = ("training/*.py", "training/instruments/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
@@ -27,9 +28,12 @@ class Parts:
         self.study, self.choice = study, choice
         self.packages: dict[str, str] = {}
         """Versions of the packages that a run imports on the host, as far as runs were asked for."""
+        self.environments: dict[str, str] = {}
+        """The lock of each environment of packages, by the environment's name, as far as runs were asked for."""
         self.images: dict[str, ImageRequest] = {str(device): image for device, image in choice.images.items()}
         self.dataset = cache(_dataset)
         self._weights, self._code = cache(_weights), cache(code_sha256)
+        self._environment = cache(packages.name_of)
         self._imported, self._installed = cache(_imported), cache(versions)
 
     def weights(self, settings: Settings) -> str:
@@ -52,7 +56,20 @@ class Parts:
             "engine": self.choice.engine,
             "image": self._image(settings),
         }
+        if name := self.environment(settings):
+            identity["environment"] = name
         return digest(identity)
+
+    def environment(self, settings: Settings) -> str | None:
+        """Return the name of the environment of packages of a run, and note its lock; None for the start's own.
+
+        Raise :class:`StudyError` if it cannot be made.
+        """
+        if settings.environment is None:
+            return None
+        name, lock = self._environment(settings.environment, self.study, self.choice.engine)
+        self.environments[name] = lock
+        return name
 
     def _image(self, settings: Settings) -> str | None:
         """Return the identity of the image of a run, which tells it from other images. None on the host."""
@@ -63,13 +80,14 @@ class Parts:
         return self.images[name].identity if name in self.images else self.choice.inside
 
     def installed(self, settings: Settings) -> dict[str, str]:
-        """Return the versions of the packages that a run imports on the host, and note them; none in an image."""
-        if self.choice.engine != "none":
+        """Return the versions of the packages that a run imports on the host, and note them; none where a lock or an
+        image stands for them."""
+        if self.choice.engine != "none" or settings.environment:
             return {}
         of_the_images = tuple(sources.source_of(settings.dataset).packages)
         code = tuple(measured_code(settings))
-        packages = self._imported(settings.model.name, of_the_images, "torchcodec" in settings.loader.decoder, code)
-        found = self._installed(packages)
+        imported = self._imported(settings.model.name, of_the_images, "torchcodec" in settings.loader.decoder, code)
+        found = self._installed(imported)
         self.packages |= found
         return found
 

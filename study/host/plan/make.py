@@ -5,12 +5,15 @@ import json
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.artifacts.setting import Setting, settings_of
+from study.base import devices
 from study.base.errors import StudyError
+from study.base.torch_build import TorchBuild
 from study.config.effect import check_factors
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
@@ -33,6 +36,7 @@ class Configuration:
     dataset: str
     weights: str
     key: str
+    environment: str | None
     unavailable: str | None
 
 
@@ -80,6 +84,7 @@ def make_plan(
         engine=choice.engine,
         engine_reason=choice.reason,
         images=parts.images,
+        environments=parts.environments,
         packages=parts.packages,
     )
 
@@ -122,6 +127,7 @@ def _configuration(
         dataset=dataset,
         weights=weights,
         key=parts.key(settings, dataset, weights),
+        environment=parts.environment(settings),
         unavailable=absent.get(settings.device) or trouble or _not_here(settings, parts, machines),
     )
 
@@ -175,6 +181,9 @@ def _not_here(settings: Settings, parts: Parts, machines: Collection[str] | None
         return f"inference.precision {precision} is executed by ONNX Runtime, on a CPU only"
     if settings.image is not None and not parts.images:
         return f"its image needs a container engine, and runs execute on the host ({parts.choice.reason})"
+    with_own = settings.environment and settings.device == "cuda" and machines is None
+    if with_own and (trouble := devices.unfit(TorchBuild.of_lock(Path(settings.environment or "").expanduser()))):
+        return trouble
     if settings.machine is None:
         return None
     if machines is None:

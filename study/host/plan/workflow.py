@@ -89,6 +89,7 @@ class Workflow:
         for plan in self.plans:
             runs = [run for run in plan.runs if not run.unavailable]
             files += map(self.results.image, {run.image: 0 for run in runs if plan.engine != "none"})
+            files += [self.results.environment(name) for name in {run.environment: 0 for run in runs} if name]
             files += map(self.results.manifest, {run.dataset: 0 for run in runs})
             files += [self.results.weights(plan.name, weights) for weights in {run.weights: 0 for run in runs}]
         return _missing(dict.fromkeys(files))
@@ -102,6 +103,10 @@ class Workflow:
     def image_study(self, image: str) -> str:
         """Return a study whose plan describes the image of this name."""
         return next((plan.name for plan in self.plans if image in plan.images), self.plans[0].name)
+
+    def environment_study(self, environment: str) -> str:
+        """Return a study whose plan names the lock of this environment of packages."""
+        return next((plan.name for plan in self.plans if environment in plan.environments), self.plans[0].name)
 
     def dataset_study(self, dataset: str) -> str:
         """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""

@@ -29,6 +29,7 @@ from study.base.errors import StudyError
 from study.base.files import file_sha256, git_commit, git_is_changed, write_new
 from study.base.privacy import node
 from study.base.processes import oom_kills_of_the_group
+from study.host import packages
 from study.host.allocation import allocation, nodes_of
 from study.host.engine import bring, container, lifetime
 from study.host.engine.container import run_mounts, settings_inside
@@ -156,7 +157,7 @@ def attempt(context: RunContext) -> Attempt:
         started_as=started_as,
         node=node(),
         allocation=allocation(machine=run.settings.machine),
-        software=software(plan, image, version),
+        software=software(context, version),
     )
     return Attempt(record, samples)
 
@@ -190,14 +191,17 @@ Started = Literal["forked", "fresh"]
 
 def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, float | None]:
     """Return how the run's process ended, how it was started, and its CPU seconds where it was none of ours."""
-    settings = context.run.settings
-    job = _write_job(context, context.run, str(context.results), context.plan.packages, scratch)
+    settings, python, versions = context.run.settings, sys.executable, context.plan.packages
+    if name := context.run.environment:
+        python = str(packages.python_of(name, Results(context.results)))
+        versions = packages.read(name, Results(context.results)).libraries
+    job = _write_job(context, context.run, str(context.results), versions, scratch)
     kills, limits = oom_kills_of_the_group(), settings.limits
     process = begin(
         fork_server_of(settings) if settings.process == "forked" else None,
         f"{JOB_MODULE}:main",
         [str(job), str(scratch)],
-        host_command(job, scratch),
+        host_command(job, scratch, python),
         container.environment(settings.device, os.environ),
         lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
     )
@@ -233,9 +237,9 @@ def timed(command: list[str], folder: str = container.SCRATCH) -> list[str]:
     return ["sh", "-c", f'"$@"; code=$?; times > {folder}/{TIMES}; exit $code', "sh", *command]
 
 
-def host_command(job: Path, scratch: Path) -> list[str]:
+def host_command(job: Path, scratch: Path, python: str = sys.executable) -> list[str]:
     """Return the argv of a training process on the host."""
-    return [sys.executable, "-m", JOB_MODULE, str(job), str(scratch)]
+    return [python, "-m", JOB_MODULE, str(job), str(scratch)]
 
 
 def _write_job(context: RunContext, run: Run, results: str, packages: Mapping[str, str], scratch: Path) -> Path:
@@ -256,13 +260,15 @@ def run_seed(study_seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{study_seed}/{name}".encode()).digest()[:4], "big") >> 1
 
 
-def software(plan: Plan, image: Image | None, engine_version: str | None) -> Software:
+def software(context: RunContext, engine_version: str | None) -> Software:
     """Return the software of a measurement: version, commit, lock, engine, image."""
+    plan, image, name = context.plan, context.image, context.run.environment
+    made = image or (packages.read(name, Results(context.results)) if name else None)
     return Software(
         study_version=__version__,
         git_commit=git_commit(),
         git_dirty=git_is_changed(),
-        lock_sha256=image.lock_sha256 if image else None,
+        lock_sha256=made.lock_sha256 if made else None,
         engine=plan.engine,
         engine_reason=plan.engine_reason,
         engine_version=engine_version,

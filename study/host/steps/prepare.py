@@ -112,7 +112,8 @@ def _decided_on_the_host(task: Task, plan_file: Path, results: Path, log: Path, 
         if limits.memory_gib:
             words += ["--memory-bytes", str(int(limits.memory_gib * 2**30))]
         command = [sys.executable, "-m", "study", *words]
-        process = begin(fork_server_of(settings), "study.cli:step", words, command, environment("cpu", os.environ))
+        here = settings.model_copy(update={"environment": None})
+        process = begin(fork_server_of(here), "study.cli:step", words, command, environment("cpu", os.environ))
         ended = supervise(process, file, f"weights {task.name}", limits.timeout_seconds)
     if ended.code:
         raise StudyError(failure(ended))

@@ -18,6 +18,7 @@ from study.host.engine.container import Box, Mount, check_readable, check_visibl
 from study.host.engine.docker import DOCKERFILE, base_of
 from study.host.engine.engine_choice import ENGINES, EngineChoice, engine, request
 from study.host.plan import checks
+from study.host.plan.training_stack import check_training_stack
 from tests.conftest import ROOT, plan_at, tiny_plan
 from tests.errors import refused
 
@@ -344,8 +345,8 @@ def test_a_limit_that_cannot_be_kept_is_one_error_before_any_work(key: str, valu
 def test_a_host_without_torch_is_one_error_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(StudyError, match=r"docker is not installed\), where torch is not installed; .*make env"):
-        checks.check_training_stack(tiny_plan().model_copy(update={"engine_reason": "docker is not installed"}))
-    checks.check_training_stack(tiny_plan().model_copy(update={"engine": "docker"}))
+        check_training_stack(tiny_plan().model_copy(update={"engine_reason": "docker is not installed"}))
+    check_training_stack(tiny_plan().model_copy(update={"engine": "docker"}))
 
 
 def test_one_base_image_is_named_everywhere() -> None:

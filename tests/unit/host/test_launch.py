@@ -33,7 +33,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let the training process be a line of Python; ``scratch`` is its folder."""
     prefix = "import sys, json, os, signal, pathlib; scratch = pathlib.Path(sys.argv[1]);"
     monkeypatch.setattr(
-        attempt, "host_command", lambda job, scratch: [sys.executable, "-c", prefix + code, str(scratch)]
+        attempt, "host_command", lambda job, scratch, _: [sys.executable, "-c", prefix + code, str(scratch)]
     )
 
 
@@ -106,7 +106,7 @@ def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded_and_the_next_one_is
     says = "import sys; sys.path.insert(0, ''); import hangs; hangs.main(*sys.argv[1:])"
     monkeypatch.setattr(attempt, "JOB_MODULE", "hangs")
     monkeypatch.setattr(
-        attempt, "host_command", lambda job, scratch: [sys.executable, "-c", says, str(job), str(scratch)]
+        attempt, "host_command", lambda job, scratch, _: [sys.executable, "-c", says, str(job), str(scratch)]
     )
     fork_server = ForkServer()
     monkeypatch.setenv(FORK_SERVERS, f"{os.getpid()} code cpu.torch={fork_server.address}")

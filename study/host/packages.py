@@ -1,0 +1,80 @@
+"""Environments of packages on the host, each made from a lock, in which runs of one study are compared."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan
+from study.artifacts.prepared import Packages
+from study.base.environment import Environment, own
+from study.base.errors import StudyError
+from study.base.files import PACKAGE, digest, file_sha256, write_if_changed
+from study.host.supervise import new_log
+
+TEST = "study.training.instruments.machine"
+"""The module that imports what runs import, and prints the versions."""
+
+
+def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
+    """Return the name of the environment from a lock, which tells of its content and of the Python, and its full path.
+
+    Raise :class:`StudyError` if there is no such lock, or if runs execute in images.
+    """
+    path = Path(lock).expanduser()
+    if engine != "none":
+        why = "an image holds its own packages, and `image` takes locks, too"
+        raise StudyError(source=f"study {study}", key="environment", value=lock, context=f"with {engine}", why=why)
+    if not path.is_file():
+        allowed = "the path of a lock"
+        raise StudyError(source=f"study {study}", key="environment", value=lock, why="no such file", allowed=allowed)
+    return digest([file_sha256(path), sys.version_info[:3], sys.platform]), str(path.resolve())
+
+
+def python_of(name: str, files: Results) -> Path:
+    """Return the interpreter of an environment."""
+    return _environment(name, files).python
+
+
+def read(name: str, files: Results) -> Packages:
+    """Return the description of an environment. Raise :class:`StudyError` if it is not there."""
+    return Packages.read(files.environment(name))
+
+
+def _environment(name: str, files: Results) -> Environment:
+    return Environment(files.environment_folder(name).absolute(), own().tools)
+
+
+def make(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
+    """Make the environment that the plan has under ``name``, test it, describe it, and return a line about it.
+
+    The installer's output goes to ``log``. Raise :class:`StudyError` if a package cannot be had, or if the environment
+    cannot run the training code.
+    """
+    plan, files = Plan.read(plan_file), Results(results)
+    if name not in plan.environments:
+        allowed = ", ".join(plan.environments) or "none"
+        raise StudyError(f"environment: {plan.name} has no environment {name!r}; allowed: {allowed}")
+    there, lock = _environment(name, files), Path(plan.environments[name])
+    if not there.holds(lock):
+        there.install(lock)
+    code = there.packages / PACKAGE.name
+    if not code.is_symlink():
+        code.symlink_to(PACKAGE)
+    made = _tested(there, lock, log or files.log("environments", name))
+    write_if_changed(files.environment(name), made.model_dump_json(indent=1))
+    return f"environment {lock.name}: {len(made.libraries)} packages of runs, Python {made.python}"
+
+
+def _tested(there: Environment, lock: Path, log: Path) -> Packages:
+    """Return the description of an environment, which imports what runs import and prints its versions."""
+    with new_log(log) as file:
+        done = subprocess.run([there.python, "-m", TEST], stdout=subprocess.PIPE, stderr=file, text=True, check=False)
+    try:
+        seen = json.loads(done.stdout.strip().splitlines()[-1])
+    except (IndexError, ValueError):
+        last = next(reversed(log.read_text(encoding="utf-8", errors="replace").strip().splitlines()), "no message")
+        raise StudyError(f"environment {lock.name}: it cannot run the training code: {last}") from None
+    sha256 = file_sha256(lock)
+    return Packages(lock=lock.name, lock_sha256=sha256, python=seen["python"], libraries=seen["libraries"])
