@@ -37,6 +37,7 @@ from study.analysis.caveats.base import OfSetting
 from study.analysis.caveats.inputs import LeftOut, Mixed, NoChecksum, RandomWeights, Reduced, UnrepeatedTraining
 from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
 from study.analysis.caveats.machine import Busy, MachineChanged, SeparateStarts, Starts, Throttled
+from study.analysis.caveats.payback import Payback
 from study.analysis.caveats.runs import (
     BrokenBlocks,
     DisturbedRuns,
@@ -236,6 +237,15 @@ def unlearned(size: int, accuracy: float, reason: Literal["at_chance", "unclear"
     return Unlearned(level=level, setting=own, reason=reason, accuracy=accuracy, beside=0.5)
 
 
+PAYBACK = Payback(
+    compiled=setting(size=64, **{"training.compile": "compile"}),
+    other=setting(size=64, **{"training.compile": "no compile"}),
+    extra_seconds=21.3,
+    saved_seconds=0.52,
+    epochs=Estimate(value=40.96, low=37.2, high=45.5),
+    never=False,
+    starts=1,
+)
 CAVEATS: list[Caveat] = [
     NotLearned(levels=[unlearned(128, 0.57), unlearned(256, 0.51)], margin=0.02, everywhere=True),
     NotLearned(levels=[unlearned(128, 0.75, "unclear")], margin=0.02, everywhere=False),
@@ -252,6 +262,9 @@ CAVEATS: list[Caveat] = [
     UnequalCircumstances(what="workers", device="cpu", factor=None, counts={"fewest": 2, "most": 4}),
     UnequalWork(least_images=3072, most_images=6144, causes=["epochs", "data"]),
     WaitsForData(settings=[ON_GPU], of=4),
+    PAYBACK,
+    PAYBACK.model_copy(update={"epochs": None, "never": True}),
+    PAYBACK.model_copy(update={"epochs": LONE}),
     FarRuns(setting=setting(size=16), slow=True, far=[20.0], others=[12.2, 12.4, 12.3]),
     FarRuns(setting=setting(size=16), slow=False, far=[6.1], others=[12.2, 12.4, 12.3]),
     FarRuns(setting=setting(size=16), slow=True, far=[20.0, 21.0], others=[12.2, 12.4, 12.3]),
