@@ -30,7 +30,9 @@ def step(*arguments: str) -> int:
 
 def _done(arguments: Sequence[str] | None, prog: str) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser(prog, words).parse_args(words)
+    end = words.index("--") if words[:1] == ["start"] and "--" in words else len(words)
+    options = _parser(prog, words).parse_args(words[:end])
+    options.program, options.snakemake = prog, words[end + 1 :]
     log = getattr(options, "log", None)
     try:
         told = options.call(options)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from study.artifacts import timing
-from study.base.files import checkout, write_whole
+from study.base.files import ROOT, write_whole
 from study.base.strict import one_line
 from study.config.claims import Claim, Share, Source
 from study.config.effect import IDLE
@@ -171,5 +171,5 @@ def _words(annotation: Any) -> str:
 
 if __name__ == "__main__":
     for path, text in generated_files().items():
-        write_whole(checkout() / path, text)
+        write_whole(ROOT / path, text)
         print(path)

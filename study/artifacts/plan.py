@@ -29,38 +29,46 @@ REPEATED = {*SHORT.values(), "--profile", "--workflow-profile", "--default-resou
 """Snakemake's options that a printed command repeats, each with one value."""
 CORES = {"--cores", "--jobs", "--profile", "--executor"}
 """Options that say on how many cores, or jobs, a start is made."""
-PROGRAMS = {"snakemake": "snakemake", "make": ".venv/bin/python -m study start --", "study": "python -m study start --"}
-"""How a start is called. What `make` cannot hand on as it stands is typed in the environment that `make` has made."""
+PROGRAMS = {"make": ".venv/bin/python -m study", "study": "python -m study", "installed": "study"}
+"""How our command is called. What `make` cannot hand on as it stands is typed in the environment that it has made."""
 NO_TEXT = {"null", "true", "false", "yes", "no", "on", "off"}
 
 
 class Command(Strict):
     """What a start was called with, but for the names of its studies."""
 
-    program: Literal["snakemake", "make", "study"] = "snakemake"
+    program: Literal["snakemake", "make", "study", "installed", "python"] = "snakemake"
+    files: dict[str, str] = Field({}, description="The path of each study that was called by its file.")
     options: list[str] = Field([], description="Snakemake's options, each with its value: the folder, the profile.")
     config: dict[str, Any] = Field({}, description="Keys of `config/config.yaml` that are not at their defaults.")
 
     def again(self, study: str, **changes: Any) -> str:
         """Return the command for one study; ``changes`` replace or add keys, overrides are added to those given.
 
-        It can be typed in bash and in zsh.
+        It can be typed in bash and in zsh, or in Python where `study.start` was called.
         """
         overrides = {**self.config.get("overrides", {}), **changes.pop("overrides", {})}
         config = {**self.config, **changes} | ({"overrides": overrides} if overrides else {})
         config.pop("overrides", None) if not overrides else None
-        words = ["--config", f"studies=[{study}]", *(f"{key}={flow(value)}" for key, value in config.items())]
-        told = shlex.join([*self.options, *words])
+        called = self.files.get(study, study)
+        if self.program == "python":
+            return f"study.start({', '.join([repr(called), *(f'{key}={value!r}' for key, value in config.items())])})"
+        keys = [f"{key}={flow(value)}" for key, value in config.items()]
+        told = shlex.join([*self.options, "--config", f"studies=[{flow(called)}]", *keys])
         if self.program == "make" and not re.search(r'["$`\\]', told):
             return f'make study ARGS="{told}"'
-        cores = "" if {option.partition("=")[0] for option in self.options} & CORES else "--cores 1 "
-        return f"{PROGRAMS[self.program]} {cores}{told}"
+        if self.program == "snakemake":
+            cores = "" if {option.partition("=")[0] for option in self.options} & CORES else "--cores 1 "
+            return f"snakemake {cores}{told}"
+        handed_on = [*self.options, *(["--config", *keys] if keys else [])]
+        return f"{PROGRAMS[self.program]} start {shlex.join([called, *(['--', *handed_on] if handed_on else [])])}"
 
     def retry(self, study: str, *options: str) -> str:
         """Return the command that moves records of a study aside, in the folder of the start."""
         folders = [one.partition("=")[2] for one in self.options if one.startswith("--directory=")]
         results = ["--results", str(Path(folders[-1], "results"))] if folders else []
-        return shlex.join(["python", "-m", "study", "retry", study, *options, *results])
+        program = PROGRAMS.get(self.program, PROGRAMS["study"])
+        return f"{program} retry {shlex.join([study, *options, *results])}"
 
 
 def options_of(arguments: Sequence[str]) -> list[str]:

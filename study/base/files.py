@@ -19,7 +19,10 @@ from study.base.errors import StudyError
 from study.base.privacy import node
 
 PACKAGE = Path(__file__).parent.parent
-ROOT = PACKAGE.parent
+INSTALLED = PACKAGE.parent / "study_home"
+"""Where a wheel holds the workflow, studies, replications, Dockerfile and locks: `setup.py` puts them there."""
+ROOT = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent
+"""The checkout, or what the installed package has in its place."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """How the system says that a file has no room: a full disk, a used-up quota, a limit of size."""
 CUT_OFF = 65_536
@@ -189,18 +192,8 @@ def _name_once(temporary: Path, path: Path) -> None:
         temporary.rename(path)
 
 
-def checkout() -> Path:
-    """Return the checkout's folder. Raise :class:`StudyError` without one: only a checkout can plan and measure."""
-    if not (ROOT / "Snakefile").is_file():
-        raise StudyError(
-            "this needs a checkout of the project (its config/, docker/ and locks), and the package is installed "
-            "without one: run `python -m study` in the folder of a checkout, or `pip install --editable .` there"
-        )
-    return ROOT
-
-
 def replications() -> dict[str, Path]:
-    """Return the folder of each replication by its name: those where a start is made, then those of the checkout."""
+    """Return the folder of each replication by its name: those where a start is made, then our own."""
     folders: dict[str, Path] = {}
     for base in (Path.cwd(), ROOT):
         for folder in sorted((base / "replications").glob("*/")):
@@ -210,17 +203,19 @@ def replications() -> dict[str, Path]:
 
 
 def git_commit() -> str | None:
-    """Return the checkout's commit. None without git or a commit."""
+    """Return the checkout's commit. None without a checkout, git or a commit."""
     return _git("rev-parse", "HEAD")
 
 
 def git_is_changed() -> bool | None:
-    """Return whether a file that git tracks differs from the commit. None without git or a commit."""
+    """Return whether a file that git tracks differs from the commit. None without a checkout, git or a commit."""
     changed = _git("status", "--porcelain", "--untracked-files=no")
     return None if changed is None or git_commit() is None else bool(changed)
 
 
 def _git(*arguments: str) -> str | None:
+    if ROOT == INSTALLED:  # an environment may lie in a user's repository
+        return None
     try:
         done = subprocess.run(
             ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=10, check=True

@@ -1,4 +1,7 @@
-"""Read YAML and the command line into checked models. Bad input becomes one line: key, value, allowed values."""
+"""Read YAML and the command line into checked models, or write a first file. Bad input becomes one line.
+
+The line names the key, the value and the allowed values.
+"""
 
 import re
 from collections.abc import Sequence
@@ -7,12 +10,16 @@ from typing import Any
 
 from study.base import strict_yaml
 from study.base.errors import StudyError
+from study.base.files import write_whole
 from study.config.claims import check_claims
 from study.config.effect import check_given
 from study.config.selection import Selection
 from study.config.settings import get, setting_keys, with_values
 from study.config.study import Study, StudyFile
 
+ENDING = ".yaml"
+FIRST = Path(__file__).parent / "first_study.yaml"
+"""What `study new` writes."""
 RESERVED = ("data", "images", "logs", "weights")
 SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits", "evidence")
 
@@ -38,24 +45,51 @@ def read_selection(values: dict[str, Any]) -> Selection:
     return Selection.of_values(values, "config")
 
 
-def study_file(name: str, folders: Sequence[Path]) -> Path:
-    """Return the file of the study ``name`` in the first of the ``folders`` that has it.
+def study_name(called: str) -> str:
+    """Return the name of a study that is called by its name, or by the path of its file."""
+    return Path(called).stem if called.endswith(ENDING) else called
 
-    Raise :class:`StudyError` if none has it, or if a study cannot have that name.
+
+def study_file(called: str, folders: Sequence[Path]) -> Path:
+    """Return the file of a study: of that name in the first of the ``folders`` that has it, or of that path.
+
+    Raise :class:`StudyError` if it is not there, or if a study cannot have that name.
     """
-    files = {path.stem: path for folder in reversed(folders) for path in folder.glob("*.yaml")}
-    if name not in files:
-        raise StudyError(key="studies", value=name, why="unknown study", allowed=sorted(files) or "none")
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name in RESERVED:
-        allowed = f"letters, digits, - and _, but not {', '.join(RESERVED)}"
-        raise StudyError(key="studies", value=name, context="as a study's name", allowed=allowed)
+    files = {path.stem: path for folder in reversed(folders) for path in folder.glob(f"*{ENDING}")}
+    name = study_name(called)
+    if called.endswith(ENDING):
+        files = {name: Path(called)}
+        if not Path(called).is_file():
+            raise StudyError(key="studies", value=called, why="no such file", allowed="names, or paths of files")
+    elif name not in files:
+        known = ", ".join(sorted(files)) or "none"
+        raise StudyError(
+            key="studies", value=name, why="unknown study", allowed=f"{known}, or the path of a file (*{ENDING})"
+        )
+    _check_name(name, "studies")
     return files[name]
 
 
-def read_study(name: str, folders: Sequence[Path], selection: Selection) -> Study:
-    """Return the study ``name``, with the devices and overrides of ``selection`` applied: see :func:`study_file`."""
-    values = strict_yaml.read_mapping(study_file(name, folders))
-    written, source = values, f"study {name}"
+def write_first_study(file: Path) -> None:
+    """Write the file of a first study, in which each line is explained. Raise :class:`StudyError` if it is there."""
+    if file.suffix != ENDING:
+        raise StudyError(key="file", value=str(file), allowed=f"a path that ends in {ENDING}")
+    _check_name(file.stem, "file")
+    if file.exists():
+        raise StudyError(f"{file}: it is there already and is kept: name another file")
+    write_whole(file, FIRST.read_text(encoding="utf-8").replace("FILE", str(file)))
+
+
+def _check_name(name: str, key: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name in RESERVED:
+        allowed = f"letters, digits, - and _, but not {', '.join(RESERVED)}"
+        raise StudyError(key=key, value=name, context="as a study's name", allowed=allowed)
+
+
+def read_study(called: str, folders: Sequence[Path], selection: Selection) -> Study:
+    """Return a study, with the devices and overrides of ``selection`` applied: see :func:`study_file`."""
+    values = strict_yaml.read_mapping(study_file(called, folders))
+    written, source = values, f"study {study_name(called)}"
     asked = overrides = _plain(selection)
     full: dict[str, Any] = {}
     reduced = values.get("reduced") or {}

@@ -32,7 +32,8 @@ class Selection(Declared):
     """The keys of `config/config.yaml`, with the changes that `--config` makes."""
 
     studies: list[str] = Field(default_factory=lambda: ["quickstart"])
-    """Names of files in `config/studies` or `replications/*/studies`, without `.yaml`."""
+    """Names of files in `config/studies` or `replications/*/studies`, without `.yaml`; or paths of files, each of which
+    ends in `.yaml`."""
     size: Literal["full", "reduced"] = "full"
     """`full`: each study as its file says. `reduced`: with the study's `reduced` keys, which fit a machine with two CPU
     cores; the report lists them. `overrides` take precedence over `reduced` keys."""

@@ -89,7 +89,7 @@ def end_with_parent() -> None:
         sys.exit(128 + signal.SIGTERM)
 
 
-SHOWN = dict.fromkeys(("start", "plan", "report", "answer", "retry"), "study.verbs.user")
+SHOWN = dict.fromkeys(("new", "start", "plan", "report", "answer", "retry"), "study.verbs.user")
 """What a user types. The help shows these, and says what each does."""
 HIDDEN = dict.fromkeys(("image", "environment", "dataset", "weights", "measure", "analyse"), "study.verbs.steps")
 """What the workflow calls."""

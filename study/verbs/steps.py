@@ -9,10 +9,8 @@ from study.verbs.declare import LOG, PLAN, RESULTS, argument, end_with_parent, s
 @verb(PLAN, argument("image", help="name of the image in the plan: cpu, cuda"), RESULTS, LOG)
 def image(options: argparse.Namespace) -> str:
     """Build, load or pull an image of a study, and test it once."""
-    from study.base.files import checkout
     from study.host.steps.prepare import prepare_image
 
-    checkout()
     end_with_parent()
     return prepare_image(options.plan, options.image, options.results, options.log)
 
@@ -67,10 +65,8 @@ def weights(options: argparse.Namespace) -> str | None:
 )
 def measure(options: argparse.Namespace) -> None:
     """Measure one block of runs, each in a fresh process, and write its records."""
-    from study.base.files import checkout
     from study.host.steps.block import measure_block
 
-    checkout()
     end_with_parent()
     measure_block(options.study, options.block, options.results, partial(say, log=options.log))
 

@@ -1,6 +1,7 @@
 """What a user types: plan, start, look at what came out, and go on."""
 
 import argparse
+import shlex
 import sys
 from functools import partial
 from pathlib import Path
@@ -16,21 +17,34 @@ from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, 
         help="the torch of runs on the host: the lock's, or that which is installed for the Python of the start "
         "(default: the lock's, or the installed one where only that can use the GPU)",
     ),
-    argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"),
+    argument(
+        "studies",
+        nargs="*",
+        metavar="STUDY",
+        help="name of a study, or path of its file (default: those of config/config.yaml); "
+        "after --: Snakemake's arguments, such as -- --config time_budget_minutes=10",
+    ),
 )
 def start(options: argparse.Namespace) -> None:
-    """Run Snakemake with these arguments. Its own words go to its log in .snakemake/log."""
-    from study.base.files import checkout
+    """Measure studies in this folder, up to the report. Snakemake's own words go to its log in .snakemake/log."""
     from study.host.plan.terminal import snakemake
     from study.host.plan.training_stack import bring_training_stack
 
-    checkout()
     bring_training_stack(options.snakemake, options.torch)
-    sys.exit(snakemake(options.snakemake))
+    sys.exit(snakemake(options.snakemake, options.studies))
+
+
+@verb(argument("file", nargs="?", type=Path, default=Path("my.yaml"), help="file to write, *.yaml (default: my.yaml)"))
+def new(options: argparse.Namespace) -> str:
+    """Write the file of a first study, in which each line is explained."""
+    from study.config.load import write_first_study
+
+    write_first_study(options.file)
+    return f"{options.file} is written. To measure it: {options.program} start {shlex.quote(str(options.file))}"
 
 
 @verb(
-    argument("study", help="name of a study's file"),
+    argument("study", help="name of a study, or path of its file"),
     argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the study"),
     argument("--device", action="append", metavar="DEVICE", help="cpu or cuda, instead of the study's"),
     argument("--reduced", action="store_true", help="use the study's keys for a machine with two CPU cores"),
@@ -40,10 +54,8 @@ def plan(options: argparse.Namespace) -> None:
     """Print the runs of a study (name, factors, block, position), and sum them up."""
     from study.artifacts.layout import Results
     from study.artifacts.plan import table
-    from study.base.files import checkout
     from study.host.plan import configuration, forecast, workflow
 
-    checkout()
     config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
     planned = workflow.plans_for(config, configuration.study_folders(), options.results)[0]
     for line in (table(planned), *forecast.of_plan(planned, Results(options.results))):

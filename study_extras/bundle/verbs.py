@@ -19,10 +19,10 @@ from study.verbs.declare import RESULTS, argument, free, say, verb
 )
 def bundle(options: argparse.Namespace) -> str:
     """Write one archive of results, a Workflow Run RO-Crate, from which the same report can be made anywhere."""
-    from study.base.files import checkout
+    from study.base.files import ROOT
     from study_extras.bundle.write import write_bundle
 
-    write_bundle(options.studies, options.results, checkout(), options.output, say)
+    write_bundle(options.studies, options.results, ROOT, options.output, say)
     return f"the bundle: {options.output}"
 
 

@@ -102,21 +102,23 @@ def _files(plans: Sequence[Plan], results: Path, sources: Sequence[Path]) -> Ite
         for path in paths:
             yield from ((file.relative_to(folder).as_posix(), file) for file in folder.glob(path))
     for plan in plans:
-        folders = [folder for source in sources for place in DECLARED for folder in sorted(source.glob(place))]
-        declared = [folder for folder in folders if _declares(folder, plan)]
-        yield from ((_study_file(plan), folder / f"{plan.name}.yaml") for folder in declared[:1])
+        places = [f"{folder}/{plan.name}.yaml" for folder in DECLARED]
+        files = [file for source in sources for place in places for file in sorted(source.glob(place))]
+        if plan.name in plan.start.files:  # from the folder of the start
+            files.insert(0, sources[0] / plan.start.files[plan.name])
+        yield from ((_study_file(plan), file) for file in [one for one in files if _declares(one, plan)][:1])
 
 
 def _study_file(plan: Plan) -> str:
     return f"config/studies/{plan.name}.yaml"
 
 
-def _declares(folder: Path, plan: Plan) -> bool:
-    """Return whether the study's file in ``folder`` says what was planned, in full or reduced."""
+def _declares(file: Path, plan: Plan) -> bool:
+    """Return whether a file of the study says what was planned, in full or reduced."""
     for size in ("full", "reduced"):
         with suppress(StudyError, OSError):
             selection = read_selection({"studies": [plan.name], "size": size})
-            if read_study(plan.name, [folder], selection) == plan.study:
+            if read_study(str(file), [], selection) == plan.study:
                 return True
     return False
 

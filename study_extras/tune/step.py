@@ -22,7 +22,7 @@ from study.artifacts.plan import Plan
 from study.base import devices, strict_yaml
 from study.base.errors import StudyError
 from study.base.files import write_whole
-from study.config.load import read_selection, read_study, study_file
+from study.config.load import read_selection, read_study, study_file, study_name
 from study.config.sections import Device
 from study.config.study import Study
 from study.data import sources
@@ -44,9 +44,9 @@ def tune(study: str, minutes: float, device: Device | None, say: Callable[[str],
     The race is a study of its own, ``<study>-tuned``. Raise :class:`StudyError` if there is one already, or if
     nothing can be trained.
     """
-    began, name = time.monotonic(), f"{study}-tuned"
-    studies = configuration.study_folders()
-    file = studies[0] / f"{name}.yaml"
+    began, name = time.monotonic(), f"{study_name(study)}-tuned"
+    studies, here = configuration.study_folders(), Path.cwd()
+    file = (studies[0] if studies[0].is_relative_to(here) else here).relative_to(here) / f"{name}.yaml"
     if minutes < LEAST_MINUTES:
         raise StudyError(f"--minutes: {minutes:g} is not allowed: at least {LEAST_MINUTES:g}")
     if file.exists():
@@ -64,7 +64,7 @@ def tune(study: str, minutes: float, device: Device | None, say: Callable[[str],
     gain = course.gain(race.tried, winner)
     for line in words.ending(base, space, race.tried, winner, standings, gain, race.runs, time.monotonic() - began):
         say(line)
-    say(f"to repeat it: {file.relative_to(file.parent.parent.parent)}")
+    say(f"to repeat it: {file}")
 
 
 def _device(study: Study, given: Device | None) -> Device:
@@ -89,9 +89,8 @@ class _Course:
     def measure(self, tried: Sequence[Levels], runs: Mapping[Setting, int], within: float) -> dict[Setting, Standing]:
         """Make the runs of these settings, and return what is known of each that has a successful one."""
         self.write(tried, runs)
-        start = [sys.executable, "-m", "study", "start", "--", "--cores", "1", "--until", "measure"]
-        given = [f"studies=[{self.name}]", f"time_budget_minutes={within / 60:.2f}"]
-        if subprocess.run([*start, "--config", *given], check=False).returncode:
+        start = [sys.executable, "-m", "study", "start", str(self.file), "--", "--until", "measure"]
+        if subprocess.run([*start, "--config", f"time_budget_minutes={within / 60:.2f}"], check=False).returncode:
             raise StudyError("tune: the start did not end well; what it measured is kept")
         result = result_of(Results(RESULTS), self.name)
         places = _places(result.plan, tried)

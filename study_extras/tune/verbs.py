@@ -6,14 +6,12 @@ from study.verbs.declare import argument, say, verb
 
 
 @verb(
-    argument("study", help="name of a study's file"),
+    argument("study", help="name of a study, or the path of its file"),
     argument("--minutes", type=float, default=5.0, help="time of the race (default: 5)"),
     argument("--device", choices=["cpu", "cuda"], help="default: the first of the study's devices that is here"),
 )
 def tune(options: argparse.Namespace) -> None:
     """Find the settings that train a study's network fastest on this machine, and what they gain."""
-    from study.base.files import checkout
     from study_extras.tune.step import tune
 
-    checkout()
     tune(options.study, options.minutes, options.device, say)

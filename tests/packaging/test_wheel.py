@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import study
+from study.artifacts.plan import Plan
 from study.base import strict_yaml
 from tests.conftest import ROOT
 from tests.examples import results_of
@@ -19,6 +21,11 @@ from tests.examples import results_of
 pytestmark = pytest.mark.thorough
 
 EXAMPLE = results_of("example-h200")
+FILES = ("Snakefile", "requirements.lock", "requirements-uv.lock")
+FOLDERS = ("config", "docker", "profiles", "replications", "workflow")
+"""What a start needs beside the package."""
+QUICK = ["container=none", "warm_up_run=false", "quiet_wait_seconds=0", "devices=[cpu]"]
+LITTLE = "overrides={replicates: 1, training.epochs: 1, dataset.images: 640, training.batch_size: [64, 128]}"
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
@@ -26,9 +33,9 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of a copy of the checkout: a build leaves its own folders beside the sources."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("study", "study_extras", "tests", "benchmarks", "config", "docker", "workflow"):
+    for name in ("study", "study_extras", "tests", "benchmarks", *FOLDERS):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "certificates"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "Snakefile", "requirements.lock"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", *FILES):
         shutil.copy2(ROOT / name, source)
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(target)]
     subprocess.run([*PIP, "wheel", str(source), *options], check=True)
@@ -66,12 +73,17 @@ def say(installed: Path, cwd: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_wheel_holds_both_packages_with_their_data_and_nothing_else(wheel: Path) -> None:
-    packages = (ROOT / "study", ROOT / "study_extras")
-    files = {path for each in packages for path in each.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+def below(*folders: str) -> set[str]:
+    """The paths of the files of the checkout below these folders."""
+    files = {path for each in folders for path in (ROOT / each).rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    return {path.relative_to(ROOT).as_posix() for path in files if "certificates" not in path.parts}
+
+
+def test_the_wheel_holds_both_packages_and_what_a_start_needs_beside_them_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == {path.relative_to(ROOT).as_posix() for path in files}
+    home = {f"study_home/{name}" for name in {*FILES, *below(*FOLDERS)}}
+    assert held == below("study", "study_extras") | home
 
 
 def test_the_version_is_in_one_place(wheel: Path) -> None:
@@ -110,14 +122,26 @@ def test_the_command_makes_a_report_from_records_anywhere(installed: Path, resul
     assert "<style>" in page
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["plan quickstart", "engine", "start", "image plan.json cpu", "measure quickstart 1-00000000"],
-)
-def test_a_verb_that_needs_the_checkout_says_so(command: str, installed: Path, results: Path, tmp_path: Path) -> None:
-    shutil.copy2(results / "speedup" / "plan.json", tmp_path)
-    done = execute(installed, [str(installed / "bin" / "study"), *command.split()], tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: this needs a checkout of the project")
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == ""
+def test_a_first_study_is_written_measured_and_bundled_in_any_folder(installed: Path, tmp_path: Path) -> None:
+    written = execute(installed, [str(installed / "bin" / "study"), "new"], tmp_path)
+    assert "To measure it: study start my.yaml" in written.stderr
+    said = say(installed, tmp_path, "start", "my.yaml", "--", "--config", *QUICK, LITTLE)
+    assert "results/report.html" in said
+    command = Plan.read(tmp_path / "results" / "my" / "plan.json").start.again("my", overrides={"replicates": 2})
+    assert command.startswith("study start my.yaml -- --config ")
+    again = shlex.split(command)
+    done = execute(installed, [str(installed / "bin" / again[0]), *again[1:]], tmp_path)
+    assert "2 runs pending in 1 block" in done.stderr
+    assert len([*(tmp_path / "results" / "my" / "records").glob("*.json")]) == 4
+    say(installed, tmp_path, "bundle")
+    with zipfile.ZipFile(tmp_path / "results.crate.zip") as archive:
+        assert {"config/studies/my.yaml", "workflow/Snakefile"} <= {*archive.namelist()}
+
+
+def test_a_published_study_is_planned_and_an_image_can_be_built_without_a_checkout(
+    installed: Path, tmp_path: Path
+) -> None:
+    assert "lab-workers" in say(installed, tmp_path, "plan", "lab-workers", "--reduced")
+    program = "from study.host.engine import docker as d; assert d.DOCKERFILE.is_file() and d.LOCK.is_file()"
+    assert execute(installed, [sys.executable, "-c", f"{program} and d.INSTALLER.is_file()"], tmp_path).returncode == 0
+    assert not [*tmp_path.iterdir()]

@@ -208,7 +208,7 @@ def test_hostile_words_are_printed_as_text(tmp_path: Path, capsys: pytest.Captur
 def test_ctrl_c_is_a_sentence_and_that_of_a_step_is_its_starts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_: object) -> int:
+    def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("study.host.plan.terminal.snakemake", interrupted)

@@ -13,7 +13,7 @@ from pathlib import Path
 from study.artifacts.layout import Results
 from study.artifacts.run import Run
 from study.base.errors import StudyError
-from study.base.files import ROOT
+from study.base.files import PACKAGE
 from study.config import own_model
 from study.config.settings import Settings
 from study.data.sources import source_of
@@ -178,7 +178,7 @@ def settings_inside(settings: Settings) -> tuple[Settings, list[Mount]]:
 
 def code_mount() -> Mount:
     """Return the mount of the package, which is not part of the image, so that an edit does not rebuild the image."""
-    return Mount(ROOT / "study", f"{WORK}/study")
+    return Mount(PACKAGE, f"{WORK}/study")
 
 
 def own_mounts(settings: Settings) -> list[Mount]:

@@ -16,7 +16,10 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from study.artifacts.plan import flow
 from study.base.errors import printable
+from study.base.files import ROOT
+from study.config.load import ENDING
 from study.host.plan.configuration import parsed
 
 PLUGIN = "study"
@@ -86,17 +89,26 @@ def last_line(log: str) -> str:
     return ""
 
 
-def snakemake(arguments: Sequence[str]) -> int:
+def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
     """Run Snakemake with ``arguments`` in this process, with our words on the terminal; return the exit code.
 
-    A dry run, a lint or a report of Snakemake's is asked for Snakemake's own words. Raise :class:`StudyError` if
-    Snakemake refuses the arguments.
+    ``studies`` are names, or paths of files; without one, those of the configuration. The workflow is that of the
+    current folder, or else ours, and the number of cores is one where nothing says it. A dry run, a lint or a report of
+    Snakemake's is asked for Snakemake's own words. Raise :class:`StudyError` if Snakemake refuses the arguments.
     """
+    from snakemake.api import resolve_snakefile
     from snakemake.cli import args_to_api
     from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
     LoggerPluginRegistry().register_plugin(PLUGIN, sys.modules[__name__])
+    if resolve_snakefile(None, allow_missing=True) is None:
+        arguments = ["--snakefile", str(ROOT / "Snakefile"), *arguments]
     parser, options = parsed(arguments)
+    if studies:  # --directory changes the folder before the files are read
+        called = [str(Path(one).absolute()) if options.directory and one.endswith(ENDING) else one for one in studies]
+        options.config = [*(options.config or []), f"studies={flow(called)}"]
+    if options.cores is None and options.jobs is None and options.executor in (None, "local"):
+        options.cores = 1
     # Snakemake's limit of jobs in a second looks at all of them each second, beside the run that is measured.
     options.max_jobs_per_timespan = None
     if options.dryrun or options.lint or options.report or options.verbose:

@@ -16,7 +16,7 @@ from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.fork_server import FORK_SERVERS
-from study.config.load import read_selection, read_study
+from study.config.load import read_selection, read_study, study_name
 from study.config.selection import MachineClass, Selection
 from study.host.allocation import requested_resources
 from study.host.engine import lifetime
@@ -28,7 +28,7 @@ from study.host.plan.make import make_plan
 from study.host.plan.training_stack import check_training_stack
 
 STARTED_BY = "STUDY_STARTED_BY"
-"""Set by the Makefile, whose users type `make study` and may have no snakemake on their path."""
+"""Set to what the user typed, where that is not the program: by the Makefile and by `study.start`."""
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -190,7 +190,10 @@ def plans_for(
     """
     selection = read_selection(config)
     # Before any engine is asked, so that errors come first.
-    read = {name: read_study(name, studies, selection) for name in selection.studies}
+    files = {study_name(called): called for called in reversed(selection.studies)}
+    if twice := [called for called in selection.studies if files[study_name(called)] != called]:
+        raise StudyError(key="studies", value=twice[0], why="another one has its name", allowed="each name once")
+    read = {study_name(called): read_study(called, studies, selection) for called in selection.studies}
     choice = choose_engine(selection, fetch, on_other_machines)
     absent: dict[str, str | None] = {d: None if on_other_machines else choice.absent(d) for d in DEVICES}
     counts: dict[str, int | None] = {d: None if on_other_machines else devices.count(d) for d in DEVICES}
@@ -206,9 +209,13 @@ def plans_for(
 def _command(selection: Selection) -> Command:
     """Return what this start was called with, as far as it decides what runs and where."""
     kept = selection.model_dump(mode="json", exclude_defaults=True, exclude={"studies", "time_budget_minutes"})
-    typed = "study" if sys.argv[0].endswith("__main__.py") else "snakemake"
-    program = "make" if os.environ.get(STARTED_BY) == "make" else typed
-    return Command.model_validate({"program": program, "options": options_of(sys.argv[1:]), "config": kept})
+    typed = {"__main__.py": "study", "study": "installed"}.get(Path(sys.argv[0]).name, "snakemake")
+    started_by = os.environ.get(STARTED_BY)
+    program = started_by if started_by in ("make", "python") else typed
+    files = {study_name(called): called for called in selection.studies if called != study_name(called)}
+    return Command.model_validate(
+        {"program": program, "files": files, "options": options_of(sys.argv[1:]), "config": kept}
+    )
 
 
 def joined(config: dict[str, Any], results: Path) -> Workflow:
@@ -261,7 +268,8 @@ def start(
         if runs:
             forecast.note(plan, selection, began, layout)
     if flow.pending and not on_other_machines:
-        check_training_stack(plans[0])
+        for plan in plans:
+            check_training_stack(plan)
     _forget_stale(flow)
     told = forecast.describe(plans, selection.time_budget_minutes, layout)
     print("\n".join(map(printable, told)), file=sys.stderr, flush=True)
