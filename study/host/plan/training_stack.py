@@ -1,32 +1,54 @@
 """The training stack on the host, torch above all: whether it is there, which one serves, and its installation."""
 
+import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from study.artifacts.plan import Plan
 from study.base import devices
 from study.base.environment import ALL, check_installed_torch, own
 from study.base.errors import StudyError
+from study.base.files import INSTALLED, ROOT
 from study.base.torch_build import LEAST, TorchBuild
 from study.config.load import read_selection
+from study.config.settings import Settings
+from study.data import sources
 from study.host.engine.engine_choice import choose_engine
 from study.host.plan import configuration
+from study.host.plan.make import ON_A_CPU_ALONE
 
 
 def check_training_stack(plan: Plan) -> None:
-    """Raise :class:`StudyError` if runs are to execute on a host without a torch that this code runs on."""
+    """Raise :class:`StudyError` if runs are to execute on a host that lacks a package which they import, or whose torch
+    is too old."""
     if plan.engine != "none":
         return
-    build = TorchBuild.here()
-    if build is None:
+    install = "pip install 'training-study[train]'" if ROOT == INSTALLED else "make env"
+    runs = [run for run in plan.runs if not (run.unavailable or run.environment)]
+    wanted = {module for run in runs for module in _modules(run.settings)}
+    if missing := [module for module in sorted(wanted) if importlib.util.find_spec(module) is None]:
         raise StudyError(
-            f"the runs would execute on the host ({plan.engine_reason}), where torch is not installed; fix that, "
-            "or install torch with: make env"
+            f"study {plan.name}: the runs would execute on the host ({plan.engine_reason}), which lacks "
+            f"{', '.join(missing)}; to install that: {install}"
         )
-    if build.is_old:
+    build = TorchBuild.here()
+    if build and build.is_old:
         least = ".".join(map(str, LEAST))
-        raise StudyError(f"torch {build.version} is too old: the runs need {least} or newer; install it with: make env")
+        raise StudyError(f"torch {build.version} is too old: the runs need {least} or newer; to install it: {install}")
+
+
+def _modules(settings: Settings) -> Iterator[str]:
+    """Yield what a run imports that the host's side does not."""
+    yield from ("torch", "torchvision", *sources.source_of(settings.dataset).packages)
+    if settings.task == "training" and settings.training.loop == "fastai":
+        yield "fastai"
+    if settings.task == "inference" and settings.inference.precision in ON_A_CPU_ALONE:
+        yield from ("onnx", "onnxruntime", "onnxscript")
+    if "torchcodec" in settings.loader.decoder:
+        yield "torchcodec"
+    if settings.model.weights.endswith(".safetensors"):
+        yield "safetensors"
 
 
 def bring_training_stack(arguments: Sequence[str], wanted: str | None) -> None:

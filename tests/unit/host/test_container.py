@@ -5,10 +5,13 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from study.base.errors import StudyError
+from study.base.files import INSTALLED
 from study.config import own_model
 from study.config.load import read_selection
 from study.config.selection import Selection
@@ -17,7 +20,7 @@ from study.host.engine import container, engine_choice
 from study.host.engine.container import Box, Mount, check_readable, check_visible, own_mounts, settings_inside
 from study.host.engine.docker import DOCKERFILE, base_of
 from study.host.engine.engine_choice import ENGINES, EngineChoice, engine, request
-from study.host.plan import checks
+from study.host.plan import checks, training_stack
 from study.host.plan.training_stack import check_training_stack
 from tests.conftest import ROOT, plan_at, tiny_plan
 from tests.errors import refused
@@ -344,9 +347,32 @@ def test_a_limit_that_cannot_be_kept_is_one_error_before_any_work(key: str, valu
 
 def test_a_host_without_torch_is_one_error_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(StudyError, match=r"docker is not installed\), where torch is not installed; .*make env"):
+    with pytest.raises(StudyError, match=r"docker is not installed\), which lacks torch, torchvision; .*make env"):
         check_training_stack(tiny_plan().model_copy(update={"engine_reason": "docker is not installed"}))
     check_training_stack(tiny_plan().model_copy(update={"engine": "docker"}))
+
+
+@pytest.mark.parametrize(
+    ("missing", "changes"),
+    [
+        ("fastai", {"training": {"loop": "fastai", "epochs": 1}, "loader": {"kind": "workers"}}),
+        ("sklearn", {"dataset": {"source": "digits", "classes": 10, "images": 20, "image_size": 16}}),
+        ("safetensors", {"model": {"name": "resnet18", "weights": "mine.safetensors"}}),
+    ],
+)
+def test_what_a_run_imports_is_asked_for_before_any_work_and_nothing_else(
+    missing: str, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.safetensors").touch()
+    other, wanting = tiny_plan(), tiny_plan(**changes)
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == missing else SimpleNamespace(origin=None)
+    )
+    monkeypatch.setattr(training_stack, "ROOT", INSTALLED)
+    check_training_stack(other)
+    with pytest.raises(StudyError, match=rf"which lacks {missing}; .*: pip install 'training-study\[train\]'"):
+        check_training_stack(wanting)
 
 
 def test_one_base_image_is_named_everywhere() -> None:
