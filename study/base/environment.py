@@ -105,7 +105,7 @@ class Environment:
             asked = self.folder / ".without-torch.lock"
             asked.write_text(without_torch(lock.read_text(encoding="utf-8")), encoding="utf-8")
         what, takes = LOCKS.get(lock.name, (lock.name, "which may take minutes"))
-        count = asked.read_text(encoding="utf-8").count("==")
+        count = len(re.findall(r"^\S+==", asked.read_text(encoding="utf-8"), re.MULTILINE))
         _say(f"installing {what}{' but torch' * installed_torch}: {count} packages, {takes}, into {self.folder} ...")
         into = ["--target", str(target)] if target else []
         self._install(["--no-deps", "--require-hashes", *into, "-r", str(asked)])
@@ -175,8 +175,13 @@ def enter(words: Sequence[str]) -> None:
         how = "`python -m study start` or `make host` installs it in .venv, whose python is then the one to call"
         sys.exit(f"error: {sys.executable} lacks what `study` needs: {how if HOST.is_file() else ', '.join(NEEDED)}")
     there = own()
-    if not there.holds(HOST):
-        there.install(HOST)
+    try:
+        if "--torch=installed" in "=".join(words):
+            check_installed_torch(sys.executable)
+        if not there.holds(HOST):
+            there.install(HOST)
+    except StudyError as error:
+        sys.exit(f"error: {error}")
     sys.stdout.flush()
     os.execv(there.python, [str(there.python), "-m", "study", *words])  # noqa: S606
 
