@@ -23,7 +23,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 HOST, ALL, UV = (CHECKOUT / f"requirements{part}.lock" for part in ("-host", "", "-uv"))
 LOCKS = {
     "requirements-host.lock": ("the host side without torch", "0.7 GB on the disk in less than a minute"),
-    "requirements.lock": ("everything with torch", "up to 7 GB on the disk in a few minutes"),
+    "requirements.lock": ("all that runs need", "up to 7 GB on the disk in a few minutes"),
     "requirements-dev.lock": ("the host side and the tools", "0.9 GB on the disk in less than a minute"),
     "requirements-slurm.lock": ("the executor of SLURM", "1 MB on the disk"),
     "requirements-docs.lock": ("what builds the site", "0.2 GB on the disk in seconds"),
@@ -106,7 +106,9 @@ class Environment:
             asked.write_text(without_torch(lock.read_text(encoding="utf-8")), encoding="utf-8")
         what, takes = LOCKS.get(lock.name, (lock.name, "which may take minutes"))
         count = len(re.findall(r"^\S+==", asked.read_text(encoding="utf-8"), re.MULTILINE))
-        _say(f"installing {what}{' but torch' * installed_torch}: {count} packages, {takes}, into {self.folder} ...")
+        if installed_torch:
+            what, takes = f"{what}, but not torch", "1 GB on the disk in less than a minute"
+        _say(f"installing {what}: {count} packages, {takes}, into {self.folder} ...")
         into = ["--target", str(target)] if target else []
         self._install(["--no-deps", "--require-hashes", *into, "-r", str(asked)])
         if installed_torch:

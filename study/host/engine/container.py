@@ -86,17 +86,22 @@ def user_inside(uid: int, gid: int, rootless: bool = False) -> tuple[int, int]:
 
 
 def shared_memory_bytes(settings: Settings, cpus: int) -> int:
-    """Return the size of /dev/shm in bytes, at least 1 GiB. The loader's workers hand over batches through it.
+    """Return the size of a container's /dev/shm in bytes, at least 1 GiB."""
+    return max(1024 * MIB, loader_bytes(settings, cpus))
+
+
+def loader_bytes(settings: Settings, cpus: int) -> int:
+    """Return the bytes of the batches that the loader's workers hand over through /dev/shm, at most.
 
     Each worker of the training and of the validation loader keeps ``loader.prefetch_factor`` batches ready, and each
     loader has one more batch in use. ``cpus`` is the number of CPUs, which decides ``loader.workers: auto``.
     """
     workers = settings.loader.workers if isinstance(settings.loader.workers, int) else min(16, cpus)
-    if settings.loader.kind == "device":
-        workers = 0
+    if settings.loader.kind in ("device", "threads"):
+        return 0
     image = settings.dataset.channels * settings.dataset.image_size**2 * FLOAT_BYTES
     batches = 2 * ((settings.loader.prefetch_factor or TORCH_PREFETCHES) * workers + 1)
-    return max(1024 * MIB, batches * settings.training.global_batch_size * image)
+    return batches * settings.training.global_batch_size * image if workers else 0
 
 
 def environment(device: str, inherited: Mapping[str, str]) -> dict[str, str]:

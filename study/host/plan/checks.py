@@ -73,7 +73,7 @@ def check_places(plan: Plan, files: Results) -> None:
 
 
 def forget_images(plan: Plan, files: Results) -> None:
-    """Remove what describes an image or an environment that is outdated or gone, once each is known to have its place."""
+    """Remove what describes an image or an environment that is outdated or gone. First check each place."""
     check_places(plan, files)
     for name, wanted in plan.images.items():
         path = files.image(name)

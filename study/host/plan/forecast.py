@@ -13,6 +13,7 @@ from study.artifacts.record_store import Session, next_session
 from study.artifacts.run import Run
 from study.base.errors import duration_words, quantity
 from study.base.files import write_whole
+from study.base.system import surroundings
 from study.config.selection import Selection
 from study.host.allocation import MARGIN_SECONDS, end_of_allocation
 
@@ -38,7 +39,8 @@ def describe(plans: Sequence[Plan], budget_minutes: float | None, files: Results
 def where(plan: Plan) -> str:
     """Return the line that says where the runs of ``plan`` execute, and why there."""
     place = "on the host" if plan.engine == "none" else f"in containers of {plan.engine}"
-    return f"runs execute {place} ({plan.engine_reason})"
+    inside = f"{surroundings()}; " if surroundings() else ""
+    return f"runs execute {place} ({inside}{plan.engine_reason})"
 
 
 def listed(plan: Plan, block: Block) -> list[str]:

@@ -68,7 +68,9 @@ class Parts:
         if settings.environment is None:
             return None
         name, lock = self._environment(settings.environment, self.study, self.choice.engine)
-        self.environments[name] = lock
+        if (other := self.environments.setdefault(name, lock)) != lock:
+            why = f"it is {Path(other).name} under another name"
+            raise StudyError(source=f"study {self.study}", key="environment", value=settings.environment, why=why)
         return name
 
     def _image(self, settings: Settings) -> str | None:

@@ -24,6 +24,7 @@ from study.host.engine.engine_choice import DEVICES, choose_engine
 from study.host.fork_servers import start_fork_servers
 from study.host.plan import forecast, process_count
 from study.host.plan.checks import check_images, check_limits, forget_damaged, forget_images
+from study.host.plan.machine_limits import warnings
 from study.host.plan.make import make_plan
 from study.host.plan.training_stack import check_training_stack
 
@@ -272,6 +273,7 @@ def start(
             check_training_stack(plan)
     _forget_stale(flow)
     told = forecast.describe(plans, selection.time_budget_minutes, layout)
+    told += warnings(plans) if flow.pending and not on_other_machines else []
     print("\n".join(map(printable, told)), file=sys.stderr, flush=True)
     return flow, lock
 

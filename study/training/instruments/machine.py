@@ -22,6 +22,7 @@ from study.base.devices import nvml_handle
 from study.base.errors import StudyError
 from study.base.files import PACKAGE
 from study.base.imports import PYTHON, distributions, outside, version, versions
+from study.base.system import system_name
 from study.config.sections import Precision
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -48,7 +49,7 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
         "cpu_units": None if flags is None else sorted(flags & UNITS),
         "virtualised": None if flags is None else "hypervisor" in flags,
         "memory_bytes": psutil.virtual_memory().total,
-        "system": f"{platform.system()} {platform.machine()}",
+        "system": system_name(),
         "python": platform.python_version(),
         "libraries": {name: installed for name in names if name != PYTHON and (installed := version(name))},
     }

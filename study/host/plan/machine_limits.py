@@ -1,0 +1,40 @@
+"""Limits of this machine that a study may reach, said before its first run."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import psutil
+
+from study.artifacts.plan import Plan
+from study.base.devices import usable_cpus
+from study.base.system import SHARED_MEMORY, surroundings
+from study.host.engine.container import loader_bytes
+
+MIB, GIB = 2**20, 2**30
+CURE = (
+    "a worker without room ends with a bus error. Make it larger (mount -o remount,size=2G /dev/shm; docker run "
+    "--shm-size 2g), or take fewer loader.workers, or loader.kind threads"
+)
+
+
+def warnings(plans: Sequence[Plan]) -> Iterator[str]:
+    """Yield a line for each limit that runs on the host may reach."""
+    runs = [run for plan in plans if plan.engine == "none" for run in plan.runs if not run.unavailable]
+    if runs and surroundings() == "WSL2":
+        memory = psutil.virtual_memory().total / GIB
+        yield (
+            f"WSL2: Windows lends {memory:.0f} GiB of memory, and the GPU's spills into it. Near a limit runs grow "
+            "slow without an error: keep clear of both (memory= in .wslconfig)"
+        )
+    with suppress(OSError):  # a system without it
+        free = shutil.disk_usage(SHARED_MEMORY).free
+        cpus = usable_cpus()
+        needs = max(((loader_bytes(run.settings, run.settings.limits.cpus or cpus), run) for run in runs), default=None,
+                    key=lambda one: one[0])  # fmt: skip
+        if needs and needs[0] > free:
+            size, run = needs
+            yield (
+                f"{SHARED_MEMORY} has {free / MIB:.0f} MiB free, and the loader's workers of {run.name} may need "
+                f"{size / MIB:.0f} MiB: {CURE}"
+            )

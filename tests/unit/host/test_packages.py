@@ -1,0 +1,77 @@
+"""Versions of the software as a factor on the host: each level of `environment` is made from a lock."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.artifacts.block import blocks_of
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan
+from study.artifacts.record import without_paths
+from study.base.errors import StudyError
+from study.host import packages
+from study.host.engine.engine_choice import EngineChoice
+from study.host.fork_servers import kind_of
+from study.host.plan import checks, forecast
+from tests.conftest import plan_at
+from tests.errors import refused
+
+
+@pytest.fixture(autouse=True)
+def _locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two locks that differ in one package, and a copy of the first."""
+    monkeypatch.chdir(tmp_path)
+    for name, version in (("old.lock", "1.0"), ("new.lock", "2.0"), ("copy.lock", "1.0")):
+        (tmp_path / name).write_text(f"tqdm=={version}\n", encoding="utf-8")
+
+
+def planned(*levels: str | None, engine: str = "none", **changes: Any) -> Plan:
+    return plan_at(EngineChoice(engine, "a test"), factors={"environment": [*levels]}, curve=None, **changes)
+
+
+def test_each_lock_is_an_environment_of_the_plan_and_a_key_of_its_own_beside_the_starts_packages() -> None:
+    plan = planned("old.lock", "new.lock", None)
+    assert {run.unavailable for run in plan.runs} == {None}
+    assert len({run.key for run in plan.runs}) == 3
+    assert [Path(lock).name for lock in plan.environments.values()] == ["old.lock", "new.lock"]
+    assert {run.environment for run in plan.runs} == {*plan.environments, None}
+    assert len({kind_of(run.settings) for run in plan.runs}) == 3
+
+
+def test_the_content_of_a_lock_decides_and_not_its_name() -> None:
+    assert planned("old.lock").runs[0].key == planned("copy.lock").runs[0].key
+    with refused("environment", "copy.lock"):
+        planned("old.lock", "copy.lock")
+
+
+@pytest.mark.parametrize(("lock", "engine"), [("nowhere.lock", "none"), ("old.lock", "docker")])
+def test_a_lock_that_is_not_there_and_one_beside_images_are_refused(lock: str, engine: str) -> None:
+    with refused("environment", lock):
+        planned(lock, engine=engine)
+
+
+def test_a_level_is_a_lock_file() -> None:
+    with pytest.raises(StudyError, match=r"environment"):
+        planned("requirements.txt")
+
+
+def test_what_a_start_says_names_the_lock_and_a_record_holds_no_path(tmp_path: Path) -> None:
+    plan = planned(str(tmp_path / "old.lock"))
+    assert "on the host with old.lock" in "\n".join(forecast.listed(plan, blocks_of(plan, Results(tmp_path))[0]))
+    assert without_paths(plan.runs[0].settings).environment == "old.lock"
+
+
+def test_an_environment_that_is_gone_is_made_again(tmp_path: Path) -> None:
+    plan, files = planned("old.lock"), Results(tmp_path / "results")
+    (name,) = plan.environments
+    python = packages.python_of(name, files)
+    python.parent.mkdir(parents=True)
+    python.write_text("", encoding="utf-8")
+    files.environment(name).write_text("{}", encoding="utf-8")
+    checks.forget_images(plan, files)
+    assert files.environment(name).exists()
+    shutil.rmtree(python.parent)
+    checks.forget_images(plan, files)
+    assert not files.environment(name).exists()
