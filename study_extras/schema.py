@@ -19,7 +19,7 @@ from study.config.rules import RULES, Values
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
 from study.config.selection import Images, Selection
 from study.config.settings import Keys
-from study.config.study import Curve, Evidence, StudyFile
+from study.config.study import Curve, Evidence, StudyFile, Until
 
 SCHEMAS: dict[str, type[BaseModel]] = {"config": Selection, "study": StudyFile}
 """The files that a user writes, by the names of the schemas that an editor checks them with."""
@@ -62,6 +62,9 @@ def _readme() -> str:
         "Unknown keys are errors. Any dotted key in the tables below can be a factor: "
         "`factors: {training.batch_size: [16, 32]}`.",
         _table(own),
+        "### `until`",
+        str(Until.__doc__).replace("\n    ", "\n").strip(),
+        _table(Until.model_fields, "replicates."),
         "### `curve`",
         _table(Curve.model_fields, "curve."),
         "### `evidence`",

@@ -18,6 +18,7 @@ from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.answers.ways import ways_of
 from study.analysis.caveats import Caveat, find_caveats
+from study.analysis.look import reached_by, whole_blocks
 from study.analysis.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, overalls_of, ratios_of
@@ -26,6 +27,7 @@ from study.analysis.table.files import read_table, read_timings, read_warm_up_ru
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, Selected
+from study.artifacts.reached import Reached
 from study.artifacts.record import Record
 from study.base.errors import StudyError
 from study.base.strict import Versioned
@@ -47,6 +49,7 @@ class Analysis(Versioned):
     warnings: list[Caveat] = Field(description="What a reader must know before believing the numbers.")
     claims: list[ClaimRow] = Field(default=[], description="The study's claims beside what was measured.")
     about: About = Field(About(), description="What was run on what.")
+    reached: Reached | None = Field(None, description="How narrow the answer's interval is; null without `until`.")
 
 
 def analyse(
@@ -78,9 +81,12 @@ def analyse(
         *([control_of(control)] if control else []),
     ] or [NothingSucceeded(group=None, made=bool(frame["session"].notna().any()))]
     caveats = find_caveats(study, frame, fitted, groups, kept)
+    first = first_answer(study, answers, switches)
+    reached = reached_by(plan, frame, fitted, first, answers)
     return Analysis(
-        answer=first_answer(study, answers, switches).text(context),
-        screen=screen_of(plan, frame, kept.included, context, answers, switches, caveats),
+        answer=first.text(context),
+        screen=screen_of(plan, frame, kept.included, context, answers, switches, caveats, reached),
+        reached=reached,
         y=y,
         groups=groups,
         ratios=ratios,
@@ -113,17 +119,32 @@ class StudyResult:
 def result_of(files: Results, name: str) -> StudyResult:
     """Return what the records of the study ``name`` give now: each of its files is read once.
 
-    Raise :class:`StudyError` if there is no valid plan of it.
+    The blocks that are not needed for an interval as narrow as the study asks are as if they were not planned. Raise
+    :class:`StudyError` if there is no valid plan of it.
     """
-    plan = _plan_of(files, name)
+    plan, warm_up_runs = _plan_of(files, name), read_warm_up_runs(files.root)
     frame, records = read_table(plan, files.records(name), files.telemetry_folder(name))
-    return StudyResult(plan, frame, analyse(plan, frame, records, read_warm_up_runs(files.root)), records)
+    found = analyse(plan, frame, records, warm_up_runs)
+    if found.reached and found.reached.enough and found.reached.blocks < plan.blocks:
+        plan, frame = whole_blocks(plan, frame)
+        found = analyse(plan, frame, records, warm_up_runs)
+    return StudyResult(plan, frame, found, records)
+
+
+def look(plan: Plan, files: Results) -> Reached | None:
+    """Return how narrow the interval of a plan's answer is by its whole blocks; None if there are none."""
+    frame, records = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
+    plan, frame = whole_blocks(plan, frame)
+    return analyse(plan, frame, records).reached if plan.runs else None
 
 
 def kept_result(files: Results, name: str) -> StudyResult:
     """Return what the step ``analyse`` wrote of the study ``name``. Raise :class:`StudyError` if a file is missing."""
     plan = _plan_of(files, name)
-    return StudyResult(plan, read_timings(files.timings(name), plan), read_analysis(files.fit(name)))
+    frame, found = read_timings(files.timings(name), plan), read_analysis(files.fit(name))
+    if found.reached and found.reached.enough:
+        plan = plan.with_blocks(set(frame["block"]))
+    return StudyResult(plan, frame, found)
 
 
 def _plan_of(files: Results, name: str) -> Plan:

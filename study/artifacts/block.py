@@ -21,6 +21,7 @@ from pydantic import Field
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
+from study.artifacts.reached import Reached, Stopped
 from study.artifacts.record import is_readable
 from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
@@ -59,7 +60,7 @@ class BlockFile(Strict):
     """The index of a block: what its records say, in the order of execution."""
 
     runs: list[Measured] = []
-    deferred: bool = Field(False, description="Whether the time budget of this start leaves the block for another.")
+    deferred: bool = Field(False, description="Whether this start leaves the block: for another, or as not needed.")
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,19 @@ def block_files(study: str, files: Results) -> Iterator[tuple[Path, BlockFile | 
 
 
 def blocks_of(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
-    """Return the blocks of ``plan``, in their order.
+    """Return the blocks of ``plan`` that are made or to be made, in their order; see :func:`every_block`.
+
+    Where the answer is as narrow as the study asks, those that no start has begun are left out.
+    """
+    blocks = every_block(plan, files, apart)
+    if not stopped(plan, files):
+        return blocks
+    begun = begun_blocks(plan, files)
+    return [block for block in blocks if block.number in begun]
+
+
+def every_block(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
+    """Return every block of ``plan``, in their order.
 
     Runs that a file of a block names and whose records are there stay together. The others of a replicate make a
     block; those of each class of machine one of their own, if these are to be had ``apart``. A run whose device is
@@ -147,7 +160,7 @@ def find_block(plan: Plan, name: str, files: Results) -> Block:
 
     Raise :class:`StudyError` if neither the plan nor the records have such a block.
     """
-    there = [block for apart in (False, True) for block in blocks_of(plan, files, apart)]
+    there = [block for apart in (False, True) for block in every_block(plan, files, apart)]
     for block in there:
         if block.name == name:
             return block
@@ -185,8 +198,37 @@ def _edited(study: str, runs: Sequence[Measured], index: Path, files: Results) -
     return any(path.is_file() and path.stat().st_mtime_ns > written for path in paths)
 
 
+def begun_blocks(plan: Plan, files: Results) -> set[int]:
+    """Return the numbers of the blocks of which a record is there."""
+    folder = files.records(plan.name)
+    return {run.block for run in plan.runs if os.path.lexists(f"{folder}/{run.file}")}
+
+
+def stop(plan: Plan, reached: Reached, files: Results) -> None:
+    """Write that the answer is as narrow as the study asks, by the records that are there."""
+    write_whole(files.stopped(plan.name), Stopped(reached=reached, seen=_seen(plan, files)).model_dump_json(indent=1))
+
+
+def stopped(plan: Plan, files: Results) -> Reached | None:
+    """Return the look after which no further block is needed; None if there was none, or if it saw other records, or
+    another study: what it found must be looked at anew."""
+    if plan.study.until is None:
+        return None
+    with suppress(StudyError, OSError):
+        found = Stopped.of_file(files.stopped(plan.name))
+        return found.reached if found.seen == _seen(plan, files) else None
+    return None
+
+
+def _seen(plan: Plan, files: Results) -> str:
+    """Return a checksum over what a look sees: the study, its records as their indexes have them, and the code."""
+    runs = [run for _, index in block_files(plan.name, files) for run in (index.runs if index else ())]
+    there = sorted(f"{run.record} {run.sha256}" for run in runs if files.record(plan.name, run.record).exists())
+    return json_sha256([plan.study.model_dump(mode="json"), there, _code()])
+
+
 def defer(block: Block, files: Results) -> None:
-    """Write that the time budget leaves a block: the report is to be made without it."""
+    """Write that this start leaves a block: the report is to be made without it."""
     write_whole(files.block(block.study, block.name), BlockFile(deferred=True).model_dump_json(exclude_defaults=True))
 
 

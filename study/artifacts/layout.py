@@ -127,6 +127,10 @@ class Results:
         """Return the file of a block."""
         return self.blocks(study) / f"{block}.json"
 
+    def stopped(self, study: str) -> Path:
+        """Return the look after which no further block was begun."""
+        return self.root / study / "stopped.json"
+
     def telemetry_folder(self, study: str) -> Path:
         """Return the folder of the samples."""
         return self.root / study / "telemetry"

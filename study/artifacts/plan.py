@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain
@@ -135,6 +135,15 @@ class Plan(Versioned):
     def blocks(self) -> int:
         """Number of its blocks."""
         return max((run.block for run in self.runs), default=0)
+
+    @property
+    def replicates(self) -> int:
+        """Number of runs of each setting: those of the blocks, where their number is not given."""
+        return self.blocks if self.study.until else self.study.most
+
+    def with_blocks(self, blocks: Collection[int]) -> "Plan":
+        """Return the plan with these of its blocks alone."""
+        return self.model_construct(**dict(self) | {"runs": [run for run in self.runs if run.block in blocks]})
 
     def preparing_image(self) -> str | None:
         """Return the name of the image that prepares data and weights: that of a run which can be made here, since the

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -64,14 +64,15 @@ def _one(path: list[str], item: Any) -> StudyError:
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
     """Return the parts of the key of an error, without the union member that pydantic appends ("threads.int")."""
-    return [str(part) for part in location if not re.match(r"literal\[|list\[|(int|str|bool)$", str(part))]
+    return [str(part) for part in location if not re.match(r"(literal|list|dict)\[|(int|str|bool)$", str(part))]
 
 
 def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:
     for section in sections:
         annotation = model.model_fields[section].annotation if section in model.model_fields else None
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
+        for member in (annotation, *(get_origin(one) and get_args(one)[0] for one in get_args(annotation))):
+            if isinstance(member, type) and issubclass(member, BaseModel):
+                model = member
     return list(model.model_fields)
 
 

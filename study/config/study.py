@@ -1,11 +1,12 @@
 """A file of `config/studies`: keys, factors, and what is fitted against what."""
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from study.base.errors import ValueRefused, check_known
 from study.base.strict import Declared
@@ -63,6 +64,32 @@ class Evidence(Declared):
     """Utilisation of the GPU by others when the run began, in percent."""
 
 
+def _share(value: Any) -> Any:
+    """Return a share that people write, `5%` or 0.05, as a number."""
+    percent = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", value) if isinstance(value, str) else None
+    share = float(percent[1]) / 100 if percent else value
+    if type(share) is not float or not 0 < share < 1:
+        raise ValueRefused(value=value, allowed="a share between 0 and 1, such as 5% or 0.05")
+    return share
+
+
+class Until(Declared):
+    """Blocks of runs until the interval of the answer is narrow, in place of a number of them. The study looks at it
+    before each block, once its noise has 8 degrees of freedom: after 9 blocks of two settings, 5 of three, 3 of five.
+    """
+
+    until: Annotated[float, BeforeValidator(_share, json_schema_input_type=float | str)]
+    """Half the width of the interval of the ratio that answers the question, as a share: `5%` or 0.05."""
+    most: int = Field(20, ge=2, le=MOST_REPLICATES)
+    """Number of blocks that are measured at most."""
+
+
+Replicates = Annotated[
+    Annotated[int, Field(ge=1, le=MOST_REPLICATES), Tag("int")] | Annotated[Until, Tag("dict[str,any]")],
+    Discriminator(lambda value: "dict[str,any]" if isinstance(value, Mapping | Until) else "int"),
+]
+
+
 class StudyFile(Keys):
     """What a file of `config/studies` may hold."""
 
@@ -82,8 +109,8 @@ class StudyFile(Keys):
     null_control: bool = False
     """True to run every configuration twice in each block, as the two levels of the factor `control`. The difference
     between the two is the machine's noise."""
-    replicates: int = Field(3, ge=1, le=MOST_REPLICATES)
-    """Number of runs of each configuration, one in each randomised block."""
+    replicates: Replicates = 3
+    """Number of runs of each configuration, one in each randomised block; or `{until: 5%, most: 20}`."""
     equivalence_margin: float = Field(0.05, gt=0, le=1)
     """Two times are equivalent if their ratio is shown to lie within 1 + this and its reciprocal."""
     curve: Curve | None = Field(None, description="The time and the factor of the fit; none for no fit.")
@@ -117,17 +144,29 @@ class StudyFile(Keys):
         return self.time or (TOTALS_OF_INFERENCE[0] if self.task == "inference" else "fit_seconds")
 
     @property
+    def until(self) -> float | None:
+        """Half the width of the answer's interval from which no block is begun; None for a number of blocks."""
+        return self.replicates.until if isinstance(self.replicates, Until) else None
+
+    @property
+    def most(self) -> int:
+        """Number of runs of each setting, at most."""
+        return self.replicates.most if isinstance(self.replicates, Until) else self.replicates
+
+    @property
     def runs_a_setting(self) -> str:
         """The number of runs of each setting, in words: settings of ``only`` may have their own."""
-        counts = sorted({entry.get("replicates", self.replicates) for entry in self.only}) or [self.replicates]
+        if self.until:
+            return f"until the answer is within {100 * self.until:g}%, at most {self.most}"
+        counts = sorted({entry.get("replicates", self.most) for entry in self.only}) or [self.most]
         return f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
 
     def runs_of(self, levels: Mapping[str, Any]) -> int:
         """Return the number of runs of the combination with these levels of the factors; 0 if ``only`` has it not."""
         if not self.only:
-            return self.replicates
+            return self.most
         entries = [entry for entry in self.only if all(levels[key] == entry[key] for key in entry if key in levels)]
-        return max((entry.get("replicates", self.replicates) for entry in entries), default=0)
+        return max((entry.get("replicates", self.most) for entry in entries), default=0)
 
     @model_validator(mode="before")
     @classmethod
@@ -186,6 +225,10 @@ class StudyFile(Keys):
         for entry in self.only:
             for key, level in entry.items():
                 if key == "replicates":
+                    if self.until:
+                        why = "the blocks that narrow the answer hold every setting"
+                        context = "with replicates until"
+                        raise ValueRefused(key="only.replicates", value=level, context=context, why=why)
                     if type(level) is not int or not 1 <= level <= MOST_REPLICATES:
                         raise ValueRefused(key="only.replicates", value=level, allowed=f"1 to {MOST_REPLICATES}")
                 else:

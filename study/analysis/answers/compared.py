@@ -107,7 +107,7 @@ def told_of(here: Estimate, unit: str, claimed: Sequence[float], first: bool = T
     """
     value, *ends = (
         clear_of(one, claimed, f"{one:.1f}" if tenths else short(one, like=here.value))
-        for _, one in here
+        for one in (here.value, here.low, here.high)
         if one is not None
     )
     return f"{value}{unit} ({'95%: ' * first}{' to '.join(ends)})" if ends else f"{value}{unit} (no interval)"

@@ -58,7 +58,7 @@ class Effect(Strict):
         """Return what else it changes, where that is shown: accuracy in points, memory and energy in times."""
         told = []
         for change, none in ((self.accuracy, 0.0), (self.memory, 1.0), (self.energy, 1.0)):
-            ends = [one for _, one in change or () if one is not None]
+            ends = [change.value, *(change.bounds or ())] if change else []
             words = [clear_of(one, (none,), number(one) if none else f"{100 * one:+.1f}") for one in ends]
             shown = len(ends) == 3 and not ends[1] - ROUNDING <= none <= ends[2] + ROUNDING
             told.append("{} ({} to {})".format(*words) if shown else "no change shown" if ends else "")
@@ -253,5 +253,6 @@ def _changes(beside: Mapping[str, LogModel], pairs: Sequence[tuple[str, str]], e
     if "accuracy" in found:
         # Runs that happen to agree have not shown that they always do.
         shown = found["accuracy"] if has_noise(beside["accuracy"]) else found["accuracy"].bare
-        found["accuracy"] = Estimate(**{end: value and math.log(value) for end, value in shown})
+        low, high = (bound and math.log(bound) for bound in (shown.low, shown.high))
+        found["accuracy"] = Estimate(value=math.log(shown.value), low=low, high=high)
     return found

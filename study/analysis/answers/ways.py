@@ -57,10 +57,10 @@ class Ways(Strict):
 
     def equal(self, way: Way) -> bool:
         """Return whether the ratio that tells of a way lies within the margin."""
-        times = self._told(way)
+        times = self.told(way)
         return times is not None and times.within(self.margin)
 
-    def _told(self, way: Way) -> Estimate | None:
+    def told(self, way: Way) -> Estimate | None:
         """Return the ratio that tells of a way: that of the best settings, or else of the mean."""
         known = [one for one in (way.times, way.mean) if one]
         return next((one for one in known if one.excludes_one or one.within(self.margin)), way.times)
@@ -76,7 +76,7 @@ class Ways(Strict):
         where, takes = context.where(first.group), context.takes
         bold = " ".join(f"**{part}**" if at else part for at, part in enumerate(where.split(" ", 1)))
         lead = f"{bold[0].upper()}{bold[1:]} {takes} {short(first.seconds)} s, "
-        times, end = self._told(other), f", {short(other.seconds)} s{self._others(context)}."
+        times, end = self.told(other), f", {short(other.seconds)} s{self._others(context)}."
         if times is None or times.low is None or times.high is None:
             return (
                 f"{lead}{context.where(other.group)} {short(other.seconds)} s: **not decided**, there is no interval."

@@ -20,6 +20,7 @@ from study.analysis.screen.limit import Limit, limit_of
 from study.analysis.screen.next_step import Next, next_of
 from study.analysis.words import listed
 from study.artifacts.plan import Plan
+from study.artifacts.reached import Reached
 from study.artifacts.record import Record
 from study.base.strict import Strict
 
@@ -62,13 +63,14 @@ def screen_of(
     answers: Sequence[Answer],
     switches: Sequence[Switches],
     caveats: Sequence[Caveat],
+    reached: Reached | None = None,
 ) -> Screen:
-    """Return the first screen of a study."""
+    """Return the first screen of a study. ``reached`` is how narrow its answer's interval is, where that was asked."""
     first = first_answer(plan.study, answers, switches)
     limit = limit_of(context, first, level_rows(plan.study, frame, context.groups), plan.study.total)
     changes = changes_of(context, first, caveats)
     return Screen(
-        job=job_of(plan, records),
+        job=[*job_of(plan, records), *([reached.text()] if reached else [])],
         chart=_shown(context, first),
         scope=context.scope,
         limit=limit,

@@ -85,7 +85,7 @@ def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:
     elif len(records) < planned:
         told = [f"{len(done)} of {planned} runs"]
     else:
-        told = [f"{quantity(len(done), 'run')}, {plan.study.runs_a_setting} each"]
+        told = [quantity(len(done), "run") + ("" if plan.study.until else f", {plan.study.runs_a_setting} each")]
     why = {"out_of_memory": "out of memory"}
     told += [f"{count} failed{f': {why[kind]}' if kind in why else ''}" for kind, count in failed.items()]
     made = {record.settings.device for record in done}

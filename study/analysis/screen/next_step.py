@@ -56,19 +56,19 @@ def next_of(
         return Next(title="mend what the runs failed of, then", command=plan.start.retry(plan.name))
     if isinstance(first, Contrast | NoRatio) and not first.decided:
         told = isinstance(first, Contrast) and first.most.ratio.low is not None
-        more = plan.study.replicates if told else MORE_RUNS
-        return _replicates(plan, frame, plan.study.replicates + more, "the ratio")
+        more = plan.replicates if told else MORE_RUNS
+        return _replicates(plan, frame, plan.replicates + more, "the ratio")
     open_one = next(
         (one for one in (first, *answers) if not one.decided and isinstance(one, Fastest | CannotSay)), None
     )
     if isinstance(open_one, CannotSay) and not first.decided:
         if open_one.more_runs:
-            return _replicates(plan, frame, plan.study.replicates + open_one.more_runs, "an answer")
+            return _replicates(plan, frame, plan.replicates + open_one.more_runs, "an answer")
         longer = {"training.epochs": TIMES_THE_EPOCHS * plan.study.training.epochs}
         return Next(title="train for longer", command=plan.start.again(plan.name, overrides=longer))
     found = None
     if isinstance(open_one, Fastest) and not isinstance(first, Switches | Contrast):
-        more = plan.study.replicates + MORE_RUNS
+        more = plan.replicates + MORE_RUNS
         found = (
             _replicates(plan, frame, more, "the machine's part", "Close other programs before.")
             if open_one.machine
@@ -89,7 +89,7 @@ def _beyond(plan: Plan, first: Answer | Switches, frame: pd.DataFrame) -> Next |
     if key == "training.batch_size" and images and 2 * largest > images * (1 - share):
         return None
     # As many blocks more, which hold both: the blocks that are there hold the smaller one alone.
-    blocks = plan.study.replicates
+    blocks = plan.replicates
     took = duration_words(3 * blocks * block_seconds(frame[frame[key] == largest]))
     return Next(
         title=f"{largest} against {2 * largest}, {took}",
@@ -113,12 +113,12 @@ def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next
     asked = {*plan.study.factors, *plan.start.config.get("overrides", {})}
     if not allows([run.settings for run in plan.runs if run.block == 1], key, level, asked):
         return None
-    took = duration_words(times * plan.study.replicates * block_seconds(frame))
+    took = duration_words(times * plan.replicates * block_seconds(frame))
     return Next(title=f"{what}, {took}", command=plan.start.again(plan.name, overrides={key: level}))
 
 
 def _replicates(plan: Plan, frame: pd.DataFrame, replicates: int, what: str, text: str = "") -> Next:
-    more = replicates - plan.study.replicates
+    more = replicates - plan.replicates
     minutes = duration_words(more * block_seconds(frame))
     command = plan.start.again(plan.name, overrides={"replicates": replicates})
     return Next(title=f"{minutes} decide {what}", command=command, text=text or f"{quantity(more, 'more block')}.")

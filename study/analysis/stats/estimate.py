@@ -4,6 +4,7 @@ import math
 from typing import Literal, Self
 
 import pandas as pd
+from pydantic import Field
 
 from study.base.strict import Strict
 
@@ -28,6 +29,13 @@ class Estimate(Strict):
     value: float
     low: float | None = None
     high: float | None = None
+    degrees: float | None = Field(None, exclude=True)
+    """Degrees of freedom of its error; null where it is not of a model, or was read from a file."""
+
+    @property
+    def half_width(self) -> float | None:
+        """Half of the interval's width on the scale of logarithms, as a share; None without an interval."""
+        return math.sqrt(self.bounds[1] / self.bounds[0]) - 1 if self.bounds and self.bounds[0] else None
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -43,7 +51,7 @@ class Estimate(Strict):
     def inverse(self) -> Self:
         """The ratio the other way round."""
         low, high = ((1 / value if value else None) for value in (self.high, self.low))
-        return type(self)(value=1 / self.value, low=low, high=high)
+        return type(self)(value=1 / self.value, low=low, high=high, degrees=self.degrees)
 
     @property
     def excludes_one(self) -> bool:
@@ -56,12 +64,13 @@ class Estimate(Strict):
 
     def times(self, factor: float) -> Self:
         """Return it with another unit, of which so many make one of its own."""
-        return type(self)(**{name: one and factor * one for name, one in self})
+        low, high = (bound and factor * bound for bound in (self.low, self.high))
+        return type(self)(value=factor * self.value, low=low, high=high, degrees=self.degrees)
 
     def widened(self, logs: float) -> Self:
         """Return it with bounds that lie further apart, by so many log units on each side."""
         low, high = (bound and bound * math.exp(side * logs) for side, bound in ((-1, self.low), (1, self.high)))
-        return type(self)(value=self.value, low=low, high=high)
+        return type(self)(value=self.value, low=low, high=high, degrees=self.degrees)
 
 
 def undetermined(

@@ -173,15 +173,16 @@ class LogModel:
         middle = float(weights @ (self.effects + self.readings.middle))
         if self.spare <= 0:
             return Estimate(value=float(np.exp(middle)))
-        bounds = []
+        bounds, least = [], math.inf
         for side in (-1, 1):
             estimate, error, degrees = (float(part[0]) for part in self.end(weights[None], side))
             bounds.append(estimate + side * (critical or together(1))(degrees) * error)
+            least = min(least, degrees)
         if not np.isfinite(bounds).all():
             return Estimate(value=float(np.exp(middle)))
         with np.errstate(over="ignore"):
             low, high = np.exp(min(bounds[0], middle)), np.exp(max(bounds[1], middle))
-            return Estimate(value=float(np.exp(middle)), low=float(low), high=float(high))
+            return Estimate(value=float(np.exp(middle)), low=float(low), high=float(high), degrees=least)
 
     def slower(self, place: int, others: Sequence[int]) -> tuple[Array, Array, Array]:
         """Return by how much the level at a place is slower than ``others`` (k) at least, with errors and degrees.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from study.artifacts.block import Block, blocks_of, expected_seconds
+from study.artifacts.block import Block, blocks_of, expected_seconds, stopped
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record_store import Session, next_session
@@ -33,7 +33,8 @@ def describe(plans: Sequence[Plan], budget_minutes: float | None, files: Results
     if not keys:
         return [*lines, "nothing is left to measure"]
     limit = "" if budget_minutes is None else f" (time budget: {budget_minutes:g} min)"
-    return [*lines, where(plans[0]), f"expected time: {expected_words(keys, times)}{limit}"]
+    most = "at most " * any(plan.study.until and pending(plan, files) for plan in plans)
+    return [*lines, where(plans[0]), f"expected time: {most}{expected_words(keys, times)}{limit}"]
 
 
 def where(plan: Plan) -> str:
@@ -58,7 +59,8 @@ def listed(plan: Plan, block: Block) -> list[str]:
 def of_plan(plan: Plan, files: Results) -> list[str]:
     """Return what a start of one study would do, in lines, to follow its table of runs."""
     runs = pending(plan, files)
-    lines = ["", f"{plan.name}: {quantity(len(plan.runs), 'run')} planned", *summary(plan, files)]
+    most = " at most" * bool(plan.study.until)
+    lines = ["", f"{plan.name}: {quantity(len(plan.runs), 'run')} planned{most}", *summary(plan, files)]
     time = expected_words([run.key for run in runs], expected_seconds(plan.name, files)) if runs else "none"
     return [*lines, f"expected time: {time}"]
 
@@ -72,12 +74,16 @@ def summary(plan: Plan, files: Results) -> list[str]:
         left = [run for run in runs if run.name in names]
         done = len(there - names)
         blocks = len({run.block for run in left})
-        todo = f"{quantity(len(left), 'run')} pending in {quantity(blocks, 'block')}" if left else "no run pending"
+        most = " at most" * bool(plan.study.until)
+        todo = (
+            f"{quantity(len(left), 'run')} pending in {quantity(blocks, 'block')}{most}" if left else "no run pending"
+        )
         if left or done:
             lines.append(f"{plan.name} on {device}: {todo}, {done} done")
         absent = Counter(run.unavailable for run in runs if run.unavailable and run.name not in there)
         lines += [f"{plan.name} on {device}: {quantity(n, 'run')} left out: {why}" for why, n in absent.items()]
-    return lines
+    reached = stopped(plan, files)
+    return [*lines, f"{plan.name}: {reached.text()}"] if reached else lines
 
 
 def expected_words(keys: Sequence[str], known: Mapping[str, float]) -> str:

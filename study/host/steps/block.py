@@ -9,9 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from study.artifacts.block import Block, blocks_of, defer, expected_seconds, find_block
+from study.artifacts.block import (
+    Block,
+    begun_blocks,
+    blocks_of,
+    defer,
+    expected_seconds,
+    find_block,
+    stop,
+    stopped,
+)
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, selected
+from study.artifacts.reached import Reached
 from study.artifacts.record import Record
 from study.artifacts.record_store import Session, free_aside, move_aside, read_session
 from study.artifacts.run import Run
@@ -25,6 +35,8 @@ from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import new_log
 
 Say = Callable[[str], None]
+Look = Callable[[Plan, Results], Reached | None]
+"""Returns how narrow the interval of a study's answer is by its whole blocks; None if there are none."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +52,19 @@ class BlockContext:
     @property
     def title(self) -> str:
         """The block for the terminal, e.g. ``block 2 of 5``."""
-        return f"block {self.block.number} of {self.plan.blocks}"
+        most = "at most " * bool(self.plan.study.until)
+        return f"block {self.block.number} of {most}{self.plan.blocks}"
 
     def run(self, place: int) -> str:
         """Return a run for the terminal, e.g. ``block 2 of 5, run 1 of 4: bs8-cpu-r2``."""
         return f"{self.title}, run {place + 1} of {len(self.block.runs)}: {self.block.runs[place].name}"
 
 
-def measure_block(study: str, name: str, results: Path, say: Say) -> None:
+def measure_block(study: str, name: str, results: Path, say: Say, look: Look) -> None:
     """Measure the block called ``name`` of ``study``, and write its file. ``say`` gets the lines for the terminal.
 
-    If each of its records is there, they are kept, and nothing is executed.
+    If each of its records is there, they are kept, and nothing is executed. Nor is it where the study asks for a narrow
+    interval, and ``look`` finds it.
     """
     files = Results(results)
     plan = Plan.read(files.plan(study))
@@ -61,6 +75,8 @@ def measure_block(study: str, name: str, results: Path, say: Say) -> None:
         say(f"{study}, {context.title}: its records are there and are kept; see `{plan.start.retry(study)}`")
         return block.write(files)
     _set_aside([run for run in block.runs if run not in missing], context)
+    if _is_needless(context, look):
+        return defer(block, files)
     known = expected_seconds(study, files)
     if late := _too_late(context, known):
         defer(block, files)
@@ -70,6 +86,21 @@ def measure_block(study: str, name: str, results: Path, say: Say) -> None:
         with alone_on_this_machine(f"{study}, {context.title}"):
             _measure(context, known)
         block.write(files)
+
+
+def _is_needless(context: BlockContext, look: Look) -> bool:
+    """Return whether the answer is as narrow as the study asks, and say so once. A block that was begun is needed."""
+    plan, files = context.plan, context.files
+    if plan.study.until is None or context.block.number in begun_blocks(plan, files):
+        return False
+    if stopped(plan, files):
+        return True
+    reached = look(plan, files)
+    if reached is None or not reached.enough:
+        return False
+    stop(plan, reached, files)
+    context.say(f"{plan.name}: {reached.text()}")
+    return True
 
 
 def _too_late(context: BlockContext, known: Mapping[str, float]) -> str | None:
@@ -109,7 +140,7 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> None:
         record = measure(context, run, context.run(place), warm[place])
         took.setdefault(run.key, record.process_seconds)
         left = [later.key for later in context.block.runs[place + 1 :]] + rest
-        words = f"; {_time_left(left, took)}" if left else ""
+        words = f"; {_time_left(left, took, bool(context.plan.study.until))}" if left else ""
         context.say(f"{context.run(place)}: {record.outcome}, {_told(record)}{words}")
 
 
@@ -131,12 +162,12 @@ def _keys_of_other_blocks(context: BlockContext) -> list[str]:
     ]
 
 
-def _time_left(keys: Sequence[str], took: Mapping[str, float]) -> str:
-    """Return how long the runs with these keys will take, from the seconds of a run by known key."""
+def _time_left(keys: Sequence[str], took: Mapping[str, float], most: bool = False) -> str:
+    """Return how long the runs with these keys will take (at ``most``), from the seconds of a run by known key."""
     known = [took[key] for key in keys if key in took]
     if not known:
         return "time left not known until a block is done"
-    text, unknown = f"about {duration_words(sum(known))} left", len(keys) - len(known)
+    text, unknown = f"{'at most ' * most}about {duration_words(sum(known))} left", len(keys) - len(known)
     return f"{text}, and {quantity(unknown, 'run')} of other settings" if unknown else text
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.block import blocks_of, tidy
+from study.artifacts.block import begun_blocks, blocks_of, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
+from study.artifacts.reached import Reached
 from study.artifacts.record_store import Session, move_aside, next_session
 from study.base.errors import StudyError
 from study.base.files import write_whole
@@ -31,6 +32,8 @@ class Machine:
         self.left = 1000
         self.seconds: dict[str, float] = {}
         self.outcome = "ok"
+        self.half_width: float | None = None
+        self.looks = 0
         monkeypatch.setattr(step, "attempt", self.attempt)
         monkeypatch.setattr(step, "start_fork_servers", lambda *_: None)
         self.begin()
@@ -54,6 +57,12 @@ class Machine:
         seconds = self.seconds.get(context.run.key, 2.0)
         return Attempt(record.model_copy(update={"process_seconds": seconds}), {"seconds": []})  # type: ignore[dict-item]
 
+    def look(self, plan: Plan, files: Results) -> Reached | None:
+        """A look finds the planted half width."""
+        self.looks += 1
+        asked, blocks = plan.study.until or 0.0, len(begun_blocks(plan, files))
+        return Reached(asked=asked, half_width=self.half_width, degrees=8, blocks=blocks, most=plan.study.most)
+
     def start(self, runs: int = 1000, deadline: float | None = None, plan: Plan | None = None) -> list[str]:
         """A start that ends after so many runs, and what it said."""
         self.begin(deadline, plan)
@@ -61,7 +70,7 @@ class Machine:
         try:
             for block in blocks_of(self.plan, self.files):
                 if not self.files.block("tiny", block.name).exists():
-                    measure_block("tiny", block.name, self.files.root, self.said.append)
+                    measure_block("tiny", block.name, self.files.root, self.said.append, self.look)
         except SystemExit:
             pass
         return self.said
@@ -176,4 +185,4 @@ def test_a_session_that_is_damaged_is_one_line(machine: Machine) -> None:
     machine.files.session("tiny").write_text("{")
     name = blocks_of(machine.plan, machine.files)[0].name
     with pytest.raises(StudyError, match=r"session.json: not a valid session: "):
-        measure_block("tiny", name, machine.files.root, print)
+        measure_block("tiny", name, machine.files.root, print, machine.look)

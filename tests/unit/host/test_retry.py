@@ -83,7 +83,7 @@ def test_records_that_do_not_fit_are_never_measured_over_and_move_aside_with_a_r
     damaged.write_text("{")
     before = {path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")}
     for block in blocks_of(plan, results):
-        measure_block("tiny", block.name, results.root, print)
+        measure_block("tiny", block.name, results.root, print, lambda *_: None)
     assert capsys.readouterr().out.count("its records are there and are kept") == 2
     assert {path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")} == before
     assert main(["retry", "tiny", "--results", str(results.root), "--outcome", "failed"]) == 0
