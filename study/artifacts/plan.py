@@ -95,8 +95,8 @@ def flow(value: Any) -> str:
     return json.dumps(value)
 
 
-SHARED_WORK = {"training.strategy", "training.processes"}
-"""Factors that distribute the work among processes without changing the work itself."""
+SHARED_WORK = {"training.strategy", "training.processes", "training.deterministic", "control"}
+"""Factors that change how the work is done, or repeat it, without changing the work itself."""
 
 
 FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
@@ -154,7 +154,8 @@ class Plan(Versioned):
     def seed_name(self, run: Run) -> str:
         """Return the name from which a run's seed is computed: its own, without the factors in ``SHARED_WORK``.
 
-        One process and several therefore start from the same weights, and draw the same batches.
+        One process and several, and both runs of a null control, therefore start from the same weights, and draw the
+        same batches.
         """
         levels = run.setting.levels
         if not SHARED_WORK & levels.keys():

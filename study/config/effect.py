@@ -75,6 +75,7 @@ IDLE: tuple[Idle, ...] = (
     ),
     Idle("training.validation", ONE_EPOCH, "more epochs"),
     Idle("training.cudnn_benchmark", ON_CPU, "device cuda"),
+    Idle("training.cudnn_benchmark", {"training.deterministic": one_of(True)}, "training.deterministic false"),
     *(
         Idle(f"training.{key}", ALONE, NOT_ALONE)
         for key in ("optimizer", "schedule", "learning_rate", "learning_rate_rule", "precision", "cudnn_benchmark")

@@ -46,6 +46,7 @@ LEVELS: dict[str, dict[str, str]] = {
         "foreach": "foreach optimizer",
         "fused": "fused optimizer",
     },
+    "training.deterministic": {"no deterministic": "not deterministic"},
     "training.cudnn_benchmark": {"cudnn benchmark": "cuDNN benchmark", "no cudnn benchmark": "no cuDNN benchmark"},
     "training.threads": {"auto": "default threads"},
     "loader.kind": {

@@ -120,6 +120,8 @@ RULES: tuple[Rule, ...] = (
     Rule("training.cuda_graph", one_of(False), REPLICAS, "only one process by itself records its steps"),
     *(Rule(key, one_of(default), FASTAI, "fastai is used as it is") for key, default in SWITCHES.items()),
     *(Rule(key, one_of(default), ALONE, "`alone` trains nothing") for key, default in SWITCHES.items()),
+    Rule("training.deterministic", one_of(False), ALONE, "`alone` trains nothing"),
+    Rule("training.deterministic", one_of(False), INFERENCE, "it is trained with cuDNN's deterministic algorithms"),
     Rule("training.loop", one_of("torch"), INFERENCE, TRAINED_FIRST),
     Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),
     *(Rule(key, one_of(default), INFERENCE, TRAINED_FIRST) for key, default in SWITCHES.items()),

@@ -190,6 +190,9 @@ class Training(Declared):
     optimizer_implementation: Literal["auto", "for_loop", "foreach", "fused"] = "auto"
     """Code of the optimizer's step, by torch's names: a loop over the parameters, a few operations over all of them, or
     one kernel. `auto`: torch's choice, `foreach` on a GPU and `for_loop` on a CPU."""
+    deterministic: bool = False
+    """True to allow only algorithms that give the same result again, as `torch.use_deterministic_algorithms` has them,
+    with cuDNN's and cuBLAS's. cuDNN then tries none. An operation that has no such algorithm is a failed run."""
     cudnn_benchmark: bool = True
     """True to let cuDNN try its algorithms at the first use of each shape, as fastai does."""
     threads: Annotated[int | Literal["auto"], _auto_or(1, MOST_CPUS)] = "auto"

@@ -93,6 +93,8 @@ def decisive(settings: Settings) -> dict[str, Any]:
     del values["image"], values["environment"]  # what decides them is in the key, and their names may change
     if settings.machine is None:  # records from before there was a choice
         del values["machine"]
+    if not settings.training.deterministic:  # likewise
+        del values["training"]["deterministic"]
     return values
 
 

@@ -28,6 +28,7 @@ from study.config.settings import Settings, loops
 from study.data.decode import ImageSet
 from study.data.sources import open_set, source_of
 from study.data.splits import check_batch_size
+from study.training.instruments.machine import set_algorithms
 from study.training.loops.contract import TrainingJob
 from study.training.loops.replicas import Replicas
 from study.training.models.pretrained import imagenet_model, read_state
@@ -127,10 +128,10 @@ def _few(images: ImageSet, settings: Settings) -> ImageSet:
 
 
 def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
-    """Return the loop that the settings name."""
+    """Return the loop that the settings name, with the algorithms that they allow in force."""
     module = importlib.import_module(f"study.training.loops.{loops(settings)[-1]}.loop")
     train: Callable[[TrainingJob], Measurement] = module.train
-    torch.backends.cudnn.benchmark = settings.training.cudnn_benchmark  # fastai's import switches it on
+    set_algorithms(settings.training)  # fastai's import lets cuDNN try some
     return train
 
 
@@ -138,7 +139,9 @@ def failed(error: Exception, settings: Settings) -> JobResult:
     """Return the result of a run that raised ``error``, with a message fit for a record. The log gets the traceback."""
     traceback.print_exception(error)
     message = str(error).strip().splitlines()[0] if str(error).strip() else ""
-    if not isinstance(error, StudyError):
+    if settings.training.deterministic and " does not have a deterministic implementation" in message:
+        message = f"training.deterministic: {message.split()[0]} has no deterministic form on {settings.device}"
+    elif not isinstance(error, StudyError):
         message = f"{error.__class__.__name__}: {message}"
     message = message[:LONGEST_MESSAGE].encode("utf-8", "backslashreplace").decode("utf-8")
     return JobResult(

@@ -12,13 +12,14 @@ from study.analysis.caveats.inputs import Inputs
 from study.analysis.caveats.learning import Learning
 from study.analysis.caveats.machine import OfMachine
 from study.analysis.caveats.payback import Payback
+from study.analysis.caveats.reproduced import Reproduced
 from study.analysis.caveats.runs import Runs
 from study.analysis.caveats.work import FewSteps, Work
 from study.analysis.stats.groups import GroupFit
 from study.artifacts.checked import Records
 from study.config.study import Study
 
-Every = Learning | Work | Payback | Runs | OfMachine | Inputs | FewSteps
+Every = Learning | Work | Payback | Runs | OfMachine | Inputs | Reproduced | FewSteps
 Caveat = Annotated[Every, Field(discriminator="kind")]
 """One thing that a reader must know before believing the numbers; the kinds stand in the order of their importance."""
 KINDS: tuple[type[OneCaveat], ...] = get_args(Every)

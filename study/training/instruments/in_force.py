@@ -18,6 +18,8 @@ KEYS = {
     "threads": "training.threads",
     "cpus": "limits.cpus",
     "workers": "loader.workers",
+    "deterministic": "training.deterministic",
+    "cudnn_deterministic": "training.deterministic",
     "cudnn_benchmark": "training.cudnn_benchmark",
     "matrix_products": "training.precision",
     "convolutions": "training.precision",
@@ -39,6 +41,8 @@ class Asked:
             asked["threads"] = training.threads
         if training.precision in ("fp32", "tf32"):
             asked |= dict.fromkeys(("matrix_products", "convolutions"), training.precision.replace("fp32", "ieee"))
+        if training.deterministic:
+            asked |= {"deterministic": True, "cudnn_deterministic": True, "cudnn_benchmark": False}
         self.values = self._found(None, workers).model_copy(update=asked)
 
     def check(

@@ -5,6 +5,7 @@ with the GPU as one line of JSON, and fails if the training stack cannot be impo
 """
 
 import json
+import os
 import platform
 import resource
 import sys
@@ -23,7 +24,7 @@ from study.base.errors import StudyError
 from study.base.files import PACKAGE
 from study.base.imports import PYTHON, distributions, outside, version, versions
 from study.base.system import system_name
-from study.config.sections import Precision
+from study.config.sections import Precision, Training
 
 CPUINFO = Path("/proc/cpuinfo")
 CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
@@ -148,6 +149,17 @@ def set_fp32(precision: Precision) -> None:
     if precision in ("fp32", "tf32"):
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
+
+
+def set_algorithms(training: Training) -> None:
+    """Let torch take only algorithms that repeat their results, or any. Call it before the device's libraries start."""
+    cudnn = torch.backends.cudnn
+    if training.deterministic:
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # without it torch refuses cuBLAS
+    if torch.are_deterministic_algorithms_enabled() != training.deterministic:  # the call imports torch's compiler
+        torch.use_deterministic_algorithms(training.deterministic)
+    cudnn.deterministic = training.deterministic
+    cudnn.benchmark = training.cudnn_benchmark and not training.deterministic
 
 
 def fp32_in_use(kind: str) -> Fp32:

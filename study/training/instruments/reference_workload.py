@@ -32,12 +32,16 @@ def first_use(device: torch.device) -> float:
 @contextmanager
 def the_same_for_every_setting() -> Iterator[None]:
     """Suspend within the context what a study may set, so that the reference workload judges the machine alone."""
-    threads = torch.get_num_threads()
+    threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     torch.set_num_threads(THREADS)
+    if deterministic:  # the call imports torch's compiler, which takes seconds
+        torch.use_deterministic_algorithms(False)
     try:
         with torch.backends.cudnn.flags(enabled=True, benchmark=False):
             yield
     finally:
+        if deterministic:
+            torch.use_deterministic_algorithms(True)
         torch.set_num_threads(threads)
 
 

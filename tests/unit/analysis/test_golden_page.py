@@ -38,6 +38,7 @@ from study.analysis.caveats.inputs import LeftOut, Mixed, NoChecksum, RandomWeig
 from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
 from study.analysis.caveats.machine import Busy, MachineChanged, SeparateStarts, Starts, Throttled
 from study.analysis.caveats.payback import Payback
+from study.analysis.caveats.reproduced import Repeated, Reproduced
 from study.analysis.caveats.runs import (
     BrokenBlocks,
     DisturbedRuns,
@@ -237,6 +238,7 @@ def unlearned(size: int, accuracy: float, reason: Literal["at_chance", "unclear"
     return Unlearned(level=level, setting=own, reason=reason, accuracy=accuracy, beside=0.5)
 
 
+REPEATED = Repeated(setting=ON_GPU, pairs=3, equal=0, deterministic=False)
 PAYBACK = Payback(
     compiled=setting(size=64, **{"training.compile": "compile"}),
     other=setting(size=64, **{"training.compile": "no compile"}),
@@ -294,6 +296,8 @@ CAVEATS: list[Caveat] = [
     RandomWeights(reason="ImageNet weights are not available"),
     LeftOut(files=1),
     NoChecksum(records=24),
+    Reproduced(settings=[REPEATED, REPEATED.model_copy(update={"setting": setting(size=64), "equal": 1})]),
+    Reproduced(settings=[REPEATED.model_copy(update={"equal": 3, "deterministic": True})] * 4),
     FewSteps(batch_sizes=[128, 256]),
 ]
 SEEN = [

@@ -32,6 +32,7 @@ IN_VAIN: list[tuple[str, dict[str, Any]]] = [
     ("training.reference_batch_size", {"training.reference_batch_size": 64}),
     ("training.validation", {"training.validation": "end"}),
     ("training.cudnn_benchmark", {"training.cudnn_benchmark": [False, True]}),
+    ("training.cudnn_benchmark", {"training.deterministic": True, "training.cudnn_benchmark": False}),
     ("training.learning_rate", ALONE | {"training.learning_rate": [0.1, 0.01]}),
     ("training.precision", {"loader.kind": ["workers", "alone"], "training.precision": ["fp32", "bf16"]}),
     ("inference.batch_size", {"inference.batch_size": [1, 8]}),

@@ -336,5 +336,6 @@ def train(job: TrainingJob) -> Measurement:
         threads=torch.get_num_threads(),
         workers=workers,
         in_force=in_force,
+        trained_sha256=models.body_sha256(learner.model.state_dict()),
         replicas=job.replicas.account(trained, fit_seconds, steps, memory),
     )

@@ -264,6 +264,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
         workers=loaders.workers,
         decoder_difference=difference_from_pillow(job.images, job.settings, job.device),
         in_force=in_force,
+        trained_sha256=models.body_sha256(trainer.eager.state_dict()),
         compile_seconds=compile_seconds() if job.settings.training.compile else None,
         replicas=job.replicas.account(trained, fit_seconds, steps, memory),
     )
