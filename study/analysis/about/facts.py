@@ -66,9 +66,9 @@ def glossary(study: Study) -> list[tuple[str, str]]:
     told = [
         (name, ", ".join(f"{key}: {_as_written(level)}" for key, level in own.items())) for name, own in whole.items()
     ]
-    if len(study.factors) < 3:
+    if len(study.compared) < 3:
         return told
-    keys = [key for key in study.factors if key != "device"]
+    keys = [key for key in study.compared if key != "device"]
     return [*told, *((f"{short_key(key)} ({_shown(study, key)})", description(key)) for key in keys)]
 
 

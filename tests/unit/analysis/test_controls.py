@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.about.facts import glossary
 from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.contrast import NullControl
 from study.analysis.caveats import find_caveats
@@ -64,6 +65,12 @@ def test_the_null_controls_runs_are_replicates_and_its_ratio_is_found() -> None:
     assert isinstance(last, NullControl)
     assert (last.at, last.ratio) in [(ratio.at, ratio.ratio.value) for ratio in found.control]
     assert (last.intervals, last.outside) == (2, 0)
+
+
+def test_the_two_runs_of_a_null_control_are_no_factor_that_the_page_explains() -> None:
+    factors = {"device": ["cpu"], "training.batch_size": [4, 8], "loader.kind": ["workers", "device"]}
+    names = [name for name, _ in glossary(study_of(null_control=True, curve=None, factors=factors))]
+    assert names == ["batch size (4, 8)", "loader (data loader = workers, decoded beforehand = device)"]
 
 
 def test_a_null_control_that_differs_is_found() -> None:
