@@ -140,11 +140,14 @@ class Environment:
         return uv if uv.exists() else None
 
     def _pip(self) -> list[str]:
-        """Return the command of a pip for it: its own, or that of the interpreter that made it."""
-        own = [str(self.python), "-m", "pip"]
-        if subprocess.run([*own, "--version"], capture_output=True, check=False).returncode == 0:
-            return own
-        return [self.maker, "-m", "pip", "--python", str(self.python)]
+        """Return the command of a pip for it: its own, or that of the interpreter that made it.
+
+        Raise :class:`StudyError` if neither has one.
+        """
+        for command in ([str(self.python), "-m", "pip"], [self.maker, "-m", "pip", "--python", str(self.python)]):
+            if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode == 0:
+                return command
+        raise StudyError(f"{self.maker} has no pip to install with; on Debian: apt-get install python3-venv")
 
 
 def check_installed_torch(python: str) -> None:
