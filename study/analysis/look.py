@@ -18,71 +18,59 @@ from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
 from study.artifacts.plan import Plan
 from study.artifacts.reached import Reached
+from study.config.study import Study
 
 NONE = Estimate(value=1.0)
 """The interval of an answer that has none."""
 
 
-def whole_blocks(plan: Plan, frame: pd.DataFrame) -> tuple[Plan, pd.DataFrame]:
-    """Return a plan and its table with those blocks alone of which each run is there that this machine can make."""
-    begun, lacking = _begun(plan, frame)
-    whole = begun - lacking
-    return plan.with_blocks(whole), frame[frame["block"].isin(whole)].reset_index(drop=True)
-
-
-def _begun(plan: Plan, frame: pd.DataFrame) -> tuple[set[int], set[int]]:
-    """Return the blocks that have a record, and those that lack one."""
+def begun_blocks(plan: Plan, frame: pd.DataFrame) -> tuple[set[int], set[int]]:
+    """Return the blocks of which a run is there, and those of them of which each is that this machine can make."""
     there = set(frame["run"][frame["session"].notna() | (frame["outcome"] == "refused")])
     begun = {run.block for run in plan.runs if run.name in there}
-    return begun, {run.block for run in plan.runs if not run.unavailable and run.name not in there}
+    return begun, begun - {run.block for run in plan.runs if not run.unavailable and run.name not in there}
 
 
-def reached_by(
-    plan: Plan, frame: pd.DataFrame, fitted: Sequence[GroupFit], first: Answer | Switches, others: Sequence[Answer]
-) -> Reached | None:
-    """Return how narrow the interval of the answer ``first`` is, and of the ``others`` that it stands for.
+def with_blocks(plan: Plan, frame: pd.DataFrame, blocks: set[int]) -> tuple[Plan, pd.DataFrame]:
+    """Return a plan and its table of timings with these blocks alone."""
+    return plan.with_blocks(blocks), frame[frame["block"].isin(blocks)].reset_index(drop=True)
 
-    None where a number of blocks is asked for, or while a block is not whole.
-    """
-    begun, lacking = _begun(plan, frame)
-    if plan.study.until is None or begun & lacking:
+
+def reached_by(study: Study, blocks: int, intervals: Sequence[Estimate]) -> Reached | None:
+    """Return how narrow the ``intervals`` of an answer are after so many blocks; None where their number is given."""
+    if study.until is None:
         return None
-    found = _intervals(fitted, first, others)
-    widths = [one.half_width for one in found if one.half_width is not None]
-    known = 0 < len(widths) == len(found)
+    widths = [one.half_width for one in intervals if one.half_width is not None]
+    known = 0 < len(widths) == len(intervals)
     return Reached(
-        asked=plan.study.until,
+        asked=study.until,
         half_width=max(widths) if known else None,
-        degrees=min(one.degrees or 0.0 for one in found) if known else None,
-        blocks=len(begun),
-        most=plan.study.most,
+        degrees=min(one.degrees or 0.0 for one in intervals) if known else None,
+        blocks=blocks,
+        most=study.most,
     )
 
 
-def _intervals(fitted: Sequence[GroupFit], first: Answer | Switches, others: Sequence[Answer]) -> list[Estimate]:
-    """Return every interval of the ratios that answer the question; that of a time where one setting has no other."""
+def intervals_of(fitted: Sequence[GroupFit], first: Answer | Switches, answers: Sequence[Answer]) -> list[Estimate]:
+    """Return each interval of the ratios that answer the question; that of a time where one setting has no other.
+
+    ``first`` is the answer, and ``answers`` are all of the study's: it may stand for several.
+    """
     if isinstance(first, Switches):
         joint = [first.combination.times_as_fast] if first.combination else []
         return [*(effect.times_as_fast for effect in first.effects), *joint]
     if isinstance(first, Ways):
         return [first.told(way) or NONE for way in first.ways[1:]]
-    if isinstance(first, Contrast | NoRatio):
-        ratios = [one for one in others if isinstance(one, Contrast | NoRatio)]
-        return [interval for one in ratios for interval in _of_contrast(one)]
-    groups = {group.setting: group for group in fitted}
-    return [
-        _over_fastest(groups[one.group], one) if isinstance(one, Fastest) else _of_one(one)
-        for one in others
-        if isinstance(one, Fastest | OnlyLevel | CannotSay)
-    ]
-
-
-def _of_contrast(one: Contrast | NoRatio) -> list[Estimate]:
-    return [NONE] if isinstance(one, NoRatio) else [one.overall, one.least.together, one.most.together]
-
-
-def _of_one(one: OnlyLevel | CannotSay) -> Estimate:
-    return one.time if isinstance(one, OnlyLevel) else NONE
+    found, groups = list[Estimate](), {group.setting: group for group in fitted}
+    ratios = isinstance(first, Contrast | NoRatio)
+    for one in answers:
+        if isinstance(one, Contrast):
+            found += [one.overall, one.least.together, one.most.together] if ratios else []
+        elif isinstance(one, NoRatio if ratios else CannotSay):
+            found.append(NONE)
+        elif isinstance(one, Fastest | OnlyLevel) and not ratios:
+            found.append(one.time if isinstance(one, OnlyLevel) else _over_fastest(groups[one.group], one))
+    return found
 
 
 def _over_fastest(group: GroupFit, one: Fastest) -> Estimate:

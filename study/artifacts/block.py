@@ -21,7 +21,7 @@ from pydantic import Field
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.reached import Reached, Stopped
+from study.artifacts.reached import Reached
 from study.artifacts.record import is_readable
 from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
@@ -120,11 +120,8 @@ def blocks_of(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
 
     Where the answer is as narrow as the study asks, those that no start has begun are left out.
     """
-    blocks = every_block(plan, files, apart)
-    if not stopped(plan, files):
-        return blocks
-    begun = begun_blocks(plan, files)
-    return [block for block in blocks if block.number in begun]
+    needed = begun(plan, files) if stopped(plan, files) else None
+    return [block for block in every_block(plan, files, apart) if needed is None or block.number in needed]
 
 
 def every_block(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
@@ -198,7 +195,7 @@ def _edited(study: str, runs: Sequence[Measured], index: Path, files: Results) -
     return any(path.is_file() and path.stat().st_mtime_ns > written for path in paths)
 
 
-def begun_blocks(plan: Plan, files: Results) -> set[int]:
+def begun(plan: Plan, files: Results) -> set[int]:
     """Return the numbers of the blocks of which a record is there."""
     folder = files.records(plan.name)
     return {run.block for run in plan.runs if os.path.lexists(f"{folder}/{run.file}")}
@@ -206,17 +203,17 @@ def begun_blocks(plan: Plan, files: Results) -> set[int]:
 
 def stop(plan: Plan, reached: Reached, files: Results) -> None:
     """Write that the answer is as narrow as the study asks, by the records that are there."""
-    write_whole(files.stopped(plan.name), Stopped(reached=reached, seen=_seen(plan, files)).model_dump_json(indent=1))
+    found = reached.model_copy(update={"seen": _seen(plan, files)})
+    write_whole(files.stopped(plan.name), found.model_dump_json(indent=1))
 
 
 def stopped(plan: Plan, files: Results) -> Reached | None:
     """Return the look after which no further block is needed; None if there was none, or if it saw other records, or
     another study: what it found must be looked at anew."""
-    if plan.study.until is None:
-        return None
-    with suppress(StudyError, OSError):
-        found = Stopped.of_file(files.stopped(plan.name))
-        return found.reached if found.seen == _seen(plan, files) else None
+    if plan.study.until:
+        with suppress(StudyError, OSError):
+            found = Reached.of_file(files.stopped(plan.name))
+            return found if found.seen == _seen(plan, files) else None
     return None
 
 

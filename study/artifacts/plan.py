@@ -137,6 +137,11 @@ class Plan(Versioned):
         return max((run.block for run in self.runs), default=0)
 
     @property
+    def blocks_words(self) -> str:
+        """The number of its blocks in words."""
+        return f"{'at most ' * bool(self.study.until)}{self.blocks}"
+
+    @property
     def replicates(self) -> int:
         """Number of runs of each setting: those of the blocks, where their number is not given."""
         return self.blocks if self.study.until else self.study.most

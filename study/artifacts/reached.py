@@ -5,7 +5,7 @@ import math
 from pydantic import Field
 
 from study.base.errors import quantity
-from study.base.strict import Strict, Versioned
+from study.base.strict import Strict
 
 DEGREES = 8.0
 """Degrees of freedom of the noise from which a look counts: with fewer, a study stops where it saw little by chance."""
@@ -21,6 +21,7 @@ class Reached(Strict):
     degrees: float | None = Field(description="The fewest degrees of freedom of these intervals; null without one.")
     blocks: int = Field(description="Blocks that are there.")
     most: int = Field(description="Blocks that are planned at most.")
+    seen: str = Field("", description="Checksum of what a look saw that left the other blocks.")
 
     @property
     def enough(self) -> bool:
@@ -36,10 +37,3 @@ class Reached(Strict):
         if self.enough:
             return f"stopped after {blocks}: the interval is {told} (asked: {asked})"
         return f"{blocks} of at most {self.most}: {told}, {asked} is asked"
-
-
-class Stopped(Versioned):
-    """The look that left the rest of a study's blocks, and the checksum of what it saw."""
-
-    reached: Reached
-    seen: str

@@ -74,9 +74,9 @@ def _share(value: Any) -> Any:
 
 
 class Until(Declared):
-    """Blocks of runs until the interval of the answer is narrow, in place of a number of them. The study looks at it
-    before each block, once its noise has 8 degrees of freedom: after 9 blocks of two settings, 5 of three, 3 of five.
-    """
+    """Blocks of runs until the interval of the answer is narrow, in place of a number of them. It is looked at before
+    each block, once its noise has 8 degrees of freedom: after 9 blocks of two settings, 5 of three, 3 of five. What an
+    entry of `only` has as `replicates` is then the most of its own."""
 
     until: Annotated[float, BeforeValidator(_share, json_schema_input_type=float | str)]
     """Half the width of the interval of the ratio that answers the question, as a share: `5%` or 0.05."""
@@ -225,10 +225,6 @@ class StudyFile(Keys):
         for entry in self.only:
             for key, level in entry.items():
                 if key == "replicates":
-                    if self.until:
-                        why = "the blocks that narrow the answer hold every setting"
-                        context = "with replicates until"
-                        raise ValueRefused(key="only.replicates", value=level, context=context, why=why)
                     if type(level) is not int or not 1 <= level <= MOST_REPLICATES:
                         raise ValueRefused(key="only.replicates", value=level, allowed=f"1 to {MOST_REPLICATES}")
                 else:

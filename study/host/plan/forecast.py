@@ -46,9 +46,8 @@ def where(plan: Plan) -> str:
 
 def listed(plan: Plan, block: Block) -> list[str]:
     """Return what a block holds, in lines: each run with its setting, and with its device and image."""
-    lines = [
-        f"{plan.name}, block {block.number} of {plan.blocks}: {quantity(len(block.runs), 'run')}, one after the other"
-    ]
+    runs = quantity(len(block.runs), "run")
+    lines = [f"{plan.name}, block {block.number} of {plan.blocks_words}: {runs}, one after the other"]
     for run in block.runs:
         own = f" with {Path(plan.environments[run.environment]).name}" if run.environment else ""
         place = f"on the host{own}" if plan.engine == "none" else f"in {plan.images[run.image].reference}"
@@ -59,8 +58,7 @@ def listed(plan: Plan, block: Block) -> list[str]:
 def of_plan(plan: Plan, files: Results) -> list[str]:
     """Return what a start of one study would do, in lines, to follow its table of runs."""
     runs = pending(plan, files)
-    most = " at most" * bool(plan.study.until)
-    lines = ["", f"{plan.name}: {quantity(len(plan.runs), 'run')} planned{most}", *summary(plan, files)]
+    lines = ["", f"{plan.name}: {quantity(len(plan.runs), 'run')} planned", *summary(plan, files)]
     time = expected_words([run.key for run in runs], expected_seconds(plan.name, files)) if runs else "none"
     return [*lines, f"expected time: {time}"]
 
@@ -74,10 +72,7 @@ def summary(plan: Plan, files: Results) -> list[str]:
         left = [run for run in runs if run.name in names]
         done = len(there - names)
         blocks = len({run.block for run in left})
-        most = " at most" * bool(plan.study.until)
-        todo = (
-            f"{quantity(len(left), 'run')} pending in {quantity(blocks, 'block')}{most}" if left else "no run pending"
-        )
+        todo = f"{quantity(len(left), 'run')} pending in {quantity(blocks, 'block')}" if left else "no run pending"
         if left or done:
             lines.append(f"{plan.name} on {device}: {todo}, {done} done")
         absent = Counter(run.unavailable for run in runs if run.unavailable and run.name not in there)

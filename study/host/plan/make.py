@@ -75,7 +75,7 @@ def make_plan(
     as_checked = {key: list(dict.fromkeys(own[key] for own in levels)) for key in study.factors}  # 1 may be 1.0 now
     full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])
     replicates = [runs for _, runs in combined]
-    only = [own if study.until else own | {"replicates": runs} for own, runs in zip(levels, replicates, strict=True)]
+    only = [own | {"replicates": runs} for own, runs in zip(levels, replicates, strict=True)]
     study = study.model_copy(update={"factors": as_checked, "full": full, "only": only if study.only else []})
     return Plan(
         name=name,

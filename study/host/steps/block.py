@@ -9,16 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from study.artifacts.block import (
-    Block,
-    begun_blocks,
-    blocks_of,
-    defer,
-    expected_seconds,
-    find_block,
-    stop,
-    stopped,
-)
+from study.artifacts import block as blocks
+from study.artifacts.block import Block, blocks_of, defer, expected_seconds, find_block
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, selected
 from study.artifacts.reached import Reached
@@ -52,8 +44,7 @@ class BlockContext:
     @property
     def title(self) -> str:
         """The block for the terminal, e.g. ``block 2 of 5``."""
-        most = "at most " * bool(self.plan.study.until)
-        return f"block {self.block.number} of {most}{self.plan.blocks}"
+        return f"block {self.block.number} of {self.plan.blocks_words}"
 
     def run(self, place: int) -> str:
         """Return a run for the terminal, e.g. ``block 2 of 5, run 1 of 4: bs8-cpu-r2``."""
@@ -91,16 +82,15 @@ def measure_block(study: str, name: str, results: Path, say: Say, look: Look) ->
 def _is_needless(context: BlockContext, look: Look) -> bool:
     """Return whether the answer is as narrow as the study asks, and say so once. A block that was begun is needed."""
     plan, files = context.plan, context.files
-    if plan.study.until is None or context.block.number in begun_blocks(plan, files):
+    if plan.study.until is None or context.block.number in blocks.begun(plan, files):
         return False
-    if stopped(plan, files):
+    if blocks.stopped(plan, files):
         return True
     reached = look(plan, files)
-    if reached is None or not reached.enough:
-        return False
-    stop(plan, reached, files)
-    context.say(f"{plan.name}: {reached.text()}")
-    return True
+    if reached and reached.enough:
+        blocks.stop(plan, reached, files)
+        context.say(f"{plan.name}: {reached.text()}")
+    return reached is not None and reached.enough
 
 
 def _too_late(context: BlockContext, known: Mapping[str, float]) -> str | None:
@@ -140,7 +130,7 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> None:
         record = measure(context, run, context.run(place), warm[place])
         took.setdefault(run.key, record.process_seconds)
         left = [later.key for later in context.block.runs[place + 1 :]] + rest
-        words = f"; {_time_left(left, took, bool(context.plan.study.until))}" if left else ""
+        words = f"; {_time_left(left, took)}" if left else ""
         context.say(f"{context.run(place)}: {record.outcome}, {_told(record)}{words}")
 
 
@@ -162,12 +152,12 @@ def _keys_of_other_blocks(context: BlockContext) -> list[str]:
     ]
 
 
-def _time_left(keys: Sequence[str], took: Mapping[str, float], most: bool = False) -> str:
-    """Return how long the runs with these keys will take (at ``most``), from the seconds of a run by known key."""
+def _time_left(keys: Sequence[str], took: Mapping[str, float]) -> str:
+    """Return how long the runs with these keys will take, from the seconds of a run by known key."""
     known = [took[key] for key in keys if key in took]
     if not known:
         return "time left not known until a block is done"
-    text, unknown = f"{'at most ' * most}about {duration_words(sum(known))} left", len(keys) - len(known)
+    text, unknown = f"about {duration_words(sum(known))} left", len(keys) - len(known)
     return f"{text}, and {quantity(unknown, 'run')} of other settings" if unknown else text
 
 
