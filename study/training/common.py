@@ -33,6 +33,8 @@ from study.training.loops.contract import TrainingJob
 from study.training.loops.replicas import Replicas
 from study.training.models.pretrained import imagenet_model, read_state
 
+NO_KERNEL = "no kernel image is available"
+"""What CUDA says of a GPU for which a library holds no code."""
 LONGEST_MESSAGE = 2000
 """Letters of a run's error that its record keeps."""
 
@@ -138,6 +140,8 @@ def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
 def failed(error: Exception, settings: Settings) -> JobResult:
     """Return the result of a run that raised ``error``, with a message fit for a record. The log gets the traceback."""
     traceback.print_exception(error)
+    if NO_KERNEL in str(error):
+        return JobResult(outcome="unavailable", message=_without_kernel())
     message = str(error).strip().splitlines()[0] if str(error).strip() else ""
     if settings.training.deterministic and " does not have a deterministic implementation" in message:
         message = f"training.deterministic: {message.split()[0]} has no deterministic form on {settings.device}"
@@ -148,6 +152,13 @@ def failed(error: Exception, settings: Settings) -> JobResult:
         outcome="out_of_memory" if is_out_of_memory(error) else "failed",
         message=anonymous(message, settings.dataset.path, settings.model.weights),
     )
+
+
+def _without_kernel() -> str:
+    """Return that torch holds no code for the GPU, such as a new release's for an old one, and for which it does."""
+    name, capability = torch.cuda.get_device_name(), ".".join(map(str, torch.cuda.get_device_capability()))
+    has = ", ".join(torch.cuda.get_arch_list())
+    return f"torch {torch.__version__} has no kernels for {name} (compute capability {capability}), but for {has}"
 
 
 def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.Tensor] | None:

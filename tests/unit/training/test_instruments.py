@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from study.artifacts.samples import WARM_UP_REPETITIONS
+from study.config.settings import Settings
+from study.training.common import failed
 from study.training.instruments import machine
 from study.training.instruments.reference_workload import REPETITIONS, repetitions
 from tests.conftest import ROOT
@@ -81,3 +83,13 @@ def test_a_thread_that_pins_memory_leaves_the_training_its_threads() -> None:
     cases = [(threads, pins) for threads in ("auto", 2, 3) for pins in (True, False)]
     programs = [PINNED.format(threads=threads, pins=pins) for threads, pins in cases]
     assert said_by_forks(programs, {"OMP_NUM_THREADS": "2"}) == ["2", "2", "2", "2", "3", "3"]
+
+
+def test_a_gpu_for_which_torch_has_no_kernels_is_said_to_be_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "an old GPU")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (6, 0))
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["sm_75", "sm_90"])
+    told = RuntimeError("CUDA error: no kernel image is available for execution on the device")
+    result = failed(told, Settings.model_validate({}))
+    assert result.outcome == "unavailable"
+    assert "no kernels for an old GPU (compute capability 6.0), but for sm_75, sm_90" in str(result.message)
