@@ -33,8 +33,7 @@ def describe(plans: Sequence[Plan], budget_minutes: float | None, files: Results
     if not keys:
         return [*lines, "nothing is left to measure"]
     limit = "" if budget_minutes is None else f" (time budget: {budget_minutes:g} min)"
-    most = "at most " * any(plan.study.until and pending(plan, files) for plan in plans)
-    return [*lines, where(plans[0]), f"expected time: {most}{expected_words(keys, times)}{limit}"]
+    return [*lines, where(plans[0]), f"expected time: {expected_words(keys, times)}{limit}"]
 
 
 def where(plan: Plan) -> str:
@@ -78,7 +77,8 @@ def summary(plan: Plan, files: Results) -> list[str]:
         absent = Counter(run.unavailable for run in runs if run.unavailable and run.name not in there)
         lines += [f"{plan.name} on {device}: {quantity(n, 'run')} left out: {why}" for why, n in absent.items()]
     reached = stopped(plan, files)
-    return [*lines, f"{plan.name}: {reached.text()}"] if reached else lines
+    told = reached.text() if reached else f"blocks {plan.study.runs_a_setting}"
+    return [*lines, f"{plan.name}: {told}"] if plan.study.until else lines
 
 
 def expected_words(keys: Sequence[str], known: Mapping[str, float]) -> str:
