@@ -143,6 +143,7 @@ LOCK := .uv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
 
 lock: host  ## Pin every dependency again in the lock files
 	$(LOCK) pyproject.toml --extra train -o requirements.lock
+	$(LOCK) pyproject.toml --extra train --extra tpu -o requirements-tpu.lock -c requirements.lock
 	$(LOCK) pyproject.toml -o requirements-host.lock -c requirements.lock
 	$(LOCK) pyproject.toml --extra dev --extra search $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
 	$(LOCK) --group slurm --no-deps -o requirements-slurm.lock -c requirements.lock

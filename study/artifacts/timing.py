@@ -52,7 +52,7 @@ class Timing(Strict):
     key: str = Field(description="Hash of everything that could change the result; part of the record's file name.")
     block: int = Field(description="Number of the block (replicate), from 1.")
     position: int = Field(description="Place in the seeded order of the whole study, from 1.")
-    device: str = Field(description="`cpu` or `cuda`.")
+    device: str = Field(description="`cpu`, `cuda` or `tpu`.")
     precision: str = Field(description="Precision of the training.")
 
     outcome: str

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from study.base.errors import StudyError
-from study.config.rules import ALONE, DIGITS, Values, When, all_hold, broken, one_of, values_of
+from study.config.rules import ALONE, DIGITS, NO_GPU, Values, When, all_hold, broken, one_of, values_of
 from study.config.sections import Inference
 from study.config.settings import Keys, Settings, get, with_values
 from study.config.study import StudyFile
@@ -41,7 +41,6 @@ class Idle:
 
 
 ON_DEVICE = {"loader.kind": one_of("device")}
-ON_CPU = {"device": one_of("cpu")}
 SINGLE = {"training.strategy": one_of("single")}
 ONE_PROCESS = {"training.processes": one_of(1)}
 OWN_SPLIT = {"dataset.source": one_of("cifar10", "mnist")}
@@ -58,7 +57,7 @@ IDLE: tuple[Idle, ...] = (
     Idle("loader.persistent_workers", ON_DEVICE, "loader.kind workers or alone"),
     Idle("loader.persistent_workers", ONE_EPOCH, "more epochs: the workers stay from one to the next"),
     Idle("loader.pin_memory", ON_DEVICE, A_LOADER),
-    Idle("loader.pin_memory", ON_CPU, "device cuda"),
+    Idle("loader.pin_memory", NO_GPU, "device cuda"),
     Idle("loader.sharding", SINGLE, "training.strategy ddp or ddp_two_nodes"),
     Idle("loader.decoder", {"dataset.source": one_of("cifar10", "mnist", "digits")}, JPEG),
     Idle("loader.decoder", GENERATED | {"dataset.image_size": Values("up to 32", lambda size: size <= 32)}, JPEG),
@@ -74,7 +73,7 @@ IDLE: tuple[Idle, ...] = (
         "training.learning_rate_rule linear or square_root",
     ),
     Idle("training.validation", ONE_EPOCH, "more epochs"),
-    Idle("training.cudnn_benchmark", ON_CPU, "device cuda"),
+    Idle("training.cudnn_benchmark", NO_GPU, "device cuda"),
     Idle("training.cudnn_benchmark", {"training.deterministic": one_of(True)}, "training.deterministic false"),
     *(
         Idle(f"training.{key}", ALONE, NOT_ALONE)

@@ -10,7 +10,7 @@ APART = (", ", " + ")
 LONGEST = 40
 """Letters of a name."""
 LEVELS: dict[str, dict[str, str]] = {
-    "device": {"cpu": "CPU", "cuda": "GPU"},
+    "device": {"cpu": "CPU", "cuda": "GPU", "tpu": "TPU"},
     "process": {"forked": "forked process", "fresh": "fresh process"},
     "machine": {"None": "any machine"},
     "image": {"None": "the device's image"},

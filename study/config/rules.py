@@ -100,6 +100,8 @@ THREADS = {"loader.kind": one_of("threads")}
 LOADED = {"loader.kind": one_of("workers", "threads", "alone")}
 CPU_DECODERS = one_of("pillow", "torchcodec")
 TRAINS = one_of("workers", "threads", "device")
+NO_GPU = {"device": one_of("cpu", "tpu")}
+TPU = {"device": one_of("tpu")}
 SWITCHES = {
     "training.compile": False,
     "training.cuda_graph": False,
@@ -125,7 +127,10 @@ RULES: tuple[Rule, ...] = (
     Rule("training.loop", one_of("torch"), INFERENCE, TRAINED_FIRST),
     Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),
     *(Rule(key, one_of(default), INFERENCE, TRAINED_FIRST) for key, default in SWITCHES.items()),
-    Rule("training.cuda_graph", one_of(False), {"device": one_of("cpu")}, "a CPU has no CUDA graphs"),
+    Rule("training.cuda_graph", one_of(False), NO_GPU, "only a GPU has CUDA graphs"),
+    Rule("training.loop", one_of("torch"), TPU, "nobody has tried stock fastai there"),
+    Rule("training.strategy", one_of("single", "ddp"), TPU, "two nodes of one machine cannot share its TPUs"),
+    Rule("training.precision", one_of("auto", "fp32", "bf16"), TPU, "a TPU has neither TF32 nor fp16"),
     Rule("loader.kind", TRAINS, INFERENCE, "`alone` trains nothing"),
     Rule("training.precision", one_of("auto", "fp32", "bf16", "fp16"), {"device": one_of("cpu")}, "a CPU has no TF32"),
     Rule(
@@ -152,7 +157,7 @@ RULES: tuple[Rule, ...] = (
     Rule("loader.persistent_workers", one_of(False), THREADS, "threads always stay"),
     Rule("loader.workers", Values("auto, or 1 and more", bool), THREADS, "without a thread nothing is decoded"),
     Rule("loader.decoder", one_of("pillow"), FASTAI, "fastai brings its own loader"),
-    Rule("loader.decoder", CPU_DECODERS, {"device": one_of("cpu")}, "a CPU has no nvJPEG"),
+    Rule("loader.decoder", CPU_DECODERS, NO_GPU, "only a GPU has nvJPEG"),
     Rule("loader.decoder", CPU_DECODERS, LOADED, "what the GPU decodes stays there"),
 )
 """The rules in the order in which they are checked."""

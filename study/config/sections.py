@@ -23,7 +23,7 @@ MOST_SECONDS = 30_000_000
 LARGEST_SEED = 2**32 - 1
 """The largest seed that every generator takes."""
 
-Device = Literal["cpu", "cuda"]
+Device = Literal["cpu", "cuda", "tpu"]
 Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
 AUXILIARY = ("googlenet", "inception_v3")
 """torchvision's models with outputs beside the last layer's, which are left out here."""

@@ -49,7 +49,9 @@ def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]
         os.environ[FORK_SERVERS] = f"{os.getpid()} {code}"
     known = {(plan.name, run.name): run for plan in plans if plan.engine == "none" for run in plan.runs}
     wanted = [known[run] for run in pending if run in known]
-    runs = {kind_of(run.settings): run for run in wanted if run.settings.process == "forked"}
+    # A TPU that a process has begun to use is lost to those that are forked from it.
+    forked = [run for run in wanted if run.settings.process == "forked" and run.settings.device != "tpu"]
+    runs = {kind_of(run.settings): run for run in forked}
     for name, run in runs.items():
         settings = run.settings
         python = packages.python_of(run.environment, results) if run.environment else Path(sys.executable)

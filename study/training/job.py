@@ -19,6 +19,7 @@ from study.base.privacy import anonymous
 from study.config.settings import Settings
 from study.training.common import Inputs, checked_inputs, failed, leave, loop_of, prepare, seed_everything
 from study.training.instruments.clock import Stopwatch
+from study.training.instruments.device import before_ranks, own_device, tpus
 from study.training.instruments.machine import check_packages, describe, fp32_in_use, gpu_trouble, has_tf32, set_fp32
 from study.training.instruments.reference_workload import first_use, repetitions
 from study.training.instruments.sampler import sampling
@@ -31,8 +32,9 @@ def made_ready(job: Job, inputs: Inputs, job_file: Path, scratch: Path) -> Calla
     if settings.training.strategy != "single":
         from study.training.distributed.ranks import train_ranks
 
+        before_ranks(settings)
         return lambda: train_ranks(job_file, scratch, settings, job.nodes)
-    training_job, train = prepare(job, inputs, torch.device(settings.device), Replicas()), loop_of(settings)
+    training_job, train = prepare(job, inputs, own_device(settings), Replicas()), loop_of(settings)
     return lambda: train(training_job)
 
 
@@ -43,12 +45,12 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
     settings, watch = job.run.settings, Stopwatch()
     try:
         if trouble := _no_device(settings):
-            seen = describe(settings.device if torch.cuda.is_available() else "cpu", job.packages)
+            seen = describe("cuda" if settings.device == "cuda" and torch.cuda.is_available() else "cpu", job.packages)
             return JobResult(outcome="unavailable", message=anonymous(trouble), machine=seen)
         check_packages(job.packages)
         seed_everything(job.seed, settings.training.threads)
         inputs = checked_inputs(job)
-        train, device = made_ready(job, inputs, job_file, scratch), torch.device(settings.device)
+        train, device = made_ready(job, inputs, job_file, scratch), own_device(settings)
         set_fp32(settings.training.precision)
         watch.mark("inputs")
         # Outside every timed region, and before the window of peak memory opens.
@@ -84,6 +86,8 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
 
 def _no_device(settings: Settings) -> str | None:
     """Return why torch cannot train on the device as the settings say, or None if it can."""
+    if settings.device == "tpu" and tpus() < settings.training.replicas:
+        return f"torch finds {tpus()} TPUs, and the run needs {settings.training.replicas}"
     if settings.device != "cuda":
         return None
     if not torch.cuda.is_available():

@@ -46,7 +46,7 @@ def new(options: argparse.Namespace) -> str:
 @verb(
     argument("study", help="name of a study, or path of its file"),
     argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the study"),
-    argument("--device", action="append", metavar="DEVICE", help="cpu or cuda, instead of the study's"),
+    argument("--device", action="append", metavar="DEVICE", help="cpu, cuda or tpu, instead of the study's"),
     argument("--reduced", action="store_true", help="use the study's keys for a machine with two CPU cores"),
     RESULTS,
 )

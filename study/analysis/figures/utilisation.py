@@ -70,6 +70,7 @@ def draw(samples: Iterable[Samples], device: str, factor: str) -> Drawn | None:
     ``samples`` yields for each run its level and its samples as :func:`study.artifacts.telemetry.from_parquet` returns
     them; ``factor`` says what the levels are.
     """
+    device = device if device == "cuda" else "cpu"  # nothing samples a TPU
     source, levels = SOURCES[device], dict[str, list[Trace]]()
     for label, frame in samples:
         trace = _trace(frame, source)

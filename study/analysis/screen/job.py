@@ -56,11 +56,11 @@ def _images(used: Sequence[Record]) -> str:
 
 
 def _machines(used: Sequence[Record]) -> list[str]:
-    beside = any(record.settings.device == "cuda" for record in used)
+    beside = any(record.settings.device != "cpu" for record in used)
     told: dict[str, None] = {}
-    for record in sorted(used, key=lambda one: one.settings.device != "cuda"):
+    for record in sorted(used, key=lambda one: one.settings.device == "cpu"):
         machine = record.machine
-        if machine and record.settings.device == "cuda":
+        if machine and record.settings.device != "cpu":
             told[machine.device_name] = None
         elif machine:
             name, cores = processor_words(machine.cpu_name), machine.cpu_cores or 1

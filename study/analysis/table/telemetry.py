@@ -60,7 +60,7 @@ def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dic
     inside = (whole["seconds"] >= start) & (whole["seconds"] <= end)
     window = {name: values[inside] for name, values in whole.items()}
     masks = window["gpu_throttle_reasons"]
-    energy = (_gpu_energy if device == "cuda" else _cpu_energy)(whole, start, end)
+    energy = {"cuda": _gpu_energy, "tpu": _tpu_energy}.get(device, _cpu_energy)(whole, start, end)
     return {
         "cpu_percent": _of_known(np.mean, window["cpu_percent"]),
         "peak_tree_resident_bytes": _of_known(np.max, window["process_resident_bytes"], int),
@@ -92,6 +92,10 @@ def _gpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energ
     if not len(power[0]):
         return Energy(refused="The device reports neither its energy nor its power.")
     return _by_power(*power, start, end)
+
+
+def _tpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energy:
+    return Energy(refused="Nothing reports the energy of a TPU.")
 
 
 def _cpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energy:

@@ -53,7 +53,9 @@ class EngineChoice:
         return TorchBuild.of_lock(Path(image.lock or LOCK)) if image.kind == "built" else None
 
 
-DEVICES: tuple[Device, ...] = ("cpu", "cuda")
+DEVICES: tuple[Device, ...] = ("cpu", "cuda", "tpu")
+IN_IMAGES: tuple[Device, ...] = ("cpu", "cuda")
+"""The devices of which there are images: runs on a TPU execute on the host."""
 
 
 def choose_engine(selection: Selection, fetch: bool, on_other_machines: bool = False) -> EngineChoice:
@@ -72,9 +74,9 @@ def choose_engine(selection: Selection, fetch: bool, on_other_machines: bool = F
         return EngineChoice("none", "the engines of an executor's machines are not known", inside=inside)
     trouble = Trouble(f"the pipeline itself runs inside a container ({inside})") if inside else None
     asked = engine("docker" if requested == "auto" else requested)
-    wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
+    wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in IN_IMAGES}
     trouble = trouble or asked.why_not()
-    devices_asked = DEVICES if selection.devices == "auto" else tuple(selection.devices)
+    devices_asked = [one for one in IN_IMAGES if selection.devices == "auto" or one in selection.devices]
     needed = [one for one in devices_asked if not on_other_machines and devices.absent(one) is None]
     for device in needed:
         trouble = trouble or (asked.gpu_trouble() if device == "cuda" else None)

@@ -3,6 +3,7 @@
 from functools import partial
 
 from study.base.errors import StudyError
+from study.config.names import LEVELS
 from study.config.settings import Settings
 from study.config.study import Study
 from study.data import splits
@@ -28,6 +29,7 @@ def resolve(
     they cannot share the batch.
     """
     training, nodes = settings.training, settings.training.nodes
+    units = f"{LEVELS['device'][settings.device]}s"
     if training.strategy == "single":
         return _with_processes(settings, 1), None
     if settings.device == "cpu" and settings.limits.cpus:
@@ -39,14 +41,13 @@ def resolve(
             context = f"with training.strategy {training.strategy}"
             raise refused(context=context, allowed=f"a multiple of {nodes}")
         if devices and count > devices:
-            what = "GPUs" if settings.device == "cuda" else "CPUs"
-            raise refused(why=f"this machine offers {devices} {what} to device {settings.device}")
-    elif settings.device == "cuda" and devices is not None and devices < nodes:
+            raise refused(why=f"this machine offers {devices} {units} to device {settings.device}")
+    elif settings.device != "cpu" and devices is not None and devices < nodes:
         count = before if before and _fit(settings, before, train_images) else nodes
-        reason = f"training.strategy {training.strategy} needs {nodes} GPUs, and this machine has {devices}"
+        reason = f"training.strategy {training.strategy} needs {nodes} {units}, and this machine has {devices}"
         return _with_processes(settings, count), reason
     else:
-        most = (devices or nodes) if settings.device == "cuda" else CPU_PROCESSES
+        most = (devices or nodes) if settings.device != "cpu" else CPU_PROCESSES
         counts = range(most - most % nodes, 0, -nodes)
         # If none fits: one per node, which the checks that follow report.
         count = next((one for one in counts if _fit(settings, one, train_images)), nodes)

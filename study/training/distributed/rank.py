@@ -18,6 +18,7 @@ from study.artifacts.samples import Measurement
 from study.base.processes import die_with
 from study.training.common import failed, leave, loop_of, prepare, read_inputs, seed_everything
 from study.training.distributed.ranks import result_file
+from study.training.instruments.device import torch_device
 from study.training.instruments.machine import set_fp32
 from study.training.loops.replicas import Replicas
 
@@ -35,7 +36,7 @@ def main(job_file: str, scratch: str, parent: str) -> int:
     settings = job.run.settings
     rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     own = int(os.environ["LOCAL_RANK"]) if job.nodes else rank  # nodes of one machine share its GPUs
-    device = torch.device("cuda", own) if settings.device == "cuda" else torch.device("cpu")
+    device = torch_device(settings.device, own)
     target = result_file(Path(scratch), rank)
     try:
         leave(JobResult(outcome="ok", measurement=train(job, Replicas(rank, count, True, device))), target)
@@ -64,12 +65,13 @@ def train(job: Job, replicas: Replicas) -> Measurement:
 
 
 def join(device: torch.device) -> None:
-    """Join the group of all ranks: over nccl on GPUs, over gloo on a CPU."""
+    """Join the group of all ranks: over nccl on GPUs, over torch_tpu's own on TPUs, over gloo on a CPU."""
     if device.type == "cuda":
         torch.cuda.set_device(device)
         torch.distributed.init_process_group("nccl", timeout=LONGEST_WAIT, device_id=device)
     else:
-        torch.distributed.init_process_group("gloo", timeout=LONGEST_WAIT)
+        backend = "tpu_dist" if device.type == "tpu" else "gloo"
+        torch.distributed.init_process_group(backend, timeout=LONGEST_WAIT)
 
 
 def end_at_once() -> None:

@@ -82,7 +82,7 @@ def make_loaders(
 
 def pins(settings: Settings, device: torch.device) -> bool:
     """Return whether batches are handed over in page-locked memory."""
-    return device.type == "cuda" if settings.loader.pin_memory == "auto" else settings.loader.pin_memory
+    return device.type == "cuda" and bool(settings.loader.pin_memory)
 
 
 class MicroBatches(Sampler[list[int]]):

@@ -50,7 +50,7 @@ BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
     ("factors", {"factors": ["device"]}),
     *(("dataset.path", {"dataset.source": "folder", "dataset.path": bad}) for bad in ("~nosuchuser/x", "x" * 300)),
     *(("model.weights", {"model.weights": bad}) for bad in ("nowhere.pt", "~nosuchuser/x.pt")),
-    ("device", {"device": "tpu"}),
+    ("device", {"device": "npu"}),
     *(("training.precision", {"training.precision": bad}) for bad in ("tf32", "int4")),
     ("training.optimizer", {"training.optimizer": "lion"}),
     ("training.schedule", {"training.schedule": "wild"}),
@@ -67,13 +67,13 @@ BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
     ("names", {"names": {"one": {"device": "cpu"}, "other": {"device": "cpu"}}}),
     ("names.stock", {"names": {"stock": {"training.loop": "fastai"}}}),
     ("names.stock", {"names": {"stock": {}}}),
-    ("names.stock.device", {"names": {"stock": {"device": "tpu"}}}),
+    ("names.stock.device", {"names": {"stock": {"device": "npu"}}}),
 ]
 """The key that an error names, and the overrides that cause it. Rules between keys are broken in test_rules.py."""
 BAD_SELECTIONS: list[tuple[str, dict[str, Any]]] = [
     ("studies", {"studies": ["nope"]}),
     ("studies", {"studies": []}),
-    ("devices.0", {"devices": ["tpu"]}),
+    ("devices.0", {"devices": ["npu"]}),
     ("container", {"container": "lxc"}),
     ("colour", {"colour": "red"}),
     ("size", {"size": "small"}),

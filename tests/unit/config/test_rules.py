@@ -18,6 +18,7 @@ TARGET = {"training.target_accuracy": 0.9}
 IDLE = {"loader.workers": 0}
 THREADS = {"loader.kind": "threads"}
 ON_DEVICE = {"loader.kind": "device"}
+TPU = {"device": "tpu"}
 CAPTURED = {"device": "cuda", "training.cuda_graph": True}
 SWITCHED = {
     "training.compile": True,
@@ -48,6 +49,9 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("training.loop", INFERENCE | FASTAI),
     ("training.strategy", INFERENCE | DDP),
     *((key, INFERENCE | {key: value}) for key, value in SWITCHED.items()),
+    ("training.loop", TPU | FASTAI),
+    ("training.strategy", TPU | {"training.strategy": "ddp_two_nodes"}),
+    ("training.precision", TPU | {"training.precision": "fp16"}),
     ("loader.kind", INFERENCE | ALONE),
     ("training.precision", {"training.precision": "tf32"}),
     ("training.precision", FASTAI | {"training.precision": "bf16"}),

@@ -10,7 +10,7 @@ from torch import nn
 
 from study.artifacts.samples import InferenceSamples, Measurement, TimedBatch
 from study.config.settings import Settings
-from study.training.instruments.clock import synchronise
+from study.training.instruments.device import synchronise
 from study.training.instruments.machine import peak, reset_peak, set_fp32
 from study.training.loops.contract import TrainingJob
 from study.training.loops.loaders import ResidentLoader, held_in_order

@@ -2,7 +2,7 @@
 
 import time
 from contextlib import AbstractContextManager, nullcontext
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -53,7 +53,7 @@ class Trainer:
         self.groups = own.layer_groups(model, name, freeze_epochs) if is_own(name) else layer_groups(self.eager)
         self.optimizer = make_optimizer(self.eager, self.groups, settings.training)
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
-        self.whole = compiled(self.eager) if settings.training.compile else self.eager
+        self.whole = compiled(self.eager, device) if settings.training.compile else self.eager
         self.model = self.whole
         self.work: Eager | Captured = self.make_work()
         self.loss = nn.CrossEntropyLoss()
@@ -287,13 +287,14 @@ def fit(trainer: Trainer) -> list[Reached]:
     return reached
 
 
-def compiled(model: nn.Module) -> nn.Module:
+def compiled(model: nn.Module, device: torch.device) -> nn.Module:
     """Return the model as ``torch.compile`` makes it.
 
     Whether steps are recorded is the study's to say: the compiler's own CUDA graphs stay off, whatever the environment
     asks for, and its code runs in :class:`Captured` as any other.
     """
-    return cast(nn.Module, torch.compile(model, options={"triton.cudagraphs": False}))
+    options: Any = {"triton.cudagraphs": False} if device.type == "cuda" else None
+    return cast(nn.Module, torch.compile(model, options=options))
 
 
 def compile_seconds() -> float:
