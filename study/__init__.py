@@ -1,7 +1,7 @@
 """Reproducible training studies: what makes training fast on this machine, and how sure are we?
 
-``open`` reads a results folder, or a bundle of one, and ``fit`` finds what any table of times determines. docs/api.md
-describes both.
+``start`` measures studies, ``open`` reads a results folder, or a bundle of one, and ``fit`` finds what any table of
+times determines. docs/api.md describes them.
 
 >>> import study
 >>> results = study.open("docs/example-h200/results.zip")
@@ -26,12 +26,13 @@ TYPE_CHECKING = False  # typing's own is not imported: it would take longer than
 if TYPE_CHECKING:
     from study.analysis.interface import ClaimRow, ResultsFolder, StudyResults, open
     from study.base.errors import StudyError
+    from study.verbs.notebook import start
     from study_extras.fit.laws import Fit, fit
 
 __version__ = "0.1.0"
-__all__ = ["ClaimRow", "Fit", "ResultsFolder", "StudyError", "StudyResults", "fit", "open"]
-EXTRA = ("Fit", "fit")
-"""Names of an extra, which the core knows as text alone."""
+__all__ = ["ClaimRow", "Fit", "ResultsFolder", "StudyError", "StudyResults", "fit", "open", "start"]
+ELSEWHERE = {"Fit": "study_extras.fit.laws", "fit": "study_extras.fit.laws", "start": "study.verbs.notebook"}
+"""Names that the module of the results does not have. An extra is known to the core as text alone."""
 
 
 def __getattr__(name: str) -> object:
@@ -40,7 +41,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module("study_extras.fit.laws" if name in EXTRA else "study.analysis.interface"), name)
+    return getattr(import_module(ELSEWHERE.get(name, "study.analysis.interface")), name)
 
 
 def __dir__() -> list[str]:

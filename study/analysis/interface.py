@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from html import escape
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -68,6 +69,14 @@ class ResultsFolder:
 
     def __repr__(self) -> str:
         return f"<results of {', '.join(self.studies)}>"
+
+    def _repr_html_(self) -> str | None:
+        """Return the page for a notebook, in a frame that needs no server; None where there is no page."""
+        page = Results(self.folder).report
+        if not page.is_file():
+            return None
+        text = escape(page.read_text(encoding="utf-8"))
+        return f'<iframe title="the report" srcdoc="{text}" style="width: 100%; height: 60em; border: 0"></iframe>'
 
 
 class StudyResults:

@@ -29,6 +29,8 @@ REPEATED = {*SHORT.values(), "--profile", "--workflow-profile", "--default-resou
 """Snakemake's options that a printed command repeats, each with one value."""
 CORES = {"--cores", "--jobs", "--profile", "--executor"}
 """Options that say on how many cores, or jobs, a start is made."""
+STARTED_BY = "STUDY_STARTED_BY"
+"""The variable that says what the user typed, where that is not the program: `make` or `python`, for `study.start`."""
 PROGRAMS = {"make": ".venv/bin/python -m study", "study": "python -m study", "installed": "study"}
 """How our command is called. What `make` cannot hand on as it stands is typed in the environment that it has made."""
 NO_TEXT = {"null", "true", "false", "yes", "no", "on", "off"}

@@ -4,12 +4,16 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.conftest import ROOT
 
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 UV = ROOT / ".uv" / "bin" / "uv"
 
 
@@ -46,6 +50,37 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(tracked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of a copy of the checkout: a build leaves its own folders beside the sources."""
+    source, target = tmp_path_factory.mktemp("source") / "clone", tmp_path_factory.mktemp("wheel")
+    shutil.copytree(tracked, source)
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(target)]
+    subprocess.run([*PIP, "wheel", str(source), *options], check=True)
+    (found,) = target.iterdir()
+    return found
+
+
+def plant_torch(packages: Path) -> None:
+    """Let the torch and torchvision of this interpreter count as installed in another folder of packages, by links."""
+    waiting, known = ["torch", "torchvision"], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in known:
+            continue
+        known.add(name)
+        with suppress(metadata.PackageNotFoundError):
+            installed = metadata.distribution(name)
+            asked = map(Requirement, installed.requires or [])
+            waiting += [one.name for one in asked if not one.marker or one.marker.evaluate({"extra": "all"})]
+            for file in installed.files or []:
+                depth = 2 if file.parts[0] == "nvidia" else 1  # a folder that several packages share
+                place = packages.joinpath(*file.parts[:depth])
+                if ".." not in file.parts and not place.exists():
+                    place.parent.mkdir(exist_ok=True)
+                    place.symlink_to(Path(str(installed.locate_file(""))).joinpath(*file.parts[:depth]))
 
 
 def said(program: Path, *arguments: str, cwd: Path, **variables: str) -> str:

@@ -17,6 +17,7 @@ from study.artifacts.plan import Plan
 from study.base import strict_yaml
 from tests.conftest import ROOT
 from tests.examples import results_of
+from tests.packaging.conftest import PIP
 
 pytestmark = pytest.mark.thorough
 
@@ -26,21 +27,6 @@ FOLDERS = ("config", "docker", "profiles", "replications", "workflow")
 """What a start needs beside the package."""
 QUICK = ["container=none", "warm_up_run=false", "quiet_wait_seconds=0", "devices=[cpu]"]
 LITTLE = "overrides={replicates: 1, training.epochs: 1, dataset.images: 640, training.batch_size: [64, 128]}"
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of a copy of the checkout: a build leaves its own folders beside the sources."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("study", "study_extras", "tests", "benchmarks", *FOLDERS):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "certificates"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", *FILES):
-        shutil.copy2(ROOT / name, source)
-    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(target)]
-    subprocess.run([*PIP, "wheel", str(source), *options], check=True)
-    (found,) = target.iterdir()
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from study.artifacts.block import Block, blocks_of, is_ahead, made_of, page_made_of, tidy
 from study.artifacts.layout import Results
-from study.artifacts.plan import Command, Plan, options_of, read_earlier, selected, write_plans
+from study.artifacts.plan import STARTED_BY, Command, Plan, options_of, read_earlier, selected, write_plans
 from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
@@ -27,9 +27,6 @@ from study.host.plan.checks import check_images, check_limits, forget_damaged, f
 from study.host.plan.machine_limits import warnings
 from study.host.plan.make import make_plan
 from study.host.plan.training_stack import check_training_stack
-
-STARTED_BY = "STUDY_STARTED_BY"
-"""Set to what the user typed, where that is not the program: by the Makefile and by `study.start`."""
 
 if TYPE_CHECKING:
     from filelock import FileLock

@@ -167,3 +167,5 @@ def test_the_commit_is_known_only_in_a_checkout_and_a_change_of_a_tracked_file_i
     assert files.git_is_changed() is False
     (tmp_path / "a").write_text("2")
     assert files.git_is_changed() is True
+    monkeypatch.setattr(files, "INSTALLED", tmp_path)  # an environment in a user's own repository
+    assert (files.git_commit(), files.git_is_changed()) == (None, None)

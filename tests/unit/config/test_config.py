@@ -10,11 +10,12 @@ import yaml as pyyaml
 from study.artifacts.plan import Plan
 from study.base import strict_yaml
 from study.base.errors import StudyError
-from study.config.load import read_selection, read_study
+from study.config.load import read_selection, read_study, write_first_study
 from study.config.sections import Training
 from study.config.selection import Selection
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
+from study.host.plan.workflow import plans_for
 from tests.conftest import HERE, ROOT, study_values
 from tests.errors import refused
 
@@ -96,6 +97,43 @@ def test_the_shipped_studies_are_valid_and_the_default_is_quickstart() -> None:
         assert read_study(path.stem, [path.parent], Selection.model_validate({})).question.endswith("?")
     config = strict_yaml.read(folder.parent / "config.yaml")
     assert read_selection(config).studies == ["quickstart"]
+
+
+def test_a_first_study_is_written_once_says_each_of_its_keys_and_is_valid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = Path("mine.yaml")
+    write_first_study(file)
+    study = read_study("mine.yaml", [], read_selection({}))
+    assert make_plan("mine", study, EngineChoice("none", "asked for"), HERE).runs
+    text = file.read_text(encoding="utf-8")
+    assert "study start mine.yaml" in text
+    for part in text.split("\n\n"):
+        assert part.startswith("# "), part
+    with pytest.raises(StudyError, match="is there already and is kept"):
+        write_first_study(file)
+    for wrong in ("mine", "mine.txt", "my study.yaml", "weights.yaml"):
+        with refused("file"):
+            write_first_study(Path(wrong))
+    assert list(tmp_path.iterdir()) == [tmp_path / file]
+
+
+def test_a_study_is_called_by_its_name_or_by_the_path_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    for name, title in (("a.yaml", "Here"), ("sub/a.yaml", "Below")):
+        Path(name).write_text(pyyaml.safe_dump(study_values(title=title)), encoding="utf-8")
+    config = {"container": "none", "devices": ["cpu"]}
+    for called, title in (("a", "Below"), ("a.yaml", "Here"), ("sub/a.yaml", "Below")):
+        (plan,) = plans_for(config | {"studies": [called]}, [Path("sub")], Path("results"))
+        assert (plan.name, plan.study.title) == ("a", title)
+        assert plan.start.files == ({} if called == "a" else {"a": called})
+    for wrong in (["b"], ["b.yaml"], ["a.yaml", "sub/a.yaml"], ["a", "a.yaml"]):
+        with refused("studies"):
+            plans_for(config | {"studies": wrong}, [Path("sub")], Path("results"))
 
 
 SHIPPED = sorted([*(ROOT / "config").rglob("*.yaml"), *ROOT.glob("replications/*/studies/*.yaml")])
