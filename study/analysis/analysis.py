@@ -18,7 +18,7 @@ from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.answers.ways import ways_of
 from study.analysis.caveats import Caveat, find_caveats
-from study.analysis.look import begun_blocks, intervals_of, reached_by, with_blocks
+from study.analysis.look import begun_blocks, intervals_of, reached_by, whole_blocks
 from study.analysis.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, overalls_of, ratios_of
@@ -82,7 +82,7 @@ def analyse(
     ] or [NothingSucceeded(group=None, made=bool(frame["session"].notna().any()))]
     caveats = find_caveats(study, frame, fitted, groups, kept)
     first = first_answer(study, answers, switches)
-    begun, whole = begun_blocks(plan, frame)
+    begun, whole = begun_blocks(frame)
     reached = reached_by(study, len(whole), intervals_of(fitted, first, answers)) if begun == whole else None
     return Analysis(
         answer=first.text(context),
@@ -127,7 +127,7 @@ def result_of(files: Results, name: str) -> StudyResult:
     frame, records = read_table(plan, files.records(name), files.telemetry_folder(name))
     found = analyse(plan, frame, records, warm_up_runs)
     if found.reached and found.reached.enough and found.reached.blocks < plan.blocks:
-        plan, frame = with_blocks(plan, frame, begun_blocks(plan, frame)[1])
+        plan, frame = whole_blocks(plan, frame)
         found = analyse(plan, frame, records, warm_up_runs)
     return StudyResult(plan, frame, found, records)
 
@@ -135,7 +135,7 @@ def result_of(files: Results, name: str) -> StudyResult:
 def look(plan: Plan, files: Results) -> Reached | None:
     """Return how narrow the interval of a plan's answer is by its whole blocks; None if there are none."""
     frame, records = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
-    plan, frame = with_blocks(plan, frame, begun_blocks(plan, frame)[1])
+    plan, frame = whole_blocks(plan, frame)
     return analyse(plan, frame, records).reached if plan.runs else None
 
 

@@ -16,6 +16,8 @@ from study.analysis.answers.ways import Ways
 from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
+from study.analysis.table.exclusions import of_planned_runs
+from study.analysis.table.rows import NOT_YET
 from study.artifacts.plan import Plan
 from study.artifacts.reached import Reached
 from study.config.study import Study
@@ -24,16 +26,17 @@ NONE = Estimate(value=1.0)
 """The interval of an answer that has none."""
 
 
-def begun_blocks(plan: Plan, frame: pd.DataFrame) -> tuple[set[int], set[int]]:
-    """Return the blocks of which a run is there, and those of them of which each is that this machine can make."""
-    there = set(frame["run"][frame["session"].notna() | (frame["outcome"] == "refused")])
-    begun = {run.block for run in plan.runs if run.name in there}
-    return begun, begun - {run.block for run in plan.runs if not run.unavailable and run.name not in there}
+def begun_blocks(frame: pd.DataFrame) -> tuple[set[int], set[int]]:
+    """Return the blocks of a table of which a run is there, and those of them that lack none."""
+    planned = of_planned_runs(frame)
+    begun = set(planned["block"][planned["session"].notna() | (planned["outcome"] == "refused")])
+    return begun, begun - set(planned["block"][planned["message"] == NOT_YET])
 
 
-def with_blocks(plan: Plan, frame: pd.DataFrame, blocks: set[int]) -> tuple[Plan, pd.DataFrame]:
-    """Return a plan and its table of timings with these blocks alone."""
-    return plan.with_blocks(blocks), frame[frame["block"].isin(blocks)].reset_index(drop=True)
+def whole_blocks(plan: Plan, frame: pd.DataFrame) -> tuple[Plan, pd.DataFrame]:
+    """Return a plan and its table of timings with the blocks alone that lack no run."""
+    _, whole = begun_blocks(frame)
+    return plan.with_blocks(whole), frame[frame["block"].isin(whole)].reset_index(drop=True)
 
 
 def reached_by(study: Study, blocks: int, intervals: Sequence[Estimate]) -> Reached | None:

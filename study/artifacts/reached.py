@@ -7,8 +7,9 @@ from pydantic import Field
 from study.base.errors import quantity
 from study.base.strict import Strict
 
-DEGREES = 8.0
-"""Degrees of freedom of the noise from which a look counts: with fewer, a study stops where it saw little by chance."""
+DEGREES = 7.999
+"""Degrees of freedom of the noise from which a look counts, 8 but for rounding: with fewer, a study stops where it saw
+little of it by chance."""
 
 
 class Reached(Strict):

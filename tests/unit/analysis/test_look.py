@@ -98,7 +98,9 @@ def test_the_look_is_at_the_ratios_of_the_answer_that_is_printed(
 
 
 def test_blocks_that_are_not_needed_are_as_if_they_were_not_planned(tmp_path: Path) -> None:
-    _, files = measured(tmp_path, 6)
+    plan, files = measured(tmp_path, 6)
+    broken = make_record(plan, 18)
+    write_new(files.records("tiny") / "broken" / plan.runs[18].file, broken.model_dump_json(indent=1))
     for result in (result_of(files, "tiny"), kept_of(files)):
         progress = progress_of(result.plan, result.frame)
         assert (progress.whole, progress.planned, len(result.frame)) == (True, 18, 18)
