@@ -50,10 +50,6 @@ def kept_of(files: Results) -> StudyResult:
     return kept_result(files, "tiny")
 
 
-def test_a_look_at_nothing_finds_nothing(tmp_path: Path) -> None:
-    assert look(*measured(tmp_path, 0)) is None
-
-
 @pytest.mark.parametrize(("sizes", "first"), [([2, 4], 9), ([2, 4, 8], 5), ([2, 4, 8, 10, 12], 3)])
 def test_a_narrow_interval_is_enough_once_its_noise_has_8_degrees_of_freedom(
     tmp_path: Path, sizes: list[int], first: int
@@ -63,13 +59,6 @@ def test_a_narrow_interval_is_enough_once_its_noise_has_8_degrees_of_freedom(
     assert before.half_width is not None
     assert before.half_width < 0.05
     assert (before.enough, after.enough, after.degrees) == (False, True, 8.0)
-
-
-def test_a_wide_interval_is_not_enough(tmp_path: Path) -> None:
-    found = looked(tmp_path, 6, noise=0.2)
-    assert found.half_width is not None
-    assert (found.half_width > 0.05, found.enough) == (True, False)
-    assert found.text() == f"6 blocks of at most 20: ±{np.ceil(1000 * found.half_width) / 10:g}%, 5% is asked"
 
 
 def test_a_block_that_another_machine_is_at_work_on_is_not_looked_at(tmp_path: Path) -> None:
@@ -112,6 +101,7 @@ def test_blocks_that_are_not_needed_are_as_if_they_were_not_planned(tmp_path: Pa
 def test_a_study_that_is_not_narrow_yet_lacks_runs_and_one_at_its_most_says_what_it_reached(tmp_path: Path) -> None:
     result = result_of(measured(tmp_path / "a", 6, noise=0.2)[1], "tiny")
     assert not progress_of(result.plan, result.frame).whole
+    assert result.analysis.screen.job[-1].startswith("6 blocks of at most 20: ±")
     most = result_of(measured(tmp_path / "b", 6, noise=0.2, replicates={"until": "5%", "most": 6})[1], "tiny")
     assert most.analysis.screen.job[-1].startswith("6 blocks, the most: ±")
     assert most.analysis.screen.job[-1].endswith("% is reached, 5% was asked")

@@ -34,14 +34,8 @@ def pending(machine: Machine) -> list[int]:
     return [block.number for block in Workflow([machine.plan], machine.files).pending]
 
 
-def test_a_block_that_is_not_needed_leaves_a_file_and_no_record_and_the_later_ones_need_no_look(
-    machine: Machine,
-) -> None:
+def test_later_blocks_and_the_next_start_measure_nothing_and_look_at_nothing(machine: Machine) -> None:
     assert len(list(machine.files.blocks("tiny").iterdir())) == 6
-    assert machine.looks == 4
-
-
-def test_the_next_start_measures_nothing_and_looks_at_nothing(machine: Machine) -> None:
     assert machine.start() == []
     assert (machine.looks, pending(machine)) == (4, [])
     assert describe([machine.plan], None, machine.files) == [
