@@ -1,5 +1,6 @@
 """Environments that are made from locks, and the first start by a Python that has nothing."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def noted(monkeypatch: pytest.MonkeyPatch, fails: str = "") -> list[list[str]]:
         commands.append([str(word) for word in command])
         return SimpleNamespace(returncode=int(bool(fails) and fails in commands[-1][0]), stdout='["/site"]')
 
-    monkeypatch.setattr(environment.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     return commands
 
 
@@ -67,7 +68,7 @@ def test_where_uv_fails_pip_goes_on(there: Environment, monkeypatch: pytest.Monk
 def test_a_python_without_ensurepip_makes_an_environment_that_its_own_pip_fills(
     there: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     there.make()
     assert there.maker == sys.executable
     assert subprocess.run([there.python, "-m", "pip"], capture_output=True).returncode != 0
@@ -110,7 +111,7 @@ def test_an_installed_torch_that_is_missing_or_too_old_is_refused_before_any_wor
 def test_a_python_that_has_nothing_is_told_in_one_line_what_to_do(words: list[str], told: str, tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False)
     own = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    command = [tmp_path / "bare" / "bin" / "python", "-m", "study", *words]
+    command = [str(tmp_path / "bare" / "bin" / "python"), "-m", "study", *words]
     done = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stdout == ""

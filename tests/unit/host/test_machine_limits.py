@@ -1,6 +1,7 @@
 """What a start says of the system that it is made on, before the first run."""
 
 import platform
+import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ MIB = 2**20
 
 
 def free(monkeypatch: pytest.MonkeyPatch, mib: int) -> None:
-    monkeypatch.setattr(machine_limits.shutil, "disk_usage", lambda _: SimpleNamespace(free=mib * MIB))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=mib * MIB))
 
 
 @pytest.mark.parametrize(("kind", "mib", "said"), [("workers", 1, 1), ("workers", 512, 0), ("threads", 1, 0)])
