@@ -8,7 +8,7 @@ import pytest
 from study.artifacts.plan import Plan
 from study.artifacts.record import without_paths
 from study.config.selection import Selection
-from study.host.engine.engine_choice import DEVICES, EngineChoice, request
+from study.host.engine.engine_choice import IN_IMAGES, EngineChoice, request
 from tests.conftest import plan_at
 from tests.errors import refused
 
@@ -26,7 +26,7 @@ def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def planned(levels: list[str], engine: str = "docker", **changes: Any) -> Plan:
     selection = Selection(base_image=BASE)
-    wanted = {d: request(selection, d) for d in DEVICES} if engine != "none" else {}
+    wanted = {d: request(selection, d) for d in IN_IMAGES} if engine != "none" else {}
     return plan_at(EngineChoice(engine, "a test", wanted), factors={"image": levels}, curve=None, **changes)
 
 
