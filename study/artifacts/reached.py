@@ -34,7 +34,7 @@ class Reached(Strict):
         asked, blocks = f"{100 * self.asked:g}%", quantity(self.blocks, "block")
         told = "no interval yet" if self.half_width is None else f"±{math.ceil(1000 * self.half_width) / 10:g}%"
         if self.blocks >= self.most:
-            return f"{blocks}, the most: {told} is reached, {asked} was asked"
+            return f"{blocks}, the most: {told}{' is reached' * bool(self.half_width)}, {asked} was asked"
         if self.enough:
             return f"stopped after {blocks}: the interval is {told} (asked: {asked})"
         return f"{blocks} of at most {self.most}: {told}, {asked} is asked"

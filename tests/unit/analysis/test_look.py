@@ -113,4 +113,4 @@ def test_an_answer_without_an_interval_is_never_enough(tmp_path: Path) -> None:
         write_new(files.record("tiny", run.file), make_record(plan, number, "failed").model_dump_json(indent=1))
     reached = result_of(files, "tiny").analysis.reached
     assert reached is not None
-    assert reached.text() == "6 blocks, the most: no interval yet is reached, 5% was asked"
+    assert reached.text() == "6 blocks, the most: no interval yet, 5% was asked"
