@@ -87,6 +87,7 @@ PLAIN = Values(f"a model other than {' and '.join(AUXILIARY)}", lambda name: nam
 DIGITS = {"dataset.source": one_of("digits")}
 A_PART = Values(f"20 to {SCANS}", lambda images: 20 <= images <= SCANS)
 FASTAI = {"training.loop": one_of("fastai")}
+FASTAI_ON_GPU = FASTAI | {"device": one_of("cuda"), "model.name": TORCHVISION}
 REPLICAS = {"training.strategy": one_of("ddp", "ddp_two_nodes")}
 ALONE = {"loader.kind": one_of("alone")}
 INFERENCE = {"task": one_of("inference")}
@@ -123,6 +124,7 @@ RULES: tuple[Rule, ...] = (
     *(Rule(key, one_of(default), FASTAI, "fastai is used as it is") for key, default in SWITCHES.items()),
     *(Rule(key, one_of(default), ALONE, "`alone` trains nothing") for key, default in SWITCHES.items()),
     Rule("training.deterministic", one_of(False), ALONE, "`alone` trains nothing"),
+    Rule("training.deterministic", one_of(False), FASTAI_ON_GPU, "the pooling of fastai's head has no such form there"),
     Rule("training.deterministic", one_of(False), INFERENCE, "it is trained with cuDNN's deterministic algorithms"),
     Rule("training.loop", one_of("torch"), INFERENCE, TRAINED_FIRST),
     Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),

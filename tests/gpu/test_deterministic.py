@@ -15,7 +15,6 @@ from tests.gpu.test_loops import gpu_job
 pytestmark = NEEDS_GPU
 
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
-    "stock fastai": ("fastai", {}),
     "plain": ("torch", {}),
     "bf16, channels last, captured": (
         "torch",

@@ -45,6 +45,7 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     *((key, FASTAI | {key: value}) for key, value in SWITCHED.items()),
     *((key, ALONE | {key: value}) for key, value in SWITCHED.items()),
     ("training.deterministic", ALONE | {"training.deterministic": True}),
+    ("training.deterministic", FASTAI | {"device": "cuda", "training.deterministic": True}),
     ("training.deterministic", INFERENCE | {"training.deterministic": True}),
     ("training.loop", INFERENCE | FASTAI),
     ("training.strategy", INFERENCE | DDP),
