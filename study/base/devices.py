@@ -56,18 +56,14 @@ def _tpus() -> int:
     return sum(vendor == "0x1ae0" and device in TPUS for vendor, device in found)
 
 
-def _no_tpu() -> str | None:
-    if find_spec("torch_tpu") is None:
-        return "torch_tpu is not installed: a TPU needs the packages of requirements-tpu.lock"
-    return None if _tpus() else "no TPU is found on this machine"
-
-
 def absent(device: str) -> str | None:
     """Return why ``device`` cannot be used on this machine, or None if it can."""
     if device == "cpu" or (device == "tpu" and TPU_STAND_IN in os.environ):
         return None
     if device == "tpu":
-        return _no_tpu()
+        if find_spec("torch_tpu") is None:
+            return "torch_tpu is not installed: a TPU needs the packages of requirements-tpu.lock"
+        return None if _tpus() else "no TPU is found on this machine"
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return "CUDA_VISIBLE_DEVICES hides every GPU"
     try:

@@ -24,11 +24,8 @@ HOST, ALL, UV = (CHECKOUT / f"requirements{part}.lock" for part in ("-host", "",
 LOCKS = {
     "requirements-host.lock": ("the host side without torch", "0.7 GB on the disk in less than a minute"),
     "requirements.lock": ("all that runs need", "up to 7 GB on the disk in a few minutes"),
-    "requirements-dev.lock": ("the host side and the tools", "0.9 GB on the disk in less than a minute"),
-    "requirements-slurm.lock": ("the executor of SLURM", "1 MB on the disk"),
-    "requirements-docs.lock": ("what builds the site", "0.2 GB on the disk in seconds"),
 }
-"""What the project's locks hold, and what they take."""
+"""What the locks that a start installs hold, and what they take."""
 OF_TORCH = re.compile(r"(torch|torchvision|torchcodec|triton|cuda-[\w-]+|nvidia-(?!ml-py)[\w-]+)(\[.*\])?==")
 """The start of a lock's line with torch, or with what belongs to its build."""
 SITES = "import json, site, sysconfig; print(json.dumps([*site.getsitepackages(), sysconfig.get_path('purelib')]))"
@@ -98,16 +95,13 @@ class Environment:
         :class:`StudyError` if neither uv nor pip can do it.
         """
         self.make()
+        asked, (what, takes) = lock, LOCKS.get(lock.name, (lock.name, "which may take minutes"))
         if installed_torch:
             check_installed_torch(self.maker)
-        asked = lock
-        if installed_torch:
             asked = self.folder / ".without-torch.lock"
             asked.write_text(without_torch(lock.read_text(encoding="utf-8")), encoding="utf-8")
-        what, takes = LOCKS.get(lock.name, (lock.name, "which may take minutes"))
-        count = len(re.findall(r"^\S+==", asked.read_text(encoding="utf-8"), re.MULTILINE))
-        if installed_torch:
             what, takes = f"{what}, but not torch", "1 GB on the disk in less than a minute"
+        count = len(re.findall(r"^\S+==", asked.read_text(encoding="utf-8"), re.MULTILINE))
         _say(f"installing {what}: {count} packages, {takes}, into {self.folder} ...")
         into = ["--target", str(target)] if target else []
         self._install(["--no-deps", "--require-hashes", *into, "-r", str(asked)])

@@ -37,11 +37,6 @@ def python_of(name: str, files: Results) -> Path:
     return _environment(name, files).python
 
 
-def read(name: str, files: Results) -> Packages:
-    """Return the description of an environment. Raise :class:`StudyError` if it is not there."""
-    return Packages.read(files.environment(name))
-
-
 def _environment(name: str, files: Results) -> Environment:
     return Environment(files.environment_folder(name).absolute(), own().tools)
 

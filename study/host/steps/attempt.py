@@ -19,7 +19,7 @@ from study.artifacts import telemetry
 from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
-from study.artifacts.prepared import Image
+from study.artifacts.prepared import Image, Packages
 from study.artifacts.record import JobResult, Record, Software, sealed, without_paths
 from study.artifacts.record_store import Session
 from study.artifacts.run import RESULT, TELEMETRY, Run
@@ -194,7 +194,7 @@ def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, fl
     settings, python, versions = context.run.settings, sys.executable, context.plan.packages
     if name := context.run.environment:
         python = str(packages.python_of(name, Results(context.results)))
-        versions = packages.read(name, Results(context.results)).libraries
+        versions = Packages.read(Results(context.results).environment(name)).libraries
     job = _write_job(context, context.run, str(context.results), versions, scratch)
     kills, limits = oom_kills_of_the_group(), settings.limits
     process = begin(
@@ -263,7 +263,7 @@ def run_seed(study_seed: int, name: str) -> int:
 def software(context: RunContext, engine_version: str | None) -> Software:
     """Return the software of a measurement: version, commit, lock, engine, image."""
     plan, image, name = context.plan, context.image, context.run.environment
-    made = image or (packages.read(name, Results(context.results)) if name else None)
+    made = image or (Packages.read(Results(context.results).environment(name)) if name else None)
     return Software(
         study_version=__version__,
         git_commit=git_commit(),
