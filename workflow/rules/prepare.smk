@@ -12,7 +12,7 @@ rule image:
     priority: FLOW.first
     localrule: True
     params:
-        plan=lambda wc: f"results/{FLOW.image_study(wc.image)}/plan.json",
+        plan=lambda wc: f"results/{FLOW.study_with(wc.image)}/plan.json",
     shell:
         "exec python -m study image {params.plan:q} {wildcards.image} --log {log:q}"
 
@@ -26,7 +26,7 @@ rule environment:
     priority: FLOW.first
     localrule: True
     params:
-        plan=lambda wc: f"results/{FLOW.environment_study(wc.environment)}/plan.json",
+        plan=lambda wc: f"results/{FLOW.study_with(wc.environment)}/plan.json",
     shell:
         "exec python -m study environment {params.plan:q} {wildcards.environment} --log {log:q}"
 

@@ -98,13 +98,10 @@ class Workflow:
         image = plan.preparing_image()
         return [] if plan.engine == "none" or image is None else _missing([self.results.image(image)])
 
-    def image_study(self, image: str) -> str:
-        """Return a study whose plan describes the image of this name."""
-        return next((plan.name for plan in self.plans if image in plan.images), self.plans[0].name)
-
-    def environment_study(self, environment: str) -> str:
-        """Return a study whose plan names the lock of this environment of packages."""
-        return next((plan.name for plan in self.plans if environment in plan.environments), self.plans[0].name)
+    def study_with(self, name: str) -> str:
+        """Return a study whose plan describes the image, or the environment of packages, of this name."""
+        holding = (plan.name for plan in self.plans if name in plan.images or name in plan.environments)
+        return next(holding, self.plans[0].name)
 
     def dataset_study(self, dataset: str) -> str:
         """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""
