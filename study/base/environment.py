@@ -20,7 +20,9 @@ from study.base.errors import StudyError
 from study.base.torch_build import LEAST, TorchBuild
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-HOST, ALL, UV = (CHECKOUT / f"requirements{part}.lock" for part in ("-host", "", "-uv"))
+HOST, ALL = CHECKOUT / "requirements-host.lock", CHECKOUT / "requirements.lock"
+UV = CHECKOUT / ("" if HOST.is_file() else "study_home") / "requirements-uv.lock"
+"""The lock of uv: the checkout's, or that of an installed package."""
 LOCKS = {
     "requirements-host.lock": ("the host side without torch", "0.7 GB on the disk in less than a minute"),
     "requirements.lock": ("all that runs need", "up to 7 GB on the disk in a few minutes"),
@@ -49,7 +51,7 @@ class Environment:
     @property
     def packages(self) -> Path:
         """The folder of its packages."""
-        return next(self.folder.glob("lib/python*/site-packages"))
+        return next(self.folder.glob("lib/python*/site-packages"), self.folder)
 
     @property
     def maker(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Packages
-from study.base.environment import Environment, own
+from study.base.environment import HOST, Environment, own
 from study.base.errors import StudyError
 from study.base.files import PACKAGE, digest, file_sha256, write_if_changed
 from study.host.supervise import new_log
@@ -38,7 +38,14 @@ def python_of(name: str, files: Results) -> Path:
 
 
 def _environment(name: str, files: Results) -> Environment:
-    return Environment(files.environment_folder(name).absolute(), own().tools)
+    tools = own().tools if HOST.is_file() else files.environment_folder(".uv").absolute()
+    return Environment(files.environment_folder(name).absolute(), tools)
+
+
+def is_current(name: str, files: Results) -> bool:
+    """Return whether an environment is there, and runs of it execute this code."""
+    there = _environment(name, files)
+    return there.python.exists() and (there.packages / PACKAGE.name).resolve() == PACKAGE.resolve()
 
 
 def make(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
@@ -55,8 +62,8 @@ def make(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
     if not there.holds(lock):
         there.install(lock)
     code = there.packages / PACKAGE.name
-    if not code.is_symlink():
-        code.symlink_to(PACKAGE)
+    code.unlink(missing_ok=True)  # it may be that of another installation
+    code.symlink_to(PACKAGE)
     made = _tested(there, lock, log or files.log("environments", name))
     write_if_changed(files.environment(name), made.model_dump_json(indent=1))
     return f"environment {lock.name}: {len(made.libraries)} packages of runs, Python {made.python}"

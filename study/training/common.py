@@ -140,7 +140,7 @@ def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
 def failed(error: Exception, settings: Settings) -> JobResult:
     """Return the result of a run that raised ``error``, with a message fit for a record. The log gets the traceback."""
     traceback.print_exception(error)
-    if NO_KERNEL in str(error):
+    if NO_KERNEL in str(error) and _own_code() not in torch.cuda.get_arch_list():  # else a user's code lacks it
         return JobResult(outcome="unavailable", message=_without_kernel())
     message = str(error).strip().splitlines()[0] if str(error).strip() else ""
     if settings.training.deterministic and " does not have a deterministic implementation" in message:
@@ -152,6 +152,11 @@ def failed(error: Exception, settings: Settings) -> JobResult:
         outcome="out_of_memory" if is_out_of_memory(error) else "failed",
         message=anonymous(message, settings.dataset.path, settings.model.weights),
     )
+
+
+def _own_code() -> str:
+    """Return CUDA's name of the code for the GPU, such as ``sm_90``."""
+    return "sm_{}{}".format(*torch.cuda.get_device_capability())
 
 
 def _without_kernel() -> str:

@@ -67,9 +67,10 @@ def _shown(lines: IO[str]) -> Iterator[str]:
         if bar is None and PENDING.search(line):
             bar = tqdm(total=(runs := len(_left())), unit="run")
         if bar is not None and line.startswith("block "):
-            left = _left()
-            bar.n = runs - len(left)
-            bar.set_postfix_str(f"now {left[0]}" if left else "all runs are done")
+            with suppress(OSError, StudyError):  # a bar is no reason to end a start
+                left = _left()
+                bar.n = runs - len(left)
+                bar.set_postfix_str(f"now {left[0]}" if left else "all runs are done")
         elif not line.startswith(REFUSED):
             tqdm.write(line, file=sys.stdout)
         yield line

@@ -34,7 +34,7 @@ def start(options: argparse.Namespace) -> None:
 
     if os.environ.get(STARTED_BY) == "python":
         end_with_parent()
-    bring_training_stack(options.snakemake, options.torch)
+    bring_training_stack(options.snakemake, options.studies, options.torch)
     sys.exit(snakemake(options.snakemake, options.studies))
 
 

@@ -75,6 +75,7 @@ KINDS = tuple(
         (FILES.report, "The report"),
         (FILES.manifest("*"), "Every image of a data set with its checksum; the images are not here"),
         (FILES.image("*"), "The image in which runs executed"),
+        (FILES.environment("*"), "The packages with which runs executed on the host"),
         *((FILES.warm_up_runs / f"*.{suffix}", "A run before those that count") for suffix in ("json", "parquet")),
         (Path(WORKFLOW), "The workflow"),
         (Path(RULES), "Rules of the workflow"),

@@ -93,7 +93,13 @@ def _contents(
 def _files(plans: Sequence[Plan], results: Path, sources: Sequence[Path]) -> Iterator[tuple[str, Path]]:
     """Yield each file that is there and belongs to the studies: its path in a bundle, and its own."""
     manifests = {FILES.manifest(run.dataset) for plan in plans for run in plan.runs}
-    shared = [FILES.image("*"), FILES.warm_up_runs / "*.json", FILES.warm_up_runs / "*.parquet", *manifests]
+    shared = [
+        FILES.image("*"),
+        FILES.environment("*"),
+        FILES.warm_up_runs / "*.json",
+        FILES.warm_up_runs / "*.parquet",
+        *manifests,
+    ]
     with suppress(StudyError):
         if set(selected(results)) == {plan.name for plan in plans}:  # else the page is about other studies, too
             shared.append(FILES.report)

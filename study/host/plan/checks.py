@@ -81,7 +81,7 @@ def forget_images(plan: Plan, files: Results) -> None:
         if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
             path.unlink()
     for name in plan.environments:
-        if not packages.python_of(name, files).exists():
+        if not packages.is_current(name, files):
             files.environment(name).unlink(missing_ok=True)
 
 

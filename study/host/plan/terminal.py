@@ -93,15 +93,17 @@ def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
     """Run Snakemake with ``arguments`` in this process, with our words on the terminal; return the exit code.
 
     ``studies`` are names, or paths of files; without one, those of the configuration. The workflow is that of the
-    current folder, or else ours, and the number of cores is one where nothing says it. A dry run, a lint or a report of
-    Snakemake's is asked for Snakemake's own words. Raise :class:`StudyError` if Snakemake refuses the arguments.
+    current folder, if its Snakefile names ours, or else ours, and the number of cores is one where nothing says it. A
+    dry run, a lint or a report of Snakemake's is asked for Snakemake's own words. Raise :class:`StudyError` if
+    Snakemake refuses the arguments.
     """
     from snakemake.api import resolve_snakefile
     from snakemake.cli import args_to_api
     from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
     LoggerPluginRegistry().register_plugin(PLUGIN, sys.modules[__name__])
-    if resolve_snakefile(None, allow_missing=True) is None:
+    found = resolve_snakefile(None, allow_missing=True)
+    if found is None or "study" not in found.read_text(encoding="utf-8", errors="replace"):
         arguments = ["--snakefile", str(ROOT / "Snakefile"), *arguments]
     parser, options = parsed(arguments)
     if studies:  # --directory changes the folder before the files are read

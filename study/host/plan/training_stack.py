@@ -4,6 +4,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from study.artifacts.plan import Plan
 from study.base import devices
@@ -11,7 +12,7 @@ from study.base.environment import ALL, check_installed_torch, own
 from study.base.errors import StudyError
 from study.base.files import INSTALLED, ROOT
 from study.base.torch_build import LEAST, TorchBuild
-from study.config.load import read_selection
+from study.config.load import read_selection, read_study
 from study.config.settings import Settings
 from study.data import sources
 from study.host.engine.engine_choice import choose_engine
@@ -51,7 +52,7 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield "safetensors"
 
 
-def bring_training_stack(arguments: Sequence[str], wanted: str | None) -> None:
+def bring_training_stack(arguments: Sequence[str], studies: Sequence[str], wanted: str | None) -> None:
     """Install torch in the checkout's environment, where a start of this process would execute on the host without it.
 
     The start then begins anew. ``wanted`` is `lock`, `installed` (the torch of the Python that made the environment)
@@ -59,13 +60,18 @@ def bring_training_stack(arguments: Sequence[str], wanted: str | None) -> None:
     such torch. Another environment than the checkout's is its maker's own.
     """
     there = own()
-    if sys.prefix != str(there.folder):
+    if Path(sys.prefix).resolve() != there.folder.resolve():
         if wanted == "installed":
             check_installed_torch(sys.executable)
         return
     if there.holds(ALL) and (wanted is None or (wanted == "installed") == there.takes_installed_torch):
         return
-    selection = read_selection(configuration.as_snakemake_reads_it(arguments))
+    if {"-n", "--dry-run", "--dryrun"} & {*arguments}:
+        return
+    given = {"studies": [*studies]} if studies else {}
+    selection = read_selection(configuration.as_snakemake_reads_it(arguments) | given)
+    for study in selection.studies:  # what is refused is refused before a download
+        read_study(study, configuration.study_folders(), selection)
     if choose_engine(selection, fetch=True).engine != "none":
         return
     there.install(ALL, installed_torch=(wanted or _fitting(there.maker)) == "installed")

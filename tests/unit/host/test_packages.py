@@ -1,6 +1,5 @@
 """Versions of the software as a factor on the host: each level of `environment` is made from a lock."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import without_paths
 from study.base.errors import StudyError
+from study.base.files import PACKAGE
 from study.host import packages
 from study.host.engine.engine_choice import EngineChoice
 from study.host.fork_servers import kind_of
@@ -69,9 +69,13 @@ def test_an_environment_that_is_gone_is_made_again(tmp_path: Path) -> None:
     python = packages.python_of(name, files)
     python.parent.mkdir(parents=True)
     python.write_text("", encoding="utf-8")
+    site = python.parents[1] / "lib" / "python3" / "site-packages"
+    site.mkdir(parents=True)
+    (site / "study").symlink_to(PACKAGE)
     files.environment(name).write_text("{}", encoding="utf-8")
     checks.forget_images(plan, files)
     assert files.environment(name).exists()
-    shutil.rmtree(python.parent)
+    (site / "study").unlink()
+    (site / "study").symlink_to(tmp_path)  # the code of another installation
     checks.forget_images(plan, files)
     assert not files.environment(name).exists()
