@@ -65,7 +65,7 @@ dev: .venv/.dev  ## Create .venv with the tools and the host side, without torch
 	@touch $@ .venv/.host
 
 define install
-test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=/path/to/python" >&2; exit 1; }; \
+test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13$(if $(WITH_TORCH), with torch) found; name one: make PYTHON=/path/to/python" >&2; exit 1; }; \
   $(PYTHON) -m study.base.environment $(1)
 endef
 

@@ -166,16 +166,16 @@ def own() -> Environment:
 
 
 def enter(words: Sequence[str]) -> None:
-    """Go on in the checkout's environment, which is made now, where ``study start`` is called without what it needs.
+    """Go on in the checkout's environment, where this Python lacks what is needed; ``study start`` makes it now.
 
-    End with a line where another verb is.
+    End with a line where another verb is called without it.
     """
     if all(importlib.util.find_spec(name) for name in NEEDED):
         return
-    if list(words[:1]) != ["start"] or not HOST.is_file():
+    there = own()
+    if not HOST.is_file() or (list(words[:1]) != ["start"] and not there.holds(HOST)):
         how = "`python -m study start` or `make host` installs it in .venv, whose python is then the one to call"
         sys.exit(f"error: {sys.executable} lacks what `study` needs: {how if HOST.is_file() else ', '.join(NEEDED)}")
-    there = own()
     try:
         if "--torch=installed" in "=".join(words):
             check_installed_torch(sys.executable)

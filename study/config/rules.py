@@ -124,7 +124,7 @@ RULES: tuple[Rule, ...] = (
     *(Rule(key, one_of(default), FASTAI, "fastai is used as it is") for key, default in SWITCHES.items()),
     *(Rule(key, one_of(default), ALONE, "`alone` trains nothing") for key, default in SWITCHES.items()),
     Rule("training.deterministic", one_of(False), ALONE, "`alone` trains nothing"),
-    Rule("training.deterministic", one_of(False), FASTAI_ON_GPU, "the pooling of fastai's head has no such form there"),
+    Rule("training.deterministic", one_of(False), FASTAI_ON_GPU, "its head's pooling has no such backward pass there"),
     Rule("training.deterministic", one_of(False), INFERENCE, "it is trained with cuDNN's deterministic algorithms"),
     Rule("training.loop", one_of("torch"), INFERENCE, TRAINED_FIRST),
     Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),

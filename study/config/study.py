@@ -73,6 +73,12 @@ def _share(value: Any) -> Any:
     return share
 
 
+def _no_words(value: Any) -> Any:
+    if isinstance(value, str) and not value.isdigit():
+        raise ValueRefused(value=value, allowed=f"1 to {MOST_REPLICATES}, or {{until: 5%, most: 20}}")
+    return value
+
+
 class Until(Declared):
     """Blocks of runs until the interval of the answer is narrow, in place of a number of them. It is looked at before
     each block, once its noise has 8 degrees of freedom: after 9 blocks of two settings, 5 of three, 3 of five. What an
@@ -85,7 +91,8 @@ class Until(Declared):
 
 
 Replicates = Annotated[
-    Annotated[int, Field(ge=1, le=MOST_REPLICATES), Tag("int")] | Annotated[Until, Tag("dict[str,any]")],
+    Annotated[int, Field(ge=1, le=MOST_REPLICATES), BeforeValidator(_no_words), Tag("int")]
+    | Annotated[Until, Tag("dict[str,any]")],
     Discriminator(lambda value: "dict[str,any]" if isinstance(value, Mapping | Until) else "int"),
 ]
 
