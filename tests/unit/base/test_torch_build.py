@@ -1,5 +1,7 @@
 """Which torch serves which driver and GPU, and where it is found, without its import."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +11,7 @@ import pytest
 from study.base import devices
 from study.base.environment import ALL, without_torch
 from study.base.torch_build import TorchBuild
+from tests.conftest import ROOT
 
 VERSION_PY = """from typing import Optional
 __version__ = '2.11.0+cu128'
@@ -58,9 +61,11 @@ def test_an_installed_torch_is_known_without_its_import(tmp_path: Path, monkeypa
     (tmp_path / "torch" / "__init__.py").write_text("raise SystemExit('imported')", encoding="utf-8")
     (tmp_path / "torch" / "version.py").write_text(VERSION_PY, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     wanted = TorchBuild("2.11.0+cu128", "12.8")
-    assert TorchBuild.here() == TorchBuild.of_python(sys.executable) == wanted
+    assert TorchBuild.of_python(sys.executable) == wanted
+    here = "from study.base.torch_build import TorchBuild; print(TorchBuild.here())"
+    own = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    assert subprocess.run([sys.executable, "-c", here], capture_output=True, text=True, env=own).stdout == f"{wanted}\n"
     assert not wanted.is_old
     assert TorchBuild("2.10.1", None).is_old
     assert TorchBuild.of_python("/nowhere/python") is None
