@@ -182,8 +182,8 @@ class TestAStudyInContainers:
         checkout.forked = False
         plans = checkout.root / "study/host/plan/workflow.py"
         text = plans.read_text(encoding="utf-8")
-        assert text.count("else devices.absent(d)") == 1
-        plans.write_text(text.replace("else devices.absent(d)", "else None"), encoding="utf-8")
+        assert text.count("else choice.absent(d)") == 1
+        plans.write_text(text.replace("else choice.absent(d)", "else None"), encoding="utf-8")
         append(checkout.root / "study/host/engine/docker.py", "Docker._gpus = lambda self, gpus: []")
         only_three = [{"device": "cpu"}, {"device": "cuda", "training.batch_size": 4}]
         factors = {"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}
