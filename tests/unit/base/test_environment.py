@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import venv
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -105,19 +107,37 @@ def test_an_installed_torch_that_is_missing_or_too_old_is_refused_before_any_wor
         environment.check_installed_torch(str(tmp_path / "bare" / "bin" / "python"))
 
 
+def bare_start(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """What a Python without packages says in a copy of the checkout, with no environment but a planted one."""
+    if not (folder / "study").exists():
+        shutil.copytree(ROOT / "study", folder / "study", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "requirements-host.lock", folder)
+        venv.create(folder / "bare", with_pip=False)
+    own = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    command = [str(folder / "bare" / "bin" / "python"), "-m", "study", *words]
+    return subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True)
+
+
 @pytest.mark.parametrize(
     ("words", "told"), [(["plan", "quickstart"], "make host"), (["start", "--torch", "installed"], "has no torch")]
 )
 def test_a_python_that_has_nothing_is_told_in_one_line_what_to_do(words: list[str], told: str, tmp_path: Path) -> None:
-    venv.create(tmp_path / "bare", with_pip=False)
-    own = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    command = [str(tmp_path / "bare" / "bin" / "python"), "-m", "study", *words]
-    done = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True)
+    done = bare_start(tmp_path, *words)
     assert done.returncode == 1
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("error: ")
     assert told in done.stderr
+
+
+def test_every_verb_goes_on_in_the_environment_that_a_start_has_made(tmp_path: Path) -> None:
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho went on: $*\n", encoding="utf-8")
+    python.chmod(0o755)
+    lock = (ROOT / "requirements-host.lock").read_bytes()
+    (tmp_path / ".venv" / ".requirements-host.lock.sha256").write_text(sha256(lock).hexdigest(), encoding="utf-8")
+    assert bare_start(tmp_path, "report").stdout == "went on: -m study report\n"
 
 
 def test_where_everything_is_there_a_start_goes_on_here() -> None:
