@@ -8,12 +8,9 @@ with its exact 95% interval (Clopper and Pearson), one trial a study. It FAILS w
 allowed. A cell that is in the file is not run again. ``benchmarks.coverage_laws`` does the same for the laws.
 """
 
-import argparse
-import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +20,7 @@ from scipy import stats
 
 from benchmarks.coverage_answers import answers
 from benchmarks.simulated import Array, Condition, Runs, conditions, of_starts, simulate
-from benchmarks.trials import Cell, Trial, holds, run_all, study_of
+from benchmarks.trials import Cell, Trial, holds, main, study_of
 from study.analysis.answers.curve import curve_of_model
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.estimate import undetermined
@@ -196,18 +193,5 @@ def cells() -> list[Cell]:
     return [*found, *noisy, *answers(), *started]
 
 
-def main() -> None:
-    """Print a line for each number of each cell."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--only", default="", help="cells whose name contains this")
-    parser.add_argument("--file", type=Path, default=None, help="where the lines are kept")
-    options = parser.parse_args()
-    seed = secrets.randbits(32) if options.seed is None else options.seed
-    print(f"{options.studies} studies a cell, seed {seed}")
-    run_all([cell for cell in cells() if options.only in cell.name], options.studies, seed, options.file)
-
-
 if __name__ == "__main__":
-    main()
+    main(cells(), 300, __doc__)

@@ -7,11 +7,8 @@ the analysis, until that is within 5%, or 20 blocks are there. The truth is plan
 is slower than the fastest by 4%, and the others by 10%.
 """
 
-import argparse
-import secrets
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +16,7 @@ import pandas as pd
 
 from benchmarks.coverage_answers import SIZE
 from benchmarks.simulated import Condition, simulate
-from benchmarks.trials import Cell, Trial, holds, run_all, study_of
+from benchmarks.trials import Cell, Trial, holds, main, study_of
 from study.analysis.answers.fastest import Fastest
 from study.analysis.look import intervals_of, reached_by
 from study.analysis.stats.groups import GroupFit
@@ -82,18 +79,5 @@ def cells() -> list[Cell]:
     ]
 
 
-def main() -> None:
-    """Print a line for each number of each cell."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", type=int, default=800)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--only", default="", help="cells whose name contains this")
-    parser.add_argument("--file", type=Path, default=None, help="where the lines are kept")
-    options = parser.parse_args()
-    seed = secrets.randbits(32) if options.seed is None else options.seed
-    print(f"{options.studies} studies a cell, seed {seed}")
-    run_all([cell for cell in cells() if options.only in cell.name], options.studies, seed, options.file)
-
-
 if __name__ == "__main__":
-    main()
+    main(cells(), 800, __doc__)

@@ -1,9 +1,11 @@
 """Cells of simulated studies: trials by name, their shares with exact intervals, and the file that keeps them."""
 
+import argparse
 import json
+import secrets
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,3 +122,16 @@ def study_of(factors: Mapping[str, list[Any]], **values: Any) -> Study:
         "training": {"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 4},
     }  # fmt: skip
     return Study.model_validate(fixed | {"factors": {"device": ["cpu"], **factors}} | values)
+
+
+def main(cells: Sequence[Cell], studies: int, description: str | None) -> None:
+    """Print a line for each number of each cell, as the command line asks; ``studies`` a cell by default."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--studies", type=int, default=studies)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--only", default="", help="cells whose name contains this")
+    parser.add_argument("--file", type=Path, default=None, help="where the lines are kept")
+    options = parser.parse_args()
+    seed = secrets.randbits(32) if options.seed is None else options.seed
+    print(f"{options.studies} studies a cell, seed {seed}")
+    run_all([cell for cell in cells if options.only in cell.name], options.studies, seed, options.file)

@@ -49,7 +49,8 @@ class Analysis(Versioned):
     warnings: list[Caveat] = Field(description="What a reader must know before believing the numbers.")
     claims: list[ClaimRow] = Field(default=[], description="The study's claims beside what was measured.")
     about: About = Field(About(), description="What was run on what.")
-    reached: Reached | None = Field(None, description="How narrow the answer's interval is; null without `until`.")
+    reached: Reached | None = None
+    """How narrow the answer's interval is; null without `until`, and while a block is half done."""
 
 
 def analyse(

@@ -206,8 +206,8 @@ class Measurement(Samples):
     body_sha256: str | None
     """Checksum of the body's weights before the first step; null if nothing trains."""
     trained_sha256: str | None = None
-    """Checksum of the trained weights and statistics; null in older records, and if nothing trains. The first process
-    computes it once no clock runs."""
+    """Checksum of the trained weights and statistics; null in older records, and if nothing trains. It is computed
+    once no clock runs."""
     decoder_difference: PixelDifference | None = None
     """Distance of the decoder's pixels from Pillow's; null if Pillow decodes."""
     compile_seconds: Seconds | None = None

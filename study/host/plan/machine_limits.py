@@ -27,14 +27,12 @@ def warnings(plans: Sequence[Plan]) -> Iterator[str]:
             f"WSL2: Windows lends {memory:.0f} GiB of memory, and the GPU's spills into it. Near a limit runs grow "
             "slow without an error: keep clear of both (memory= in .wslconfig)"
         )
+    needs = [(loader_bytes(run.settings, run.settings.limits.cpus or usable_cpus()), run.name) for run in runs]
     with suppress(OSError):  # a system without it
         free = shutil.disk_usage(SHARED_MEMORY).free
-        cpus = usable_cpus()
-        needs = max(((loader_bytes(run.settings, run.settings.limits.cpus or cpus), run) for run in runs), default=None,
-                    key=lambda one: one[0])  # fmt: skip
-        if needs and needs[0] > free:
-            size, run = needs
+        size, name = max(needs, default=(0, ""))
+        if size > free:
             yield (
-                f"{SHARED_MEMORY} has {free / MIB:.0f} MiB free, and the loader's workers of {run.name} may need "
+                f"{SHARED_MEMORY} has {free / MIB:.0f} MiB free, and the loader's workers of {name} may need "
                 f"{size / MIB:.0f} MiB: {CURE}"
             )
