@@ -64,6 +64,9 @@ LEVELS: dict[str, dict[str, str]] = {
         "no pin memory": "no pinned memory",
     },
     "loader.prefetch_factor": {"None": "default prefetching"},
+    "inference.memory_format": {"contiguous": "channels first", "channels_last": "channels last"},
+    "inference.compile": {"compile": "compiled", "no compile": "not compiled"},
+    "inference.cuda_graph": {"cuda graph": "CUDA graphs", "no cuda graph": "no CUDA graphs"},
     "inference.precision": {"fp32_onnx": "fp32 in ONNX Runtime", "int8": "int8 in ONNX Runtime"},
 }
 """Words for the levels of a key, where tables show the level otherwise; all of a key differ."""

@@ -99,7 +99,9 @@ REFERENCE = Values("the images of a step for which training.learning_rate is mea
 NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers", "alone")}
 THREADS = {"loader.kind": one_of("threads")}
 LOADED = {"loader.kind": one_of("workers", "threads", "alone")}
+ONNX = {"inference.precision": one_of("fp32_onnx", "int8")}
 CPU_DECODERS = one_of("pillow", "torchcodec")
+NO_TF32 = one_of("fp32", "bf16", "fp32_onnx", "int8")
 TRAINS = one_of("workers", "threads", "device")
 NO_GPU = {"device": one_of("cpu", "tpu")}
 TPU = {"device": one_of("tpu")}
@@ -129,7 +131,13 @@ RULES: tuple[Rule, ...] = (
     Rule("training.loop", one_of("torch"), INFERENCE, TRAINED_FIRST),
     Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),
     *(Rule(key, one_of(default), INFERENCE, TRAINED_FIRST) for key, default in SWITCHES.items()),
-    Rule("training.cuda_graph", one_of(False), NO_GPU, "only a GPU has CUDA graphs"),
+    *(
+        Rule(f"{task}.cuda_graph", one_of(False), NO_GPU, "only a GPU has CUDA graphs")
+        for task in ("training", "inference")
+    ),
+    Rule("inference.precision", NO_TF32, NO_GPU, "only a GPU has TF32"),
+    Rule("inference.memory_format", one_of("contiguous"), ONNX, "ONNX Runtime has an order of its own"),
+    Rule("inference.compile", one_of(False), ONNX, "ONNX Runtime has a compiler of its own"),
     Rule("training.loop", one_of("torch"), TPU, "nobody has tried stock fastai there"),
     Rule("training.strategy", one_of("single", "ddp"), TPU, "two nodes of one machine cannot share its TPUs"),
     Rule("training.precision", one_of("auto", "fp32", "bf16"), TPU, "a TPU has neither TF32 nor fp16"),

@@ -267,10 +267,18 @@ class Inference(Declared):
     same weights.
     """
 
-    precision: Literal["fp32", "bf16", "fp32_onnx", "int8"] = "fp32"
-    """`fp32` (IEEE single precision), `bf16`: torch, with weights and images in that type. `int8`: ONNX Runtime on a
+    precision: Literal["fp32", "tf32", "bf16", "fp32_onnx", "int8"] = "fp32"
+    """`fp32` (IEEE single precision), `bf16`: torch, with weights and images in that type. `tf32`: convolutions and
+    matrix products of fp32 in TF32, which NVIDIA GPUs have since Ampere. `int8`: ONNX Runtime on a
     CPU, with static quantisation that includes convolutions. `fp32_onnx`: ONNX Runtime without quantisation, which
     separates the effect of the runtime from that of the precision."""
+    memory_format: Literal["contiguous", "channels_last"] = "contiguous"
+    """Order of images and activations in memory, as `training.memory_format` has it."""
+    compile: bool = False
+    """True to compile the trained network with `torch.compile`, before any batch is timed."""
+    cuda_graph: bool = False
+    """True to record the network's work on a batch as a CUDA graph, which one launch replays. With `compile` it is what
+    torch calls `reduce-overhead`."""
     batch_size: int = Field(1, ge=1, le=MOST_IMAGES)
     """Images per batch. The validation images are taken in turn, and again from the first."""
     batches: int = Field(100, ge=1, le=MOST_BATCHES)

@@ -36,6 +36,9 @@ SMALL: Mapping[str, Any] = {
     "loader.persistent_workers": False,
     "loader.pin_memory": False,
     "loader.decoder": "pillow",
+    "inference.compile": False,
+    "inference.cuda_graph": False,
+    "inference.precision": "fp32",
     "inference.batches": 1,
     "inference.warm_up_batches": 0,
 }

@@ -139,6 +139,10 @@ class Engine(ABC):
         """Return whether the caller is root inside, while other users inside are unknown here."""
         return False
 
+    def explained(self, said: str) -> str:
+        """Return the last words of the engine's client, with what to do where it is known."""
+        return said
+
     def gpu_trouble(self) -> Trouble | None:
         """Return the reason why a container cannot be given a GPU, as far as known before one starts, or None."""
         return None

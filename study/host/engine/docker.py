@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import sys
 import time
@@ -93,7 +94,7 @@ class Docker(Engine):
         line += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "4096"]
         # With SELinux a container could not read the user's folders, and relabelling would change the user's folders.
         line += ["--security-opt", "label=disable", "--shm-size", str(box.shared_memory_bytes)]
-        line += [*self._groups(box), *limits(box)]
+        line += [*self._groups(box), *self._limits(box)]
         line += [] if box.gpus is None else self._gpus(box.gpus)
         line += each("--env", [*pairs(self.variables(box).items()), *box.passed])
         line += each("--label", pairs(box.labels.items()))
@@ -102,6 +103,9 @@ class Docker(Engine):
 
     def _groups(self, box: Box) -> list[str]:
         return each("--group-add", map(str, box.groups))
+
+    def _limits(self, box: Box) -> list[str]:
+        return limits(box)
 
     def _gpus(self, gpus: tuple[str, ...]) -> list[str]:
         return ["--gpus", csv_line([f"device={','.join(gpus)}"]) if gpus else "all"]
@@ -241,7 +245,7 @@ CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi")
 
 
 class Podman(Docker):
-    """Podman. It differs from Docker in users, groups and GPUs."""
+    """Podman. It differs from Docker in users, groups, limits and GPUs."""
 
     name = "podman"
 
@@ -250,6 +254,15 @@ class Podman(Docker):
         if box.user[0] == UNPRIVILEGED:
             return super()._groups(box)
         return ["--userns", "keep-id", *each("--group-add", ["keep-groups"] if box.groups else [])]
+
+    def _limits(self, box: Box) -> list[str]:
+        # By itself podman raises these two as far as the kernel goes, which needs a capability that root may lack.
+        ours = {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}")) for name in ("nofile", "nproc")}
+        return [*limits(box), *each("--ulimit", [f"{name}={soft}:{hard}" for name, (soft, hard) in ours.items()])]
+
+    def explained(self, said: str) -> str:
+        """Return podman's last words, with what to install where it lacks the init of its containers."""
+        return f"{said}; install catatonit" if "container-init binary not found" in said else said
 
     def _gpus(self, gpus: tuple[str, ...]) -> list[str]:
         return each("--device", [f"nvidia.com/gpu={gpu}" for gpu in gpus or ("all",)])

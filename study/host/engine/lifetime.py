@@ -166,7 +166,7 @@ def _of_the_container(engine: Engine, identity: str, ended: Ended, kernel_killed
     """Return the end of a container, from the end of the engine's client and the engine's state of the container."""
     if not engine.keeps_containers:
         return replace(ended, oom_killed=kernel_killed and ended.code in KILLED)
-    said, trouble = base.last_words(ended.tail), engine.why_not()
+    said, trouble = engine.explained(base.last_words(ended.tail)), engine.why_not()
     if not identity:
         raise StudyError(f"{engine.name} made no container: {trouble or said}")
     if trouble:

@@ -130,8 +130,7 @@ def failure(ended: Ended, memory_gib: float | None = None) -> str:
     errors = [line.removeprefix("error: ") for line in ended.tail if line.startswith("error: ")]
     if errors:
         return errors[-1]
-    words = without_result(ended, memory_gib).message
-    return f"{words}; its last line: {ended.tail[-1]}" if ended.tail else str(words)
+    return str(without_result(ended, memory_gib).message)
 
 
 def _torch_cache() -> list[Mount]:

@@ -16,10 +16,13 @@ from study.artifacts.record import JobResult
 from study.base.errors import StudyError
 from study.base.files import remove_tree, whole
 from study.base.privacy import anonymous
+from study.host.engine.base import last_words
 from study.host.supervise import Ended
 
 DEEPEST = 20
 """Folders below each other that a step of ours makes at most."""
+MOST_SAID = 300
+"""Characters of a process's own last words in a record."""
 
 
 def discard_odd(folder: Path, limits: Mapping[str, int]) -> None:
@@ -113,7 +116,7 @@ def result_of(path: Path, end: Ended, memory_gib: float | None = None) -> JobRes
 
 
 def without_result(end: Ended, memory_gib: float | None = None) -> JobResult:
-    """Return the outcome of a process that left no result, derived from its end."""
+    """Return the outcome of a process that left no result, derived from its end and its last words."""
     if end.trouble:
         return JobResult(outcome="failed", message=anonymous(end.trouble))
     if end.oom_killed:
@@ -122,7 +125,9 @@ def without_result(end: Ended, memory_gib: float | None = None) -> JobResult:
     name = signal_name(end.code)
     if name:
         return JobResult(outcome="failed", message=f"the process was ended by {name}")
-    return JobResult(outcome="failed", message=f"the process ended with exit code {end.code} and left no result")
+    said = f"; it said: {last_words(end.tail)[:MOST_SAID]}" if end.tail else ""
+    message = f"the process ended with exit code {end.code} and left no result{said}"
+    return JobResult(outcome="failed", message=anonymous(message))
 
 
 def signal_name(code: int) -> str | None:

@@ -45,7 +45,7 @@ run --name study-measures --cidfile /results/.scratch-1/container-id --init --pu
 --hostname study-container --workdir /work --user 1000:100 --network none --read-only
 --tmpfs /tmp:rw,exec,nosuid,nodev,mode=1777 --cap-drop ALL --security-opt no-new-privileges --pids-limit 4096
 --security-opt label=disable --shm-size 1073741824 GROUPS --memory 2147483648 --memory-swap 2147483648
---cpuset-cpus 0,2 GPUS --env HOME=/tmp --env USER=study-user --env CUDA_DEVICE_ORDER=PCI_BUS_ID
+--cpuset-cpus 0,2 LIMITS GPUS --env HOME=/tmp --env USER=study-user --env CUDA_DEVICE_ORDER=PCI_BUS_ID
 --env MPLCONFIGDIR=/tmp/matplotlib --env PYTHONPATH=/work --env PYTHONUNBUFFERED=1 --env STUDY_CONTAINER=ENGINE
 VARIABLES --env no_proxy --label study.launcher=1.2.3 --mount type=bind,source=/photos,target=/data/photos,readonly
 --mount type=bind,source=/results/.scratch-1/scratch,target=/scratch sha256:1 python -m study.training.job
@@ -82,6 +82,9 @@ def test_the_whole_command_line_is_the_one_that_was_reviewed(
         monkeypatch.setenv(variable, "1")
     text = text.replace("GROUPS", groups).replace("GPUS", gpus).replace("ENGINE", name)
     text = text.replace("VARIABLES", f"{variables}--env TORCH_HOME=/cache")
+    monkeypatch.setattr("resource.getrlimit", lambda which: (1024, 4096))
+    own = "--ulimit nofile=1024:4096 --ulimit nproc=1024:4096"
+    text = text.replace("LIMITS", own if name == "podman" else "")
     box = replace(
         BOX, groups=(7, 8), gpus=("0", "1"), environment={"TORCH_HOME": "/cache"}, passed=["no_proxy"],
         mounts=[Mount(Path("/photos"), "/data/photos")],

@@ -16,10 +16,12 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.artifacts.samples import InferenceSamples, Memory, TimedBatch
+from study.config.sections import Inference
+from study.config.settings import Settings
 from study.host.engine.engine_choice import EngineChoice
 from study.training.loops.inference import loop as inference_loop
 from study.training.loops.inference import onnx_runtime
-from study.training.loops.inference.loop import Network
+from study.training.loops.inference.loop import Network, convert, made_fast
 from study.training.models import build as models
 from tests.conftest import MNIST_CNN, SMALL_NET, PlantedClock, plan_at, tiny_plan
 from tests.errors import refused
@@ -56,6 +58,23 @@ def asked(folder: Path, run: Run) -> InferenceSamples:
     found = inference_loop.train(make_job(folder, run)).inference
     assert found
     return found
+
+
+def check_answers(made: dict[str, Any], device: torch.device, tolerance: float) -> None:
+    """Check the answers to two batches of a network that is made as ``made`` says against those of a plain one."""
+    batches = torch.rand(2, 4, 3, 40, 40, generator=torch.Generator().manual_seed(0)).to(device)
+
+    def answers(**values: Any) -> list[torch.Tensor]:
+        settings = Settings.model_construct(inference=Inference.model_validate(values))
+        model = models.build("resnet18", classes=5, channels=3, image_size=40, seed=1).eval().to(device)
+        network = made_fast(convert(model, settings, iter(())), settings, batches[0])
+        with torch.inference_mode():
+            return [network.infer(network.takes(images)).clone() for images in batches]
+
+    plain, other = answers(), answers(**made)
+    assert not torch.allclose(*plain, atol=tolerance)
+    for was, now in zip(plain, other, strict=True):
+        assert torch.allclose(was, now, atol=tolerance)
 
 
 class TestWhatIsTimed:
@@ -106,6 +125,12 @@ class TestWhatAPrecisionKeeps:
         answers = [measured.inference for measured in trained if measured.inference]
         assert len({answer.weights_sha256 for answer in answers}) == 1
         assert [answer.accuracy for answer in answers] == pytest.approx([reference] * len(PRECISIONS), abs=0.03)
+
+    @pytest.mark.parametrize(
+        "made", [{"memory_format": "channels_last"}, pytest.param({"compile": True}, marks=pytest.mark.thorough)]
+    )
+    def test_a_network_in_another_order_or_compiled_answers_each_batch_as_it_did(self, made: dict[str, Any]) -> None:
+        check_answers(made, torch.device("cpu"), 1e-4)
 
     def test_another_seed_of_the_run_trains_the_same_weights_and_of_the_study_others(self, tmp_path: Path) -> None:
         def weights(run: Run, seed: int) -> str:

@@ -11,6 +11,7 @@ from torch import nn
 from study.artifacts.samples import InferenceSamples, Measurement, TimedBatch
 from study.config.settings import Settings
 from study.training.instruments.device import synchronise
+from study.training.instruments.in_force import MEMORY_FORMATS
 from study.training.instruments.machine import peak, reset_peak, set_fp32
 from study.training.loops.contract import TrainingJob
 from study.training.loops.loaders import ResidentLoader, held_in_order
@@ -29,7 +30,13 @@ class Network:
     infer: Infer
     kind: torch.dtype
     """Type of the network's input images."""
-    operators: dict[str, int]
+    operators: dict[str, int] = dataclasses.field(default_factory=dict)
+    memory_format: torch.memory_format = torch.contiguous_format
+    """Order of the network's input images in memory."""
+
+    def takes(self, images: torch.Tensor) -> torch.Tensor:
+        """Return normalised images (n, channels, s, s) as the network takes them."""
+        return images.to(self.kind).contiguous(memory_format=self.memory_format)
 
 
 def train(job: TrainingJob) -> Measurement:
@@ -43,12 +50,13 @@ def train(job: TrainingJob) -> Measurement:
     if device.type == "cuda":
         torch.cuda.empty_cache()
     reset_peak(device)
-    set_fp32("fp32")  # whatever the training was allowed to compute in
+    set_fp32("tf32" if settings.inference.precision == "tf32" else "fp32")  # whatever the training computed in
     weights_sha256 = models.body_sha256(model.state_dict())
     held = held_in_order(job.images, job.images.valid, settings, device, settings.inference.batch_size)
 
     started = time.perf_counter()
     network = convert(model, settings, calibration_batches(job, prepare))
+    network = made_fast(network, settings, prepare(batch_of(held, 0)[0]))
     synchronise(device)
     conversion_seconds = time.perf_counter() - started
     began, started = time.time(), time.perf_counter()
@@ -101,16 +109,22 @@ def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> 
     The device is at rest before and after the batch. Batches below 0 are the warm-up. Every batch is full: after the
     last image comes the first.
     """
-    device, size = held.labels.device, held.batches.size
-    chosen = torch.arange(number * size, (number + 1) * size, device=device) % len(held.labels)
-    inputs = prepare(held.pixels()[chosen]).to(network.kind)
+    device, (images, labels) = held.labels.device, batch_of(held, number)
+    inputs = network.takes(prepare(images))
     synchronise(device)
     started = time.perf_counter()
     scores = network.infer(inputs)
     synchronise(device)
     seconds = time.perf_counter() - started
-    batch = TimedBatch(images=size, warm_up=number < 0, seconds=round(seconds, 9))
-    return batch, scores.argmax(1) == held.labels[chosen]
+    batch = TimedBatch(images=len(labels), warm_up=number < 0, seconds=round(seconds, 9))
+    return batch, scores.argmax(1) == labels
+
+
+def batch_of(held: ResidentLoader, number: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the batch ``number``: uint8 images (batch size, c, s, s), and int64 labels (batch size,)."""
+    size = held.batches.size
+    chosen = torch.arange(number * size, (number + 1) * size, device=held.labels.device) % len(held.labels)
+    return held.pixels()[chosen], held.labels[chosen]
 
 
 def calibration_batches(job: TrainingJob, prepare: Infer) -> Iterator[torch.Tensor]:
@@ -132,12 +146,51 @@ def convert(model: nn.Module, settings: Settings, calibration: Iterator[torch.Te
     ``calibration`` yields normalised training images (n, channels, s, s) float32.
     """
     precision = settings.inference.precision
-    if precision in ("fp32", "bf16"):
+    if precision in ("fp32", "tf32", "bf16"):
         kind = torch.bfloat16 if precision == "bf16" else torch.float32
-        return Network(model.to(kind), kind, {})
+        order = MEMORY_FORMATS[settings.inference.memory_format]
+        return Network(model.to(kind).to(memory_format=order), kind, memory_format=order)
     from study.training.loops.inference import onnx_runtime
 
     first = next(calibration)
     ranges = itertools.chain([first], calibration) if precision == "int8" else None
     infer, operators = onnx_runtime.load(model, first[:2], ranges)
     return Network(infer, torch.float32, operators)
+
+
+@torch.inference_mode()
+def made_fast(network: Network, settings: Settings, images: torch.Tensor) -> Network:
+    """Return the network compiled, or recorded as a CUDA graph, or both, as the settings say.
+
+    ``images`` are a normalised batch (batch size, channels, s, s): all batches have its shape.
+    """
+    infer, example = network.infer, network.takes(images)
+    if settings.inference.compile:
+        assert isinstance(infer, nn.Module)
+        infer = torch_loop.compiled(infer, example.device)
+        infer(example)
+    if settings.inference.cuda_graph:
+        infer = recorded(infer, example)
+    return dataclasses.replace(network, infer=infer)
+
+
+def recorded(infer: Infer, inputs: torch.Tensor) -> Infer:
+    """Return ``infer`` as a CUDA graph, which one launch replays, for batches of the shape of ``inputs``.
+
+    The graph reads each batch where ``inputs`` lies: to copy it there is a part of the answer's time.
+    """
+    stream = torch.cuda.Stream(inputs.device)  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        infer(inputs)  # no recording can hold a search for algorithms
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        scores = infer(inputs)
+
+    def replay(images: torch.Tensor) -> torch.Tensor:
+        inputs.copy_(images)
+        graph.replay()
+        return scores
+
+    return replay
