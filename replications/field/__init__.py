@@ -1,0 +1,1 @@
+"""Claims of the field about training speed: a study each, and a network."""
