@@ -68,12 +68,11 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
             after, host_after = _reference_times(device)
             measured = measured.model_copy(update={"after": after, "host_after": host_after})
         watch.mark("instruments")
-    except Exception as error:  # every outcome is a result: the other runs go on, and the report shows this one
-        result, machine = failed(error, settings), _machine(job)
-    else:
-        machine = describe(settings.device, job.packages)
+        machine: Machine | None = describe(settings.device, job.packages)
         fp32 = fp32_in_use(settings.device)
         result = JobResult(outcome="ok", measurement=measurement, fp32=fp32, timeline=watch.timeline())
+    except Exception as error:  # every outcome is a result: the other runs go on, and the report shows this one
+        result, machine = failed(error, settings), _machine(job)
     return result.model_copy(
         update={
             "machine": machine,

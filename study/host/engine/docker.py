@@ -53,6 +53,8 @@ INSTALLER = ROOT / "requirements-uv.lock"
 """The lock of what installs the other. It changes nothing of what is installed, so it is in no key."""
 TARGETS: dict[Device, str] = {"cpu": "cpu", "cuda": "gpu"}
 CERTIFICATES = ROOT / "docker" / "certificates"
+PROCESSES = 4096
+"""Processes of a container at most, and, where it has to be said, open files of each."""
 GPU_TOOLS = ("nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk", "nvidia-container-toolkit")
 
 
@@ -91,7 +93,7 @@ class Docker(Engine):
         line += ["--hostname", HOST, "--workdir", WORK, "--user", "{}:{}".format(*box.user)]
         line += ["--network", "host" if box.network else "none", "--read-only"]
         line += ["--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"]  # noqa: S108 - inside; torch.compile executes there
-        line += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "4096"]
+        line += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", str(PROCESSES)]
         # With SELinux a container could not read the user's folders, and relabelling would change the user's folders.
         line += ["--security-opt", "label=disable", "--shm-size", str(box.shared_memory_bytes)]
         line += [*self._groups(box), *self._limits(box)]
@@ -256,9 +258,10 @@ class Podman(Docker):
         return ["--userns", "keep-id", *each("--group-add", ["keep-groups"] if box.groups else [])]
 
     def _limits(self, box: Box) -> list[str]:
-        # By itself podman raises these two as far as the kernel goes, which needs a capability that root may lack.
-        ours = {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}")) for name in ("nofile", "nproc")}
-        return [*limits(box), *each("--ulimit", [f"{name}={soft}:{hard}" for name, (soft, hard) in ours.items()])]
+        # By itself podman raises both as far as the kernel goes, which needs a capability that root may lack.
+        limited = {name: getattr(resource, f"RLIMIT_{name.upper()}") for name in ("nofile", "nproc")}
+        most = {name: min(PROCESSES, resource.getrlimit(which)[1] % 2**63) for name, which in limited.items()}
+        return [*limits(box), *each("--ulimit", [f"{name}={number}:{number}" for name, number in most.items()])]
 
     def explained(self, said: str) -> str:
         """Return podman's last words, with what to install where it lacks the init of its containers."""

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import resource
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -82,8 +83,8 @@ def test_the_whole_command_line_is_the_one_that_was_reviewed(
         monkeypatch.setenv(variable, "1")
     text = text.replace("GROUPS", groups).replace("GPUS", gpus).replace("ENGINE", name)
     text = text.replace("VARIABLES", f"{variables}--env TORCH_HOME=/cache")
-    monkeypatch.setattr("resource.getrlimit", lambda which: (1024, 4096))
-    own = "--ulimit nofile=1024:4096 --ulimit nproc=1024:4096"
+    monkeypatch.setattr("resource.getrlimit", lambda which: (64, 1024) if which == resource.RLIMIT_NOFILE else (-1, -1))
+    own = "--ulimit nofile=1024:1024 --ulimit nproc=4096:4096"
     text = text.replace("LIMITS", own if name == "podman" else "")
     box = replace(
         BOX, groups=(7, 8), gpus=("0", "1"), environment={"TORCH_HOME": "/cache"}, passed=["no_proxy"],
