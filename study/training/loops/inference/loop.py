@@ -177,8 +177,9 @@ def made_fast(network: Network, settings: Settings, images: torch.Tensor) -> Net
 def recorded(infer: Infer, inputs: torch.Tensor) -> Infer:
     """Return ``infer`` as a CUDA graph, which one launch replays, for batches of the shape of ``inputs``.
 
-    The graph reads each batch where ``inputs`` lies: to copy it there is a part of the answer's time.
+    The graph reads each batch at one place: to copy it there is a part of the time.
     """
+    inputs = inputs.clone()
     stream = torch.cuda.Stream(inputs.device)  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
