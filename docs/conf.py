@@ -12,6 +12,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
 html_use_index = False
+exclude_patterns = ["paper.md"]  # its citations are for the journal
 
 OUTSIDE = {
     "../config/README.md": "configuration.md",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from study.verbs.notebook import start
     from study_extras.fit.laws import Fit, fit
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["ClaimRow", "Fit", "ResultsFolder", "StudyError", "StudyResults", "fit", "open", "start"]
 ELSEWHERE = {"Fit": "study_extras.fit.laws", "fit": "study_extras.fit.laws", "start": "study.verbs.notebook"}
 """Names that the module of the results does not have. An extra is known to the core as text alone."""

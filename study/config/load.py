@@ -96,7 +96,7 @@ def read_study(called: str, folders: Sequence[Path], selection: Selection) -> St
     if selection.size == "reduced" and isinstance(reduced, dict):
         full = {key: _at(values, key) for key in reduced if key not in overrides}
         overrides = {key: value for key, value in reduced.items() if key not in overrides} | overrides
-    values = _without_lost_names(values, _override(values, overrides))
+    values = _without_lost_levels(values, _override(values, overrides))
     declared = StudyFile.of_values(values, source)
     _check_claims(declared, written, source)
     check_given(declared, asked, (), source)
@@ -116,10 +116,13 @@ def _check_claims(declared: StudyFile, written: Any, source: str) -> None:
     check_claims(declared.claims, setting_keys(), levels_of, source)
 
 
-def _without_lost_names(values: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
-    """Return ``changed`` without the names of levels that ``values`` has and an override took away."""
-    names, factors, left = changed.get("names"), values.get("factors"), changed["factors"]
-    if not isinstance(names, dict) or not isinstance(factors, dict) or not isinstance(left, dict):
+def _without_lost_levels(values: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
+    """Return ``changed`` without the names and the settings of levels that ``values`` has and an override took away.
+
+    If no setting is left, all stay, and the model says which level is missing.
+    """
+    names, only, factors, left = changed.get("names"), changed.get("only"), values.get("factors"), changed["factors"]
+    if not isinstance(factors, dict) or not isinstance(left, dict):
         return changed  # the model reports the error
 
     def lost(levels: Any) -> bool:
@@ -129,7 +132,12 @@ def _without_lost_names(values: dict[str, Any], changed: dict[str, Any]) -> dict
             for key, level in pairs
         )
 
-    return changed | {"names": {name: levels for name, levels in names.items() if not lost(levels)}}
+    kept = dict(changed)
+    if isinstance(names, dict):
+        kept["names"] = {name: levels for name, levels in names.items() if not lost(levels)}
+    if isinstance(only, list):
+        kept["only"] = [levels for levels in only if not lost(levels)] or only
+    return kept
 
 
 def _at(values: dict[str, Any], key: str) -> Any:

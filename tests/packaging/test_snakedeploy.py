@@ -13,7 +13,7 @@ from tests.packaging.conftest import environment, said
 pytestmark = pytest.mark.thorough
 
 ADDRESS = "https://github.com/someone/training-study"
-TAG = "v0.1.0"
+TAG = "v0.2.0"
 DECLARED = f'github("someone/training-study", path="workflow/Snakefile", tag="{TAG}")'
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.examples import results_of
 PUBLISHED = {one.name: one for one in documents()}
 SHARED = ROOT.parent / "shared" / "published"
 STUDIES = sorted((ROOT / "replications").glob("*/studies/*.yaml"))
+OF_THE_FIELD = sorted((ROOT / "replications" / "field" / "studies").glob("*.yaml"))
 
 
 def named(name: str) -> Study:
@@ -64,7 +66,7 @@ def test_every_condition_is_a_level_that_a_study_of_the_replication_can_have() -
             assert type(figure.at.get("training.batch_size", 1)) is int
 
 
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in STUDIES if path not in OF_THE_FIELD], ids=lambda path: path.stem)
 def test_a_studys_claims_are_the_printed_numbers_of_its_own_document(path: object) -> None:
     """A ratio of 1 is a sentence of the lab, and no printed number."""
     (path,) = [one for one in STUDIES if one == path]
@@ -74,6 +76,32 @@ def test_a_studys_claims_are_the_printed_numbers_of_its_own_document(path: objec
         assert claim.source.title in {source["title"] for source in document.sources.values()}
         assert claim.ratio in (None, 1) or ("speedup", claim.ratio) in printed
         assert all(("relative_performance", share.percent) in printed for share in claim.shares)
+
+
+@pytest.mark.parametrize("path", OF_THE_FIELD, ids=lambda path: path.stem)
+def test_a_claim_of_the_field_says_where_it_stands_and_is_a_number_of_the_shared_list(path: Path) -> None:
+    """A study of at most 25 lines, that needs neither data nor weights from elsewhere."""
+    planned, text = named(path.stem), path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 25
+    assert (
+        planned.claims
+        and planned.dataset.source == "generated"
+        and (planned.model.weights == "none" or planned.loader.kind == "alone")
+    )
+    for claim in planned.claims:
+        assert claim.source.title and claim.source.place and claim.source.date and claim.source.address
+        assert claim.source.hardware or not (claim.ratio or claim.shares)
+    if not SHARED.is_dir():
+        pytest.skip("the shared list is not here")
+    with (SHARED / "field-claims.csv").open(encoding="utf-8", newline="") as file:
+        listed = list(csv.DictReader(file))
+    for claim in planned.claims:
+        rows = [row for row in listed if row["address"] == claim.source.address]
+        printed = [float(row[key] or 1) for row in rows for key in ("number_low", "number_high")]
+        shares = [percent and percent / 100 for one in claim.shares for percent in (one.percent, one.to)]
+        words = " ".join(value for row in rows for value in row.values())
+        for number in filter(None, [claim.ratio, *shares]):
+            assert min(printed) - 0.005 <= number <= max(printed) + 0.005 or f" {number:g}x " in words, claim.claim
 
 
 def test_every_printed_ratio_and_share_is_claimed_by_a_study() -> None:

@@ -184,13 +184,13 @@ class Judge(Measured):
 
     def _shares_at(self, claim: Claim, base: End, chosen: Sequence[tuple[Share, End]], tests: int) -> _Found:
         """Return the word on several shares of one setting's speed, and those that are contradicted by name."""
-        words, values, marks = list[Word](), list[float](), list[Mark]()
+        words, found, marks = list[Word](), list[Estimate](), list[Mark]()
         beyond, notes, names = list[str](), set[str](), list[str]()
         for share, end in chosen:
             low, high = share.percent / 100, (share.to or share.percent) / 100
             here = self.over(base, end, tests)
             words.append(word_of(low, high, here, self._margin, ratio=True))
-            values.append(here.value)
+            found.append(here)
             marks += [_mark(end, base.time.value / low)] if low == high else []
             if words[-1] == "contradicted":
                 claimed = tuple({100 * low: None, 100 * high: None})
@@ -199,10 +199,12 @@ class Judge(Measured):
                 told = told_of(here.times(100), "%", claimed, not beyond)
                 beyond.append(f"{names[-1]}: {told}, claimed {said}")
                 notes.add(note_of("contradicted", here, low))
-        rest = self.rest(base, claim.of)
+        rest, values = self.rest(base, claim.of), [one.value for one in found]
         told = " to ".join(dict.fromkeys(f"{short(100 * value)}%" for value in (min(values), max(values))))
         if not beyond:
             word: Word = "holds" if {*words} == {"holds"} else "not decided"
+            if len(found) == 1:
+                told = told_of(found[0].times(100), "%", ())
             return _Found(rest, word, f"{told} of its speed", marks=tuple(marks))
         brief = f"{told} (95%); beyond the claim: {listed(names)}"
         note = notes.pop() if len(notes) == 1 else ""

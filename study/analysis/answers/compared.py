@@ -13,7 +13,7 @@ from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import together
 from study.analysis.stats.ratios import Ratio, quotient_of
-from study.analysis.words import clear_of, device_words, short
+from study.analysis.words import clear_of, device_words, number, short
 from study.artifacts.setting import Levels
 from study.config.names import level_words
 from study.config.settings import get
@@ -105,11 +105,10 @@ def told_of(here: Estimate, unit: str, claimed: Sequence[float], first: bool = T
 
     Documents print accuracies in ``tenths`` of a point.
     """
-    value, *ends = (
-        clear_of(one, claimed, f"{one:.1f}" if tenths else short(one, like=here.value))
-        for one in (here.value, here.low, here.high)
-        if one is not None
-    )
+    known = [one for one in (here.value, here.low, here.high) if one is not None]
+    value, *ends = (clear_of(one, claimed, f"{one:.1f}" if tenths else short(one, like=here.value)) for one in known)
+    if len(set(ends)) < len(ends):  # so narrow that two digits tell nothing of it
+        value, *ends = (clear_of(one, claimed, number(one)) for one in known)
     return f"{value}{unit} ({'95%: ' * first}{' to '.join(ends)})" if ends else f"{value}{unit} (no interval)"
 
 

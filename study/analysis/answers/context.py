@@ -52,6 +52,11 @@ class Context:
         return TAKES[self.study.total]
 
     @property
+    def verb(self) -> str:
+        """What a setting does."""
+        return "answers" if self.study.task == "inference" else "trains"
+
+    @property
     def margin(self) -> str:
         """The study's margin of equivalence in words."""
         return f"{self.study.equivalence_margin:.0%}"

@@ -87,7 +87,7 @@ class Contrast(Strict):
             )
         if self.one_way and self.decided and not all(one.excludes_one for one in ratios):
             told = f"**{short(mean.value)} times as fast** as {slower} in the mean{bounds(mean, context.scope)}"
-            return f"{capital(faster)} trains {told}."
+            return f"{capital(faster)} {context.verb} {told}."
         both = f"{capital(faster)} and {slower} are"
         if self.one_way and not self.decided and any(one.excludes_one for one in ratios):
             if self.overall.low is None:
@@ -96,7 +96,8 @@ class Contrast(Strict):
             return f"{both} **tied**{where}: {short(mean.value)} times as long{bounds(mean, context.scope)}."
         if not (self.decided or any(one.excludes_one for one in ratios)):
             return f"{both} **tied**: {self._told(context, ratios, shown, 'times as long')}."
-        return f"{capital(faster)} trains {self._told(context, ratios, shown, f'times as fast** as {slower}', '**')}."
+        told = self._told(context, ratios, shown, f"times as fast** as {slower}", "**")
+        return f"{capital(faster)} {context.verb} {told}."
 
     @staticmethod
     def _told(context: Context, ratios: Sequence[Estimate], shown: Sequence[RatioAt], unit: str, bold: str = "") -> str:

@@ -193,6 +193,8 @@ def test_no_digits_contradict_the_word_beside_them() -> None:
     assert told_of(rate, " images/s", (210,)) == "200 images/s (95%: 190 to 206)"
     near = Estimate(value=0.904, low=0.901, high=0.907)
     assert told_of(near, "", (0.9,)) == "0.904 (95%: 0.901 to 0.91)"
+    narrow = Estimate(value=2.478, low=2.461, high=2.496)
+    assert told_of(narrow, " times", (2.63,)) == "2.48 times (95%: 2.46 to 2.50)"
     assert (
         told_of(Estimate(value=90.04, low=90.01, high=90.1), "%", (90.0,), tenths=True) == "90.04% (95%: 90.01 to 90.1)"
     )

@@ -89,3 +89,14 @@ def test_how_a_process_starts_is_no_factor_in_a_container() -> None:
 
 def test_every_row_names_keys_of_a_run() -> None:
     assert {key for row in IDLE for key in (row.key, *row.when)} <= set(setting_keys())
+
+
+def test_a_start_that_leaves_a_device_out_leaves_its_settings_out_and_one_that_leaves_none_is_an_error(
+    tmp_path: Path,
+) -> None:
+    only = [{"device": "cpu", "training.batch_size": 4}, {"device": "cuda", "training.batch_size": 8}]
+    values = study_values(only=only, factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]})
+    (run,) = plan_of(tmp_path, values, devices=["cpu"]).runs
+    assert (run.settings.device, run.settings.training.batch_size) == ("cpu", 4)
+    error = refusal(tmp_path, values | {"only": only[1:]}, devices=["cpu"])
+    assert (error.key, error.value) == ("only.device", "cuda")

@@ -26,6 +26,7 @@ SWITCHED = {
     "training.memory_format": "channels_last",
     "training.optimizer_implementation": "fused",
 }
+ANSWERED = {"inference.memory_format": "channels_last", "inference.compile": True}
 
 BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("dataset.path", {"dataset.source": "folder"}),
@@ -73,6 +74,9 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.decoder", FASTAI | {"loader.decoder": "torchcodec"}),
     ("loader.decoder", ON_DEVICE | {"loader.decoder": "torchcodec_cuda"}),
     ("loader.decoder", {"device": "cuda", "loader.decoder": "torchcodec_cuda"}),
+    ("inference.cuda_graph", INFERENCE | {"inference.cuda_graph": True}),
+    ("inference.precision", INFERENCE | {"inference.precision": "tf32"}),
+    *((key, INFERENCE | {"inference.precision": "int8", key: value}) for key, value in ANSWERED.items()),
 ]
 
 

@@ -1,0 +1,119 @@
+"""All claims of all replications beside what was measured: ``python -m replications.scoreboard RESULTS...``."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import study
+
+HERE = Path(__file__).parent
+HEAD = """# Published claims, measured again
+
+What {folders} claim about training speed, beside what was measured here.
+`python -m replications.scoreboard RESULTS...` writes this page from any results folders or bundles.
+
+{counts}
+
+The words are those of [the report](reading-the-report.md#the-words-of-a-verdict): a claim **holds** where the measured
+interval leaves no other answer, and is **contradicted** where it excludes the claim. The hardware is another one than
+that of the source, so a contradicted number does not say that it was wrong there. It says that it does not carry over
+to the machine that is named here. Each claim leads to its study, which measures it on your machine.
+"""
+COLUMNS = ("claim", "published", "measured here", "word")
+NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim at one setting, on one machine: a row of the page."""
+
+    claim: str
+    source: str
+    address: str | None
+    measured: str
+    word: str
+    study: Path
+
+    def cells(self) -> str:
+        """Return the row of the table."""
+        source = f"[{escaped(self.source)}]({self.address})" if self.address else escaped(self.source)
+        file = self.study.relative_to(HERE.parent)
+        texts = (f"[{escaped(self.claim)}](../{file})", source, escaped(self.measured), f"**{self.word}**")
+        return f"| {' | '.join(texts)} |"
+
+
+def escaped(text: str) -> str:
+    """Return the text as Markdown shows it inside a table."""
+    for mark in "\\|[]<>*_`":
+        text = text.replace(mark, f"\\{mark}")
+    return text
+
+
+def machines(part: study.StudyResults) -> str:
+    """Return the devices that a study's runs were measured on, and the system's count of CPUs beside a CPU's name."""
+    seen: dict[str, None] = {}
+    for record in part.records().values():
+        if record.outcome == "ok" and record.machine:
+            name = record.machine.device_name
+            on_cpu = record.settings.device == "cpu"
+            seen[f"{name} ({record.machine.cpu_threads} threads)" if on_cpu else name] = None
+    return " and ".join(seen)
+
+
+def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]:
+    """Yield the rows of each claim of a study's file: one for each of the results that measured it, or one for none."""
+    parts = [folder[file.stem] for folder in results if file.stem in folder.studies]
+    found = [(row, machines(part)) for part in parts for row in part.claims() if row.here or row.word != "not decided"]
+    for claim in yaml.safe_load(file.read_text(encoding="utf-8")).get("claims", []):
+        own = [(row, on) for row, on in found if row.claim == claim["claim"] and row.claimed == number_of(claim)]
+        for row, on in own:
+            word = f"{row.word}: {row.note}" if row.note else row.word
+            yield Row(row.claim, row.source, row.address, f"{row.measured}; {on}", word, file)
+        if not own:
+            source = claim["source"]
+            told = [str(source[key]) for key in ("title", "place", "date", "hardware") if key in source]
+            yield Row(claim["claim"], ", ".join(told), source.get("address"), "-", NOT_MEASURED, file)
+
+
+def number_of(claim: dict[str, Any]) -> float | None:
+    """Return the claimed number, or None where a claim has several, or names a setting."""
+    kinds = ("ratio", "seconds", "accuracy", "images_per_second")
+    return next((float(claim[kind]) for kind in kinds if kind in claim), None)
+
+
+def page(results: Sequence[study.ResultsFolder]) -> str:
+    """Return the page in Markdown."""
+    folders: dict[str, list[Row]] = {}
+    for file in sorted(HERE.glob("*/studies/*.yaml")):
+        folders.setdefault(file.parent.parent.name, []).extend(rows_of(file, results))
+    rows = [row for some in folders.values() for row in some]
+    words = [row.word.partition(":")[0] for row in rows]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
+    sources = len({row.source.partition(",")[0] for row in rows})
+    text = [HEAD.format(folders=f"{sources} published sources", counts=f"{len(rows)} rows: {counts}.")]
+    for folder, some in sorted(folders.items(), key=lambda item: -len(item[1])):
+        first = (HERE / folder / "__init__.py").read_text(encoding="utf-8").splitlines()[0].strip('".')
+        head = [f"## {first.partition(':')[0]}\n", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
+        text.append("\n".join([*head, *(row.cells() for row in some)]) + "\n")
+    return "\n".join(text)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the page of some results; return the exit code."""
+    if not arguments:
+        print("usage: python -m replications.scoreboard RESULTS...", file=sys.stderr)
+        return 2
+    try:
+        print(page([study.open(path) for path in arguments]), end="")
+    except study.StudyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
