@@ -18,12 +18,13 @@ What {folders} claim about training speed, beside what was measured here.
 
 {counts}
 
-The words are those of [the report](reading-the-report.md#the-words-of-a-verdict): a claim **holds** where the measured
-interval leaves no other answer, and is **contradicted** where it excludes the claim. The hardware is another one than
-that of the source, so a contradicted number does not say that it was wrong there. It says that it does not carry over
-to the machine that is named here. Each claim leads to its study, which measures it on your machine.
+The words are those of [the report](reading-the-report.md#the-words-of-a-verdict): a claim **holds** where its number
+lies in a narrow interval of what was measured here, and is **contradicted** where the whole interval lies beyond it.
+Intervals are meant at 95%. The hardware is another one than that of the source, so "contradicted" does not say that a
+number was wrong there. It says that it does not carry over to the machine that is named here. Each claim leads to its
+study, which measures it on your machine.
 """
-COLUMNS = ("claim", "published", "measured here", "word")
+COLUMNS = ("claim, and who made it of what", "here")
 NOT_MEASURED = "not measured"
 
 
@@ -41,9 +42,9 @@ class Row:
     def cells(self) -> str:
         """Return the row of the table."""
         source = f"[{escaped(self.source)}]({self.address})" if self.address else escaped(self.source)
-        file = self.study.relative_to(HERE.parent)
-        texts = (f"[{escaped(self.claim)}](../{file})", source, escaped(self.measured), f"**{self.word}**")
-        return f"| {' | '.join(texts)} |"
+        claim = f"**[{escaped(self.claim)}](../{self.study.relative_to(HERE.parent)})**"
+        here = "<br>".join(filter(None, [f"**{self.word}**", escaped(self.measured)]))
+        return f"| {claim}<br>{source} | {here} |"
 
 
 def escaped(text: str) -> str:
@@ -67,7 +68,9 @@ def machines(part: study.StudyResults) -> str:
 def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]:
     """Yield the rows of each claim of a study's file: one for each of the results that measured it, or one for none."""
     parts = [folder[file.stem] for folder in results if file.stem in folder.studies]
-    found = [(row, machines(part)) for part in parts for row in part.claims() if row.here or row.word != "not decided"]
+    found = [
+        (row, machines(part)) for part in parts for row in part.claims() if not row.measured.startswith("Not measured")
+    ]
     for claim in yaml.safe_load(file.read_text(encoding="utf-8")).get("claims", []):
         own = [(row, on) for row, on in found if row.claim == claim["claim"] and row.claimed == number_of(claim)]
         for row, on in own:
@@ -76,7 +79,12 @@ def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]
         if not own:
             source = claim["source"]
             told = [str(source[key]) for key in ("title", "place", "date", "hardware") if key in source]
-            yield Row(claim["claim"], ", ".join(told), source.get("address"), "-", NOT_MEASURED, file)
+            yield Row(claim["claim"], ", ".join(told), source.get("address"), "", NOT_MEASURED, file)
+
+
+def was_measured(row: study.ClaimRow) -> bool:
+    """Return whether any run tells of the claim."""
+    return not row.measured.startswith("Not measured")
 
 
 def number_of(claim: dict[str, Any]) -> float | None:

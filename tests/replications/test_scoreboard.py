@@ -19,16 +19,17 @@ CELLS = re.compile(r"(?<!\\)\|")
 
 
 def rows_of(page: str) -> list[list[str]]:
-    """The cells of each row of the page's tables, without their heads."""
+    """The claim with its study's file, its source, the word and what was measured, of each row of the page's tables."""
     lines = [
         line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| claim |", "| ---"))
     ]
-    return [[cell.strip() for cell in CELLS.split(line)[1:-1]] for line in lines]
+    cells = [[cell.strip() for cell in CELLS.split(line)[1:-1]] for line in lines]
+    return [[*claim.split("<br>"), *f"{here}<br>".split("<br>")[:2]] for claim, here in cells]
 
 
 def of_study(rows: list[list[str]], name: str) -> list[list[str]]:
     """The rows of one study, with the claim in place of its link to the study's file."""
-    linked = [(re.fullmatch(r"\[(.*)\]\((.*)\)", row[0]), row) for row in rows]
+    linked = [(re.fullmatch(r"\*\*\[(.*)\]\((.*)\)\*\*", row[0]), row) for row in rows]
     return [[found[1], *row[1:]] for found, row in linked if found and found[2].endswith(f"/{name}.yaml")]
 
 
@@ -47,14 +48,14 @@ def test_the_page_has_every_claim_of_every_replication_and_the_reports_words_of_
         assert {claim for claim, *_ in of_study(rows, file.stem)} == {claim.claim for claim in planned.claims}
     opened = study.open(results)
     for name in opened:
-        own = [row for row in of_study(rows, name) if NOT_MEASURED not in row[3]]
-        judged = [row for row in opened[name].claims() if row.here or row.word != "not decided"]
+        own = [row for row in of_study(rows, name) if NOT_MEASURED not in row[2]]
+        judged = [row for row in opened[name].claims() if "Not measured" not in row.measured]
         words = [f"**{': '.join(filter(None, [row.word, row.note]))}**" for row in judged]
-        assert [row[3] for row in own] == words
+        assert [row[2] for row in own] == words
         assert all(
-            row.measured in cells[2] and "NVIDIA H200" in cells[2] for row, cells in zip(judged, own, strict=True)
+            row.measured in cells[3] and "NVIDIA H200" in cells[3] for row, cells in zip(judged, own, strict=True)
         )
-    assert {row[3] for row in of_study(rows, "lab-device")} == {f"**{NOT_MEASURED}**"}
+    assert {row[2] for row in of_study(rows, "lab-device")} == {f"**{NOT_MEASURED}**"}
 
 
 def test_results_of_two_machines_are_two_rows_of_one_claim(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

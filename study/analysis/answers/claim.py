@@ -203,9 +203,9 @@ class Judge(Measured):
         told = " to ".join(dict.fromkeys(f"{short(100 * value)}%" for value in (min(values), max(values))))
         if not beyond:
             word: Word = "holds" if {*words} == {"holds"} else "not decided"
-            if len(found) == 1:
-                told = told_of(found[0].times(100), "%", ())
-            return _Found(rest, word, f"{told} of its speed", marks=tuple(marks))
+            one = found[0] if len(found) == 1 else None
+            told = told_of(one.times(100), "%", ()) if one else told
+            return _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
         brief = f"{told} (95%); beyond the claim: {listed(names)}"
         note = notes.pop() if len(notes) == 1 else ""
         return _Found(rest, "contradicted", f"{told}. {'; '.join(beyond)}", None, note, tuple(marks), brief)

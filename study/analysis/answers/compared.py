@@ -86,8 +86,9 @@ Word = Literal["holds", "contradicted", "not decided"]
 def word_of(low: float, high: float, here: Estimate, margin: float, points: bool = False, ratio: bool = False) -> Word:
     """Return the word for a claimed number, or a range of them, by the interval of what was measured.
 
-    The margin is a factor, or a difference with ``points``. An interval that holds 1 shows no gain and no loss: with
-    ``ratio`` a claimed gain needs one without it, and "no gain" one within the margin.
+    The margin is a factor, or a difference with ``points``. A number has to lie in the interval, and what was measured
+    in a range: an interval that only reaches into it decides nothing. An interval that holds 1 shows no gain and no
+    loss: with ``ratio`` a claimed gain needs one without it, and "no gain" one within the margin.
     """
     if here.low is None or here.high is None:
         return "not decided"
@@ -97,7 +98,8 @@ def word_of(low: float, high: float, here: Estimate, margin: float, points: bool
     if here.high < least or here.low > most:
         return "contradicted"
     none = ratio and here.low <= 1 <= here.high and not low < 1 < high
-    return "holds" if here.low <= high and low <= here.high <= 2 * here.low and not none else "not decided"
+    meets = here.low <= low <= here.high if low == high else low <= here.value <= high
+    return "holds" if meets and here.high <= 2 * here.low and not none else "not decided"
 
 
 def told_of(here: Estimate, unit: str, claimed: Sequence[float], first: bool = True, tenths: bool = False) -> str:
