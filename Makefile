@@ -14,7 +14,7 @@ CORES ?= 1
 study: host  ## Run the selected studies, and print the answer and the report's address
 	$(call start,$(ARGS))
 
-published: host  ## Run every published study, reduced to two CPU cores; ARGS="size=full" runs them in full
+published: host  ## Run the studies of the blog, the labs and the reports, reduced to two CPU cores; ARGS="size=full" runs them in full
 	$(call start,--config $(PUBLISHED) size=reduced $(ARGS))
 
 # Snakemake with the given arguments; torch first, where they let the runs execute on the host. TORCH=installed takes that

@@ -13,16 +13,20 @@ import study
 HERE = Path(__file__).parent
 HEAD = """# Published claims, measured again
 
-What {folders} claim about training speed, beside what was measured here.
+What {sources} claim about training speed, beside what was measured here.
 `python -m replications.scoreboard RESULTS...` writes this page from any results folders or bundles.
 
 {counts}
 
-The words are those of [the report](reading-the-report.md#the-words-of-a-verdict): a claim **holds** where its number
-lies in a narrow interval of what was measured here, and is **contradicted** where the whole interval lies beyond it.
-Intervals are meant at 95%. The hardware is another one than that of the source, so "contradicted" does not say that a
-number was wrong there. It says that it does not carry over to the machine that is named here. Each claim leads to its
-study, which measures it on your machine.
+The words are those of [the report](reading-the-report.md#the-words-of-a-verdict), with a margin of 5%. A number
+**holds** if the whole interval lies within the margin around it, or if it lies in an interval whose upper end is at
+most 1.5 times its lower. It is **contradicted** if the whole interval lies beyond the margin. Everything else is **not
+decided**, and so is what has no interval: the runs are too few, or the machine's own speed changed as much as the
+settings differ.
+
+The hardware is another one than that of the source, so "contradicted" does not say that a number was wrong there. It
+says that it does not carry over to the machine that is named here. Each claim leads to its study, which measures it on
+your machine.
 """
 COLUMNS = ("claim, and who made it of what", "here")
 NOT_MEASURED = "not measured"
@@ -54,22 +58,26 @@ def escaped(text: str) -> str:
     return text
 
 
-def machines(part: study.StudyResults) -> str:
-    """Return the devices that a study's runs were measured on, and the system's count of CPUs beside a CPU's name."""
-    seen: dict[str, None] = {}
+def made(part: study.StudyResults) -> str:
+    """Return how many runs in how many starts a study has, and the devices that they were measured on.
+
+    Beside a CPU's name stands the system's count of CPUs.
+    """
+    devices, starts = dict[str, None](), dict[int, int]()
     for record in part.records().values():
         if record.outcome == "ok" and record.machine:
-            name = record.machine.device_name
-            on_cpu = record.settings.device == "cpu"
-            seen[f"{name} ({record.machine.cpu_threads} threads)" if on_cpu else name] = None
-    return " and ".join(seen)
+            name, on_cpu = record.machine.device_name, record.settings.device == "cpu"
+            devices[f"{name} ({record.machine.cpu_threads} threads)" if on_cpu else name] = None
+            starts[record.session] = starts.get(record.session, 0) + 1
+    runs = f"{sum(starts.values())} runs in {len(starts)} start{'s' * (len(starts) > 1)}"
+    return f"{runs} on {' and '.join(devices)}"
 
 
 def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]:
     """Yield the rows of each claim of a study's file: one for each of the results that measured it, or one for none."""
     parts = [folder[file.stem] for folder in results if file.stem in folder.studies]
     found = [
-        (row, machines(part)) for part in parts for row in part.claims() if not row.measured.startswith("Not measured")
+        (row, made(part)) for part in parts for row in part.claims() if not row.measured.startswith("Not measured")
     ]
     for claim in yaml.safe_load(file.read_text(encoding="utf-8")).get("claims", []):
         own = [(row, on) for row, on in found if row.claim == claim["claim"] and row.claimed == number_of(claim)]
@@ -78,7 +86,9 @@ def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]
             yield Row(row.claim, row.source, row.address, f"{row.measured}; {on}", word, file)
         if not own:
             source = claim["source"]
-            told = [str(source[key]) for key in ("title", "place", "date", "hardware") if key in source]
+            told = [
+                str(source[key]) for key in ("title", "place", "date", "runs", "hardware", "differs") if key in source
+            ]
             yield Row(claim["claim"], ", ".join(told), source.get("address"), "", NOT_MEASURED, file)
 
 
@@ -101,8 +111,8 @@ def page(results: Sequence[study.ResultsFolder]) -> str:
     rows = [row for some in folders.values() for row in some]
     words = [row.word.partition(":")[0] for row in rows]
     counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
-    sources = len({row.source.partition(",")[0] for row in rows})
-    text = [HEAD.format(folders=f"{sources} published sources", counts=f"{len(rows)} rows: {counts}.")]
+    sources = len({row.address or row.source.partition(",")[0] for row in rows})
+    text = [HEAD.format(sources=f"{sources} published sources", counts=f"{len(rows)} rows: {counts}.")]
     for folder, some in sorted(folders.items(), key=lambda item: -len(item[1])):
         first = (HERE / folder / "__init__.py").read_text(encoding="utf-8").splitlines()[0].strip('".')
         head = [f"## {first.partition(':')[0]}\n", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]

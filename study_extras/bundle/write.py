@@ -52,7 +52,7 @@ def write_bundle(studies: Sequence[str], results: Path, checkout: Path, output: 
         titles = {plan.name: without_folders(plan.study.title) for plan in plans}
         _add(archive, METADATA, metadata(titles, parts, actions, __version__).encode())
     missing = _missing(plans, contents)
-    say_names("not in the bundle, because it is not there or was changed since the plan", missing, say)
+    say_names("not in the bundle, because it is not there or is not what was planned", missing, say)
     say_names("left out, because a bundle cannot hold a file of that name or size", refused, say)
 
 

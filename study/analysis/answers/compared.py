@@ -83,6 +83,10 @@ class Measured:
 Word = Literal["holds", "contradicted", "not decided"]
 
 
+NARROW = 1.5
+"""How many times the lower end the upper end of an interval is at most, where a number in it is said to hold."""
+
+
 def word_of(low: float, high: float, here: Estimate, margin: float, points: bool = False, ratio: bool = False) -> Word:
     """Return the word for a claimed number, or a range of them, by the interval of what was measured.
 
@@ -99,7 +103,7 @@ def word_of(low: float, high: float, here: Estimate, margin: float, points: bool
         return "contradicted"
     none = ratio and here.low <= 1 <= here.high and not low < 1 < high
     meets = here.low <= low <= here.high if low == high else low <= here.value <= high
-    return "holds" if meets and here.high <= 2 * here.low and not none else "not decided"
+    return "holds" if meets and here.high <= NARROW * here.low and not none else "not decided"
 
 
 def told_of(here: Estimate, unit: str, claimed: Sequence[float], first: bool = True, tenths: bool = False) -> str:

@@ -277,7 +277,7 @@ def test_what_is_wrong_with_a_bundle_is_one_line(
 def test_a_bundle_says_in_one_line_what_is_not_in_it(tmp_path: Path) -> None:
     folder = results(tmp_path / "results")
     assert packed(folder, tmp_path / "a.zip") == [
-        "not in the bundle, because it is not there or was changed since the plan: report.html, "
+        "not in the bundle, because it is not there or is not what was planned: report.html, "
         + f"data/{tiny_plan().runs[0].dataset}/manifest.json, tiny/weights/{tiny_plan().runs[0].weights}.json, "
         "tiny/timings.csv, tiny/fit.json, config/studies/tiny.yaml, tiny/telemetry/, tiny/figures/"
     ]

@@ -108,8 +108,8 @@ def test_each_kind_of_claim_is_judged_by_the_interval_of_the_same_quantity(
     ("low", "high", "word"),
     [
         (1.96, 2.04, "holds"),
-        (1.5, 2.5, "holds"),
-        (1.2, 2.6, "not decided"),
+        (1.7, 2.5, "holds"),
+        (1.6, 2.5, "not decided"),
         (2.05, 2.6, "not decided"),
         (2.2, 9.0, "contradicted"),
         (None, None, "not decided"),
@@ -117,6 +117,13 @@ def test_each_kind_of_claim_is_judged_by_the_interval_of_the_same_quantity(
 )
 def test_an_interval_decides_as_the_guide_says(low: float | None, high: float | None, word: str) -> None:
     assert word_of(2, 2, Estimate(value=2, low=low, high=high), 0.05) == word
+
+
+@pytest.mark.parametrize(("value", "word"), [(1.5, "holds"), (1.9, "not decided")])
+def test_a_claimed_range_holds_what_was_measured_and_not_an_interval_that_reaches_into_it(
+    value: float, word: str
+) -> None:
+    assert word_of(1.3, 1.8, Estimate(value=value, low=value / 1.2, high=value * 1.2), 0.05) == word
 
 
 def test_no_gain_holds_only_within_the_margin_and_a_gain_only_without_1() -> None:
