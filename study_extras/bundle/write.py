@@ -120,10 +120,10 @@ def _study_file(plan: Plan) -> str:
 
 
 def _declares(file: Path, plan: Plan) -> bool:
-    """Return whether a file of the study says what was planned, in full or reduced."""
-    for size in ("full", "reduced"):
+    """Return whether a file of the study says what was planned: as it was started, in full or reduced."""
+    for started in (plan.start.config, {}, {"size": "reduced"}):
         with suppress(StudyError, OSError):
-            selection = read_selection({"studies": [plan.name], "size": size})
+            selection = read_selection({**started, "studies": [plan.name]})
             if read_study(str(file), [], selection) == plan.study:
                 return True
     return False

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import write_plans
+from study.artifacts.plan import Command, Plan, write_plans
 from study.artifacts.prepared import Image, ImageRequest
 from study.artifacts.record import without_paths
 from study.base.errors import StudyError
@@ -339,6 +339,21 @@ def test_the_file_of_a_study_travels_if_it_is_what_was_planned(tmp_path: Path) -
         write_bundle([], folder, checkout, tmp_path / "a.zip", quiet)
         with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
             assert ("config/studies/tiny.yaml" in zipped.namelist()) is not changed
+
+
+def test_the_file_of_a_study_travels_where_a_start_chose_its_devices(tmp_path: Path) -> None:
+    folder = results(tmp_path / "own" / "results")
+    path = Results(folder).plan("tiny")
+    plan = Plan.read(path)
+    values = plan.study.model_dump(mode="json", exclude_unset=True, exclude={"full"})
+    declared = tmp_path / "own" / "config" / "studies" / "tiny.yaml"
+    declared.parent.mkdir(parents=True)
+    declared.write_text(json.dumps(values | {"factors": values["factors"] | {"device": ["cpu", "cuda"]}}))
+    for config in ({"devices": ["cpu"]}, {}):
+        path.write_text(plan.model_copy(update={"start": Command(config=config)}).model_dump_json(indent=1))
+        write_bundle([], folder, ROOT, tmp_path / "a.zip", quiet)
+        with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
+            assert ("config/studies/tiny.yaml" in zipped.namelist()) is bool(config)
 
 
 def test_the_file_of_a_study_beside_the_results_comes_before_that_of_the_checkout(tmp_path: Path) -> None:
