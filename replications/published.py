@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 import study
+from replications.command import run
 
 OWN = ("source", "study", "table", "hardware", "epochs", "metric", "value", "unit", "note")
 """Columns of a ``published.csv``; every other is a key of a study, whose level is a condition of the figure."""
@@ -75,21 +76,16 @@ def beside(document: Document, part: study.StudyResults) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table of a study in a results folder; return the exit code."""
-    if len(arguments) != 2:
-        print("usage: python -m replications.published RESULTS STUDY", file=sys.stderr)
-        return 2
-    results, name = arguments
-    try:
-        part = study.open(results)[name]
-    except study.StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    own = (path.parent.parent.name for path in Path(__file__).parent.glob(f"*/studies/{name}.yaml"))
-    home = next(own, None)
+    return run("published RESULTS STUDY", len(arguments) == 2, lambda: table(*arguments))
+
+
+def table(results: str, name: str) -> Iterator[str]:
+    """Yield the rows of the table of the study ``name``: those of the document whose folder has it."""
+    part = study.open(results)[name]
+    homes = {path.parent.parent.name for path in Path(__file__).parent.glob(f"*/studies/{name}.yaml")}
     for document in documents():
-        if document.name == home:
-            print("\n".join(beside(document, part)))
-    return 0
+        if document.name in homes:
+            yield from beside(document, part)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 import study
+from replications.command import run
 
 HERE = Path(__file__).parent
 HEAD = """# Published claims, measured again
@@ -18,16 +19,13 @@ What {sources} claim about training speed, beside what was measured here.
 
 {counts}
 
-The words are those of [the report](reading-the-report.md#the-words-of-a-verdict), with a margin of 5%. A number
-**holds** if the whole interval lies within the margin around it, or if it lies in an interval whose upper end is at
-most 1.5 times its lower. It is **contradicted** if the whole interval lies beyond the margin. Everything else is **not
-decided**, and so is what has no interval: the runs are too few, or the machine's own speed changed as much as the
+The words are those of the report, which has [the exact rule of each](reading-the-report.md#the-words-of-a-verdict).
+What has no interval is **not decided**: the runs are too few, or the machine's own speed changed as much as the
 settings differ.
 
 The hardware is another one than that of the source, so "contradicted" does not say that a number was wrong there. It
 says that it does not carry over to the machine that is named here. Each claim leads to its study, which measures it on
-your machine.
-"""
+your machine."""
 COLUMNS = ("claim, and who made it of what", "here")
 NOT_MEASURED = "not measured"
 
@@ -76,9 +74,7 @@ def made(part: study.StudyResults) -> str:
 def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]:
     """Yield the rows of each claim of a study's file: one for each of the results that measured it, or one for none."""
     parts = [folder[file.stem] for folder in results if file.stem in folder.studies]
-    found = [
-        (row, made(part)) for part in parts for row in part.claims() if not row.measured.startswith("Not measured")
-    ]
+    found = [(row, made(part)) for part in parts for row in part.claims() if was_measured(row)]
     for claim in yaml.safe_load(file.read_text(encoding="utf-8")).get("claims", []):
         own = [(row, on) for row, on in found if row.claim == claim["claim"] and row.claimed == number_of(claim)]
         for row, on in own:
@@ -116,21 +112,13 @@ def page(results: Sequence[study.ResultsFolder]) -> str:
     for folder, some in sorted(folders.items(), key=lambda item: -len(item[1])):
         first = (HERE / folder / "__init__.py").read_text(encoding="utf-8").splitlines()[0].strip('".')
         head = [f"## {first.partition(':')[0]}\n", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
-        text.append("\n".join([*head, *(row.cells() for row in some)]) + "\n")
-    return "\n".join(text)
+        text.append("\n".join([*head, *(row.cells() for row in some)]))
+    return "\n\n".join(text)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the page of some results; return the exit code."""
-    if not arguments:
-        print("usage: python -m replications.scoreboard RESULTS...", file=sys.stderr)
-        return 2
-    try:
-        print(page([study.open(path) for path in arguments]), end="")
-    except study.StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run("scoreboard RESULTS...", bool(arguments), lambda: [page([study.open(path) for path in arguments])])
 
 
 if __name__ == "__main__":

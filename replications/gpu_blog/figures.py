@@ -1,10 +1,11 @@
 """The blog's figures under their own names: ``python -m replications.gpu_blog.figures RESULTS OUTPUT``."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import study
+from replications.command import run
 
 NAMES = {"batch_size_performance": "batch_size_performance.png", "telemetry_cuda": "GPU-batch-test.png"}
 """The blog's name of each figure of the report that it has, too."""
@@ -36,20 +37,16 @@ def write_figures(results: Path, output: Path) -> list[Path]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the figures, and say where; return the exit code."""
-    if len(arguments) != 2:
-        print("usage: python -m replications.gpu_blog.figures RESULTS OUTPUT", file=sys.stderr)
-        return 2
-    try:
-        written = write_figures(*map(Path, arguments))
-    except study.StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    for path in written:
-        print(path)
+    return run("gpu_blog.figures RESULTS OUTPUT", len(arguments) == 2, lambda: told(*map(Path, arguments)))
+
+
+def told(results: Path, output: Path) -> Iterator[Path]:
+    """Write the figures and yield their paths, then say which are not drawn."""
+    written = write_figures(results, output)
+    yield from written
     missing = [name for name in NAMES.values() if name not in {path.name for path in written}]
     if missing:
         print(f"not drawn, for these results have no runs for it: {', '.join(missing)}", file=sys.stderr)
-    return 0
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import study
+from replications.command import run
 from replications.gpu_blog.figures import DPI, NAMES, blog_name
 from replications.gpu_blog.markdown import front_matter, inline, paragraph
 
@@ -138,15 +139,11 @@ def machines(part: study.StudyResults) -> dict[str, str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the post, and say where; return the exit code."""
-    if len(arguments) < 2:
-        print("usage: python -m replications.gpu_blog.post RESULTS OUTPUT [STUDY ...]", file=sys.stderr)
-        return 2
-    try:
-        print(write_post(Path(arguments[0]), Path(arguments[1]), arguments[2:]))
-    except study.StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run(
+        "gpu_blog.post RESULTS OUTPUT [STUDY ...]",
+        len(arguments) >= 2,
+        lambda: [write_post(Path(arguments[0]), Path(arguments[1]), arguments[2:])],
+    )
 
 
 if __name__ == "__main__":

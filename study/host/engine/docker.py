@@ -259,9 +259,12 @@ class Podman(Docker):
 
     def _limits(self, box: Box) -> list[str]:
         # By itself podman raises both as far as the kernel goes, which needs a capability that root may lack.
-        limited = {name: getattr(resource, f"RLIMIT_{name.upper()}") for name in ("nofile", "nproc")}
-        most = {name: min(PROCESSES, resource.getrlimit(which)[1] % 2**63) for name, which in limited.items()}
-        return [*limits(box), *each("--ulimit", [f"{name}={number}:{number}" for name, number in most.items()])]
+        line = super()._limits(box)
+        for name, which in (("nofile", resource.RLIMIT_NOFILE), ("nproc", resource.RLIMIT_NPROC)):
+            hard = resource.getrlimit(which)[1]
+            most = PROCESSES if hard == resource.RLIM_INFINITY else min(PROCESSES, hard)
+            line += ["--ulimit", f"{name}={most}:{most}"]
+        return line
 
     def explained(self, said: str) -> str:
         """Return podman's last words, with what to install where it lacks the init of its containers."""
