@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,20 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def content_of(path: Path) -> str:
+    """Return the SHA-256 of a user's file, or why it cannot be read. A copy has another time, and the same content."""
+    try:
+        status = path.stat()
+        return _content_of(path, status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        return str(error.strerror)
+
+
+@cache
+def _content_of(path: Path, size: int, changed: int) -> str:
+    return file_sha256(path)
+
+
 def code_sha256(patterns: Iterable[str]) -> str:
     """Return the SHA-256 over the files of the package that match ``patterns`` (globs), their names and contents."""
     files = {path for pattern in patterns for path in PACKAGE.glob(pattern)}
@@ -96,12 +111,6 @@ def remove_tree(folder: Path) -> None:
                 subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)
         with suppress(RecursionError):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def stat_of(path: Path) -> list[Any]:
-    """Return [name, size in bytes, modification time in ns] of a file, which is cheap enough for every start."""
-    status = path.stat()
-    return [path.name, status.st_size, status.st_mtime_ns]
 
 
 @contextmanager

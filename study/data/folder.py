@@ -13,7 +13,7 @@ from study.artifacts.prepared import LeftOut, Manifest, Split
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data.looks import Look, in_both, look
-from study.data.sources import DatasetInfo, Source, as_text, given_folder, stat_files
+from study.data.sources import DatasetInfo, Source, as_text, contents, given_folder
 from study.data.splits import assign_splits, manifest_of, train_images
 
 SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
@@ -65,10 +65,10 @@ class Folder(Source):
     code = ("data/folder.py", "data/looks.py", "data/splits.py", "data/sources.py", "data/decode.py")
 
     def inspect(self, dataset: Dataset) -> DatasetInfo:
-        """Return the number of classes and images, and the name, size and time of every image file."""
+        """Return the number of classes and images, and the name and checksum of every image file."""
         folder, found = given_folder(str(dataset.path)), _listed(dataset)
         check_classes(found.classes, str(dataset.path))
-        files = stat_files(folder, [folder / name for names in found.classes.values() for name in names])
+        files = contents(folder, [folder / name for names in found.classes.values() for name in names])
         counts = [len(names) for names in found.classes.values()]
         trained = list(found.splits.values()).count("train") or train_images(counts, dataset.valid_fraction)
         return DatasetInfo(len(counts), trained, sum(counts) - trained, files)

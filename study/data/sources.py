@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
-from study.base.files import code_sha256, digest
+from study.base.files import code_sha256, content_of, digest
 from study.config.effect import IDLE
 from study.config.sections import Dataset
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 SOURCE = "dataset.source"
 EVERY_RUN = ("source", "path", "channels", "image_size")
 """Keys of a dataset that every run uses whatever its source: where the images are, and their shape in the model."""
-Files = list[list[Any]]
-"""The user's files that decide the data: for each a list of JSON values, such as [name, bytes, time in ns]."""
+Files = list[tuple[str, str]]
+"""The user's files that decide the data: name and SHA-256 of each."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,6 @@ def as_text(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def stat_files(folder: Path, files: Iterable[Path]) -> list[list[Any]]:
-    """Return relative name, size in bytes and modification time (ns) of each of the ``files`` below ``folder``."""
-    return [[path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+def contents(folder: Path, files: Iterable[Path]) -> Files:
+    """Return relative name and SHA-256 of each of the ``files`` below ``folder``."""
+    return [(path.relative_to(folder).as_posix(), content_of(path)) for path in files]

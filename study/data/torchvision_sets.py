@@ -12,7 +12,7 @@ from study.artifacts.layout import Results
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data.sources import DatasetInfo, Source, as_text, given_folder, stat_files
+from study.data.sources import DatasetInfo, Source, as_text, contents, given_folder
 from study.data.splits import item_of
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ class TorchvisionSet(Source):
     train_images: ClassVar[int]
 
     def inspect(self, dataset: Dataset) -> DatasetInfo:
-        """Return the published numbers, and the name, size and time of the user's files."""
+        """Return the published numbers, and the name and checksum of the user's files."""
         if not dataset.path:
             return DatasetInfo(10, self.train_images, 10_000)
         folder = given_folder(dataset.path)
         folders = {Path(self.unpacked).parent, Path(self.archives).parent}
         files = sorted({path for subfolder in folders for path in _files(folder / subfolder)})
-        return DatasetInfo(10, self.train_images, 10_000, stat_files(folder, files))
+        return DatasetInfo(10, self.train_images, 10_000, contents(folder, files))
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Make sure that the files are there, and return their manifest."""

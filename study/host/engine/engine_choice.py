@@ -10,7 +10,7 @@ from pathlib import Path
 from study.artifacts.prepared import ImageRequest
 from study.base import devices
 from study.base.errors import StudyError
-from study.base.files import digest, file_sha256, stat_of
+from study.base.files import digest, file_sha256
 from study.base.torch_build import TorchBuild
 from study.config.sections import Device
 from study.config.selection import Selection
@@ -109,7 +109,7 @@ def named(given: str, device: Device, key: str, base_image: str | None) -> Image
     if path.suffix == LOCK.suffix and path.is_file():
         return _built(device, base_image, path)
     if path.is_file():
-        full, identity = str(path.resolve()), digest(stat_of(path)[:2])  # a copy has another time
+        full, identity = str(path.resolve()), digest([path.name, path.stat().st_size])
         return ImageRequest(device=device, kind="archive", reference=full, base_image=None, identity=identity)
     if given.endswith((*ARCHIVES, LOCK.suffix)) or given.startswith(("/", "./", "../", "~")):
         allowed = "an archive, a lock, a reference"

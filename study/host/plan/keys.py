@@ -8,7 +8,7 @@ from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import image_name
 from study.artifacts.setting import slug
 from study.base.errors import StudyError
-from study.base.files import PACKAGE, code_sha256, digest, stat_of
+from study.base.files import PACKAGE, code_sha256, content_of, digest
 from study.base.imports import distributions, outside, versions
 from study.config import own_model
 from study.config.sections import Dataset, Model, short_name
@@ -133,7 +133,7 @@ def _weights(model: Model, images: Dataset, seed: int, study: str, engine: str) 
         if path is None:
             key, allowed = "model.weights", "imagenet, none, a path"
             raise StudyError(source=f"study {study}", key=key, value=weights, why="no such file", allowed=allowed)
-        identity["weights"], label = stat_of(path), "file"
+        identity["weights"], label = [path.name, content_of(path)], "file"
     # The decision tries the model. For a user's own model, the images that it is tried on are part of the identity.
     # All sizes of image share one decision for a torchvision model, or one level might start from ImageNet's weights
     # and another from random ones.

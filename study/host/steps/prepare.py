@@ -55,7 +55,7 @@ def _made_inside(plan: Plan, dataset: str, results: Path, log: Path) -> Manifest
     wanted = runs[0].settings.dataset
     source = source_of(wanted)
     if source.in_the_image:
-        seen = [name for name, *_ in source.inspect(wanted).files or []]
+        seen = [name for name, _ in source.inspect(wanted).files or []]
         check_visible(source.base(wanted, path.parent, results), seen, not os.getuid())
     in_a_container(dataset_task(dataset, source.downloads), plan, runs[0], results, log)
     manifest = Manifest.read(path)

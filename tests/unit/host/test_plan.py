@@ -60,15 +60,18 @@ def test_what_is_added_or_dropped_keeps_the_records_of_the_others() -> None:
     assert len(few & others) == 1
 
 
-def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) -> None:
+def test_data_of_a_folder_are_in_the_key_by_names_and_contents_so_that_a_copy_keeps_what_is_measured(
+    photos: Path,
+) -> None:
     data = {"dataset": {"source": "folder", "path": str(photos), "image_size": 32}}
     before = files_of(**data)
-    assert files_of(**data) == before
-    first = next(photos.rglob("*.jpg"))
+    first, second = [*photos.rglob("*.jpg")][:2]
     os.utime(first, ns=(1, 1))
-    touched = files_of(**data)
+    assert files_of(**data) == before
+    first.write_bytes(second.read_bytes())
+    changed = files_of(**data)
     first.unlink()
-    assert len(before | touched | files_of(**data)) == 3 * len(before)
+    assert len(before | changed | files_of(**data)) == 3 * len(before)
 
 
 def own_run(name: str, **changes: Any) -> Run:
