@@ -98,10 +98,10 @@ test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON na
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
 example: host  ## Recompute the tables and pages of the committed examples from their records, and README's tables and picture
-	@set -e; for folder in docs/example-*; do $(recompute); done
+	@set -e; for folder in docs/example docs/example-*; do $(recompute); done
 	@$(VENV) -m tests.unit.test_readme
 	@$(VENV) -m replications.scoreboard docs/*/*.zip > docs/scoreboard.md
-	-@$(VENV) -m tests.browser.shots docs/example-h200/report.html docs/first-screen.png
+	-@$(VENV) -m tests.browser.shots docs/example/report.html docs/first-screen.png
 
 # The bundle of an example is unpacked, and packed again: the same results give the same bytes.
 define recompute

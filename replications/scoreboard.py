@@ -12,6 +12,8 @@ import study
 from replications.command import run
 
 HERE = Path(__file__).parent
+EXAMPLE = "example"
+"""The folder of ``docs`` whose studies are examined, too: they train on photographs, which no replication has."""
 HEAD = """# Published claims, measured again
 
 What {sources} claim about training speed, beside what was measured here.
@@ -99,19 +101,27 @@ def number_of(claim: dict[str, Any]) -> float | None:
     return next((float(claim[kind]) for kind in kinds if kind in claim), None)
 
 
+def title_of(folder: str) -> str:
+    """Return what a replication is of, by the first line of its package."""
+    if folder == EXAMPLE:
+        return "The GPU blog's claims on photographs"
+    return (HERE / folder / "__init__.py").read_text(encoding="utf-8").splitlines()[0].strip('".').partition(":")[0]
+
+
 def page(results: Sequence[study.ResultsFolder]) -> str:
     """Return the page in Markdown."""
     folders: dict[str, list[Row]] = {}
     for file in sorted(HERE.glob("*/studies/*.yaml")):
         folders.setdefault(file.parent.parent.name, []).extend(rows_of(file, results))
+    for file in sorted((HERE.parent / "docs" / EXAMPLE).glob("*.yaml")):
+        folders.setdefault(EXAMPLE, []).extend(rows_of(file, results))
     rows = [row for some in folders.values() for row in some]
     words = [row.word.partition(":")[0] for row in rows]
     counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
     sources = len({row.address or row.source.partition(",")[0] for row in rows})
     text = [HEAD.format(sources=f"{sources} published sources", counts=f"{len(rows)} rows: {counts}.")]
     for folder, some in sorted(folders.items(), key=lambda item: -len(item[1])):
-        first = (HERE / folder / "__init__.py").read_text(encoding="utf-8").splitlines()[0].strip('".')
-        head = [f"## {first.partition(':')[0]}\n", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
+        head = [f"## {title_of(folder)}\n", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
         text.append("\n".join([*head, *(row.cells() for row in some)]))
     return "\n\n".join(text)
 

@@ -214,10 +214,12 @@ def _side(result: _Result, keys: Mapping[str, str], labels: Mapping[str, str]) -
 
 
 def _differences(records: Sequence[Sequence[Record]]) -> dict[str, list[str]]:
-    """Return the facts of machine and software that differ between results, each with its value in every result."""
+    """Return the facts of machine and software that differ between results, each with its value in every result.
+
+    A package that only one of them noted is none: an image tells all that it holds, a host what it imports.
+    """
     told = [_facts(each) for each in records]
-    keys = dict.fromkeys(key for facts in told for key in facts)
-    rows = {key: [facts.get(key, "unknown") for facts in told] for key in keys}
+    rows = {key: [facts[key] for facts in told] for key in told[0] if all(key in facts for facts in told)}
     return {key: values for key, values in rows.items() if len(set(values)) > 1}
 
 

@@ -23,6 +23,8 @@ from study_extras.compare.side import PHASES, STATES, Side, Stand, learning, noi
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "not_enough_starts"]
 """`mixed`: the mean over all settings does not tell, for some settings differ."""
+SAYS_NOTHING = 10
+"""An interval that reaches so many times above and below its ratio is left out: two starts give such ones."""
 
 
 class Compared(Strict):
@@ -31,7 +33,7 @@ class Compared(Strict):
     setting: str | None = Field(description="Null for the mean over all settings.")
     ratio: Estimate = Field(
         description="Time of the second result over that of the first. The bounds of the settings hold for all of them "
-        "at once."
+        "at once. Null where they lie over ten times above and below it."
     )
     runs: tuple[int, int] = Field(description="Runs of the first and of the second result.")
     accuracies: tuple[float | None, float | None]
@@ -193,12 +195,11 @@ def _compared(
     stands: Sequence[Stand],
 ) -> Compared:
     first, second = runs
-    reach = _reach(found, tests)
+    reach, ratio = _reach(found, tests), math.exp(found.value)
+    ends = (ratio / math.exp(reach), ratio * math.exp(reach)) if reach < math.log(SAYS_NOTHING) else (None, None)
     return Compared(
         setting=setting,
-        ratio=Estimate(
-            value=math.exp(found.value), low=math.exp(found.value - reach), high=math.exp(found.value + reach)
-        ),
+        ratio=Estimate(value=ratio, low=ends[0], high=ends[1]),
         runs=(len(first), len(second)),
         accuracies=(_mean(first["accuracy"]), _mean(second["accuracy"])),
         learning=(stands[0], stands[1]),

@@ -11,9 +11,9 @@ from study.base.files import ROOT
 from tests.examples import results_of
 
 README = ROOT / "README.md"
-MEASURED = (("example-h200", "batch-size"), ("example-h200", "speedup"))
+MEASURED = (("example", "photographs"), ("example-h200", "speedup"))
 """The studies whose claims README lists."""
-ANSWERED = (("example-ways", "ways"), ("example-switches", "switches-gpu"))
+ANSWERED = (("example", "photographs"), ("example-switches", "switches-gpu"))
 """The studies whose answers README lists."""
 
 

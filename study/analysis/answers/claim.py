@@ -12,7 +12,7 @@ from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.learning import accuracy_of
 from study.analysis.stats.log_model import together
 from study.analysis.stats.usable import model_of
-from study.analysis.words import at_setting, listed, short
+from study.analysis.words import at_setting, listed, number, short
 from study.artifacts.setting import Levels, setting_of
 from study.base.strict import Strict
 from study.config.claims import Claim, Kind, Share, Source
@@ -144,7 +144,9 @@ class Judge(Measured):
                 told_of(longer, unit, (1.0,)) if agrees else f"{short(longer.value)}{unit}, {at_once}"
                 for unit in (" times as long", f" times as long as {second}")
             )
-            pair = f"{names[0]} takes {short(own.time.value)} s and {names[1]} takes {short(rival.time.value)} s"
+            seconds = [end.time.value for end in (own, rival)]
+            digits = number if len({short(one) for one in seconds}) == 1 else short
+            pair = " and ".join(f"{name} takes {digits(one)} s" for name, one in zip(names, seconds, strict=True))
             yield _Found(rest, word, f"{pair}: {whole}", here, brief=f"{first} takes {brief}")
 
     def _fastest(self, own: End, others: Sequence[End], here: Estimate, tests: int) -> Word:

@@ -17,7 +17,7 @@ from study.analysis.stats.equivalence import POWER
 from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.record import Record
+from study.artifacts.record import Record, sealed
 from study.cli import main
 from study_extras.compare.difference import UNKNOWN_SPREAD, Difference, errors_of
 from study_extras.compare.more_starts import more_starts
@@ -363,6 +363,23 @@ def test_a_cpu_and_a_gpu_are_compared_by_the_example(tmp_path: Path) -> None:
         "decoded beforehand": "faster",
     }
     assert found.differs["device"][1] == "NVIDIA H200"
+
+
+def test_a_package_that_one_result_alone_noted_is_no_difference(tmp_path: Path) -> None:
+    folders = of_devices(tmp_path)
+    for path in (folders[1] / "speedup/records").glob("*.json"):
+        record = Record.model_validate_json(path.read_text())
+        assert record.machine
+        noted = {**record.machine.libraries, "torch": "9.9.9", "spacy": "3.8"}
+        path.write_text(
+            sealed(
+                record.model_copy(update={"machine": record.machine.model_copy(update={"libraries": noted})})
+            ).model_dump_json()
+        )
+    (found,) = compare_folders(folders, [], None)
+    differs = found.differs
+    assert differs["torch"][1] == "9.9.9"
+    assert "spacy" not in differs
 
 
 def test_other_work_is_refused_with_the_key_that_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,14 @@ def test_one_start_against_three_that_differ_by_a_fifth_is_told_apart_by_nothing
     assert "2 more starts of each would tell how far starts differ." in verdict_lines(found)
 
 
+def test_bounds_beyond_ten_times_are_no_interval() -> None:
+    """With 2 starts against one, and 20 settings at once, they may reach from 4e-9 to 3e8."""
+    means = {str(n): starts_of(10.0, 12.0) for n in range(20)}
+    found = pair(side("A", means), side("B", {n: starts_of(10.0) for n in means}))
+    assert found.settings[0].ratio.bounds is None
+    assert found.overall.ratio.bounds
+
+
 def test_single_runs_are_told_apart_from_a_factor_of_1_74_on_and_are_never_equal() -> None:
     once = side("A", {"64": [[10.0]]})
     verdicts = [pair(once, side("B", {"64": [[seconds]]})).overall.verdict for seconds in (10.0, 13.0, 17.3, 17.5, 5.7)]

@@ -1,4 +1,4 @@
-"""What the means become with a caveat counted in, on the study of ways, whose three groups have every kind."""
+"""What the means become with a caveat counted in, on the example's three ways."""
 
 import pytest
 
@@ -7,9 +7,14 @@ from study.analysis.caveats.base import OneCaveat, means
 from study.analysis.caveats.learning import MayLearnLess
 from study.analysis.caveats.runs import FarRuns
 from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalWork
+from study.analysis.table.exclusions import with_exclusions
+from study.analysis.table.files import read_timings
+from study.artifacts.plan import Plan
 from tests.examples import results_of
+from tests.unit.analysis.planted import analysis_of
 
-ANALYSIS = read_analysis(results_of("example-ways") / "ways" / "fit.json")
+STUDY = results_of("example") / "photographs"
+ANALYSIS = read_analysis(STUDY / "fit.json")
 FASTAI, TORCH, SWITCHED = ANALYSIS.groups
 BEFORE = means(SWITCHED)
 
@@ -20,28 +25,41 @@ def caveat(kind: type[OneCaveat]) -> OneCaveat:
 
 
 def test_a_far_run_counts_in_its_own_setting_alone() -> None:
-    level = next(level for level in SWITCHED.levels if level.time_without_far)
+    plan = Plan.read(STUDY / "plan.json")
+    frame = read_timings(STUDY / "timings.csv", plan)
+    first = (
+        (frame["training.cuda_graph"] == "cuda graph") & (frame["training.batch_size"] == 64) & (frame["block"] == 1)
+    )
+    frame.loc[first, "fit_seconds"] *= 4
+    frame.loc[first, "blog_seconds"] *= 4
+    found = analysis_of(plan.study, with_exclusions(plan.study, frame))
+    *_, switched = found.groups
+    (far,) = [one for one in found.warnings if isinstance(one, FarRuns)]
+    level = next(level for level in switched.levels if level.time_without_far)
+    assert level.label == "64"
     assert level.time_without_far
-    assert caveat(FarRuns).applied(SWITCHED) == BEFORE | {level.label: level.time_without_far}
-    assert caveat(FarRuns).applied(TORCH) is None
+    assert far.applied(switched) == means(switched) | {"64": level.time_without_far}
+    assert far.applied(found.groups[1]) is None
 
 
 def test_decoding_off_the_clock_is_added_where_the_images_lie_on_the_device() -> None:
     after = caveat(DecodedBefore).applied(SWITCHED)
     assert after
-    assert all(0.7 < after[label] - BEFORE[label] < 0.8 for label in BEFORE)
+    assert all(0.1 < after[label] - BEFORE[label] < 0.3 for label in BEFORE)
     assert caveat(DecodedBefore).applied(FASTAI) is None
 
 
 def test_a_setting_that_may_learn_less_is_left_out_of_its_group() -> None:
-    assert caveat(MayLearnLess).applied(SWITCHED) == {label: one for label, one in BEFORE.items() if label != "64"}
+    assert caveat(MayLearnLess).applied(SWITCHED) == {
+        label: one for label, one in BEFORE.items() if label not in ("96", "128")
+    }
     assert caveat(MayLearnLess).applied(FASTAI) is None
 
 
 def test_a_longer_job_has_the_times_of_its_steady_steps() -> None:
     after = caveat(ShortJob).applied(SWITCHED)
     assert after
-    assert after["64"] == pytest.approx(0.31, rel=0.15)
+    assert after["64"] == pytest.approx(0.52, rel=0.15)
 
 
 def test_other_caveats_leave_every_mean_as_it_is() -> None:

@@ -135,7 +135,7 @@ def test_no_gain_holds_only_within_the_margin_and_a_gain_only_without_1() -> Non
 def test_a_claim_measured_in_two_ways_has_two_rows_with_their_places(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, {"best": {SIZE: 8}}, frame_of(BOTH))
     assert [(row.word, row.measured) for row in rows] == [
-        ("holds", "8 takes 12 s and 16 takes 12 s: 1.01 times as long, equal within 5% with fastai"),
+        ("holds", "8 takes 12.0 s and 16 takes 12.1 s: 1.01 times as long, equal within 5% with fastai"),
         ("holds", "16 takes 1.6 times as long as 8 (95%: 1.5 to 1.7) with the PyTorch loop"),
     ]
 

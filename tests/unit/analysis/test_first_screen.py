@@ -13,7 +13,11 @@ from tests.conftest import ROOT
 from tests.examples import results_of
 from tests.unit.analysis.kinds import KINDS, measured
 
-EXAMPLES = {"example-h200": ("batch-size", "speedup"), "example-ways": ("ways",), "example-switches": ("switches-gpu",)}
+EXAMPLES = {
+    "example-h200": ("batch-size", "speedup"),
+    "example": ("photographs",),
+    "example-switches": ("switches-gpu",),
+}
 STUDIES = sorted([*ROOT.glob("config/studies/*.yaml"), *ROOT.glob("replications/*/studies/*.yaml")])
 MOST = {
     "question": 22, "answer": 32, "job": 26, "claim": 12, "measured": 18, "source": 32, "chart": 12, "caption": 40,
