@@ -19,11 +19,12 @@ from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import counted
 from study.analysis.table import files as table_files
 from study.analysis.table.exclusions import FIRST
-from study.analysis.words import listed, number
+from study.analysis.words import listed, number, short
 from study.artifacts.checked import read_records
 from study.artifacts.plan import Plan
 from study.artifacts.samples import PHASES
 from study.base.files import ROOT
+from study.cli import main
 from tests.examples import results_of
 from tests.timings import table
 from tests.unit.analysis.found import only
@@ -204,6 +205,40 @@ def test_the_page_quotes_the_times_of_three_ways_to_train() -> None:
         assert time.bounds
         low, high = map(number, time.bounds)
         assert f"| {best} | {number(time.value)} ({low} to {high}) | {listed(others)} |" in page
+
+
+def test_the_page_quotes_the_answer_its_claims_and_what_limits_it() -> None:
+    found, page = read_analysis(PHOTOGRAPHS / "fit.json"), words_of(ROOT / "docs" / "example" / "README.md")
+    answer = re.search(r"\*\*([\d.]+) times as fast\*\* as stock fastai \(.*: (.*)\)", found.answer)
+    assert answer
+    assert f"{answer[1]} times ({answer[2]}) as fast as stock fastai" in page
+    for change in found.screen.changes:
+        (ratio,) = re.findall(r"([\d.]+ times)", change.becomes)
+        assert ratio in page
+    fastest, shares = found.claims
+    times, interval = re.findall(r"([\d.]+) times as long \(95%: (.*)\)", fastest.measured)[0]
+    assert f"{times} ({interval})" in page
+    assert f"they reach {shares.measured.partition(' (')[0]} of its speed" in page
+    assert found.screen.limit
+    stock = found.screen.limit.bars[-1].seconds
+    for phase, form in (
+        ("validation", "validation takes {} s"),
+        ("waiting for data", "for data {} s"),
+        ("computing", "for {} s"),
+    ):
+        assert form.format(short(stock[phase])) in page
+    apart = [
+        max(means) / min(means)
+        for means in ([level.time.value for level in group.levels if level.time] for group in found.groups)
+    ]
+    assert f"at most {short(max(apart))} times apart" in page
+
+
+def test_the_page_quotes_the_container_beside_the_host(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *(str(ROOT / "docs" / "example" / f"{name}.zip") for name in ("host", "docker"))]) == 0
+    told = re.search(r"([\d.]+ times) as long \((.*)\)", capsys.readouterr().out)
+    assert told
+    assert f"{told[1]} ({told[2]}) as long" in words_of(ROOT / "docs" / "example" / "README.md")
 
 
 POINTS_OF_ALL = 0.02
