@@ -20,6 +20,7 @@ OUTSIDE = {
     "../benchmarks/README.md": "benchmarks.md",
     "../replications/README.md": "replications.md",
     "../../benchmarks/README.md": "../benchmarks.md",
+    "../../docker/README.md": "../containers.md",
 }
 """Files outside this folder, by the page that includes each: links name the file, so that they work in a checkout."""
 
