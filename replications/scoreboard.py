@@ -22,8 +22,8 @@ What {sources} claim about training speed, beside what was measured here.
 {counts}
 
 The words are those of the report, which has [the exact rule of each](reading-the-report.md#the-words-of-a-verdict).
-What has no interval is **not decided**: the runs are too few, or the machine's own speed changed as much as the
-settings differ.
+What has no interval is **not decided**: the runs are too few, or within blocks the machine's own speed changed as much
+as the settings differ.
 
 The hardware is another one than that of the source, so "contradicted" does not say that a number was wrong there. It
 says that it does not carry over to the machine that is named here. Each claim leads to its study, which measures it on

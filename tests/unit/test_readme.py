@@ -35,10 +35,14 @@ def claims() -> Iterator[str]:
 
 
 def answers() -> Iterator[str]:
-    """The rows of README's table of answers: the first line of each report."""
+    """The rows of README's table of answers: the first line of each report, and what its clock leaves out."""
     for example, study in ANSWERED:
         runs = len(list((results_of(example) / study / "records").glob("*.json")))
-        yield f"| [{study}](docs/{example}/README.md), {runs} runs | {found(example, study)['answer']} |"
+        one = found(example, study)
+        decoded = [
+            f" {each['cause']} {each['becomes']}" for each in one["screen"]["changes"] if "decoding" in each["cause"]
+        ]
+        yield f"| [{study}](docs/{example}/README.md), {runs} runs | {one['answer']}{''.join(decoded)} |"
 
 
 def written(text: str) -> str:

@@ -208,7 +208,7 @@ class Judge(Measured):
             one = found[0] if len(found) == 1 else None
             told = told_of(one.times(100), "%", ()) if one else told
             return _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
-        brief = f"{told} (95%); beyond the claim: {listed(names)}"
+        brief = f"{told}; beyond the claim (95%): {listed(names)}"
         note = notes.pop() if len(notes) == 1 else ""
         return _Found(rest, "contradicted", f"{told}. {'; '.join(beyond)}", None, note, tuple(marks), brief)
 

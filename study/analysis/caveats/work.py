@@ -15,7 +15,7 @@ from study.config.study import Study
 
 WAITING_LIMIT = 0.5
 SHORT_LIMIT = 0.5
-"""Share of steady steps in a time, below which a longer job would give other ratios."""
+"""Share of steady steps in a time, below which more images would give other ratios."""
 LOADER = "loader.kind"
 BATCH = "training.batch_size"
 
@@ -47,7 +47,7 @@ class DecodedBefore(OneCaveat):
 
     def text(self) -> str:
         """Return what the clock leaves out, and how long it takes."""
-        took = f": {short(max(one.value for one in self.prepared))} s are not counted" if self.prepared else ""
+        took = f": up to {short(max(one.value for one in self.prepared))} s are not counted" if self.prepared else ""
         return f"With images on the device, decoding is off the clock{took}"
 
     def applied(self, group: Group) -> dict[str, float] | None:
@@ -57,14 +57,16 @@ class DecodedBefore(OneCaveat):
 
 
 class ShortJob(OneCaveat):
-    """Steady steps take the smaller part of the time: in a longer job the groups of settings compare otherwise."""
+    """Steady steps take the smaller part of the time: with more images an epoch, settings compare otherwise.
+
+    More epochs alone do not change that where each starts the loader's workers anew."""
 
     kind: Literal["short_job"] = "short_job"
     shares: list[OfSetting]
     """Share of each setting's time that its images would take at the steady rate."""
-    EFFECT = "A longer training weighs start-up, waiting and validation otherwise."
-    ADVICE = "Measure more epochs (`training.epochs`)."
-    IF = "In a longer job"
+    EFFECT = "A larger dataset weighs start-up, waiting and validation otherwise."
+    ADVICE = "Measure as many images as yours."
+    IF = "With many more images"
 
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:

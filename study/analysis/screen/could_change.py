@@ -39,7 +39,7 @@ def changes_of(context: Context, first: Answer | Switches, caveats: Sequence[Cav
     found = []
     for caveat in caveats:
         if isinstance(first, Fastest) and isinstance(caveat, ShortJob):
-            continue  # the time of a longer job is none of this one
+            continue  # the time of more images is none of these
         means = {group.setting: own for group in context.groups if (own := caveat.applied(group))}
         told = _becomes(context, first, means) if means else None
         if told:

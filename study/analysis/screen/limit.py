@@ -86,7 +86,7 @@ def limit_of(context: Context, first: Answer | Switches, rows: Levelled, y: str)
         text += f"; {max(others)[1]} {short(max(others)[0])} s"
     if len(ends) > 1:
         there = phases(ends[1]).get(largest, 0.0)
-        text += f"; {name_of(context, ends[1])}: {short(there)} s"
+        text += f"; in {name_of(context, ends[1])} it takes {short(there)} s"
     return Limit(phase=largest, text=f"{text}.", bars=bars)
 
 

@@ -100,9 +100,10 @@ def _beyond(plan: Plan, first: Answer | Switches, frame: pd.DataFrame) -> Next |
 
 def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next | None:
     """Return the start that shows whether the limit is one; None where no setting takes it away."""
-    epochs = TIMES_THE_EPOCHS * plan.study.training.epochs
+    training = plan.study.training
+    epochs = TIMES_THE_EPOCHS * training.epochs
     tests: dict[str, tuple[str, object, str, int]] = {
-        START_UP: ("training.epochs", epochs, f"a job of {epochs} epochs", TIMES_THE_EPOCHS),
+        START_UP: ("training.epochs", epochs, f"a job of {epochs + training.freeze_epochs} epochs", TIMES_THE_EPOCHS),
         WAITING: ("loader.kind", "device", "the same without the loader", 1),
     }
     if {run.settings.device for run in plan.runs} == {"cuda"}:

@@ -218,7 +218,7 @@ def test_the_page_quotes_the_answer_its_claims_and_what_limits_it() -> None:
     fastest, shares = found.claims
     times, interval = re.findall(r"([\d.]+) times as long \(95%: (.*)\)", fastest.measured)[0]
     assert f"{times} ({interval})" in page
-    assert f"they reach {shares.measured.partition(' (')[0]} of its speed" in page
+    assert f"they reach {shares.measured.partition(';')[0]} of its speed" in page
     assert found.screen.limit
     stock = found.screen.limit.bars[-1].seconds
     for phase, form in (
