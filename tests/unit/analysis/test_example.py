@@ -224,7 +224,7 @@ def test_the_page_quotes_the_answer_its_claims_and_what_limits_it() -> None:
     for phase, form in (
         ("validation", "validation takes {} s"),
         ("waiting for data", "for data {} s"),
-        ("computing", "for {} s"),
+        ("computing", "optimizer take {} s"),
     ):
         assert form.format(short(stock[phase])) in page
     apart = [
