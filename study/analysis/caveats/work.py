@@ -59,7 +59,8 @@ class DecodedBefore(OneCaveat):
 class ShortJob(OneCaveat):
     """Steady steps take the smaller part of the time: with more images an epoch, settings compare otherwise.
 
-    More epochs alone do not change that where each starts the loader's workers anew."""
+    More epochs alone do not change that where each starts the loader's workers anew.
+    """
 
     kind: Literal["short_job"] = "short_job"
     shares: list[OfSetting]
