@@ -13,6 +13,7 @@ from study.analysis.answers.curve import law_words
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level, ends_with
 from study.analysis.answers.switches import Effect, Switches
+from study.analysis.answers.ways import Ways
 from study.analysis.figures import rows
 from study.analysis.figures.marks import Arrow, Dot, Row
 from study.analysis.figures.rows import RowsChart, rows_chart
@@ -58,11 +59,14 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None
     claimed = _claimed(analysis)
     many = sum(len(group.levels) for group in analysis.groups) > MOST_WITH_ACCURACY
     names, drawn = Context(plan.study, analysis.groups).names, []
+    # The colour of the answer is for what may be the fastest of all, and a slower way has no such setting.
+    slower = {way.group for one in analysis.answers if isinstance(one, Ways) for way in one.ways if way.slower}
     for group, own in groups:
         found = []
         for level in group.levels:
             row = _row(plan, level, group, own, many)
-            found.append(replace(row, claimed=claimed.get((group.label, level.label))))
+            look = "other" if row.look == "answer" and group.setting in slower else row.look
+            found.append(replace(row, claimed=claimed.get((group.label, level.label)), look=look))
         heading = place_words(names.get(group.setting, group.setting))
         drawn.append(rows.Group(tuple(found), capital(heading)))
     drawn.sort(key=_fastest)
@@ -70,7 +74,7 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None
     by = "" if plan.study.effects else ", ".join(map(short_key, keys))
     axis, on_it = _axis(analysis)
     words = f"Seconds{f' by {by}' if by else ''}{on_it}"
-    headings = (by, "mean", "verdict")
+    headings = (by, "mean", "in its group" if len(drawn) > 1 else "verdict")
     return rows_chart(RowsChart(tuple(drawn), analysis.screen.chart, words, caption, headings, axis))
 
 

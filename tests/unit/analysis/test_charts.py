@@ -10,7 +10,10 @@ from study.analysis.figures.rows import Group, RowsChart, rows_chart
 from study.analysis.figures.svg import Axis, Chart
 from study.analysis.report.drawings import main_chart, pairs_chart
 from study.analysis.rows import level_rows
+from study.analysis.table.files import read_timings
+from study.artifacts.plan import Plan
 from tests.conftest import tiny_plan
+from tests.examples import results_of
 from tests.timings import table
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.analysis.test_golden_page import planned, recorded
@@ -143,6 +146,16 @@ def test_the_main_chart_has_a_diamond_where_a_claim_puts_a_setting() -> None:
         chart = main_chart(plan, level_rows(study, frame, analysis.groups), analysis)
         assert chart is not None
         assert len(places(chart.wide, "claim")) + len(places(chart.wide, "beyond contra")) == diamonds
+
+
+@pytest.mark.xdist_group("the example")
+def test_only_the_fastest_way_has_the_colour_of_the_answer_where_the_others_are_slower() -> None:
+    study = results_of("example") / "photographs"
+    plan = Plan.read(study / "plan.json")
+    frame = read_timings(study / "timings.csv", plan)
+    analysis = analysis_of(plan.study, frame)
+    chart = present(main_chart(plan, level_rows(plan.study, frame, analysis.groups), analysis))
+    assert len(places(chart.wide, "answer")) == (frame["training.cuda_graph"] == "cuda graph").sum()
 
 
 def test_the_two_sides_of_a_switch_are_drawn_as_a_pair() -> None:
