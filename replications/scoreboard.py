@@ -10,8 +10,6 @@ import yaml
 
 import study
 from replications.command import run
-from study.analysis.answers.claim import source_line
-from study.config.claims import Source
 
 HERE = Path(__file__).parent
 EXAMPLE = "example"
@@ -85,8 +83,11 @@ def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]
             word = f"{row.word}: {row.note}" if row.note else row.word
             yield Row(row.claim, row.source, row.address, f"{row.measured}; {on}", word, file)
         if not own:
-            source = Source.model_validate({key: str(value) for key, value in claim["source"].items()})
-            yield Row(claim["claim"], source_line(source), source.address, "", NOT_MEASURED, file)
+            source = claim["source"]
+            told = [
+                str(source[key]) for key in ("title", "place", "date", "runs", "hardware", "differs") if key in source
+            ]
+            yield Row(claim["claim"], ", ".join(told), source.get("address"), "", NOT_MEASURED, file)
 
 
 def was_measured(row: study.ClaimRow) -> bool:
