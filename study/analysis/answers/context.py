@@ -97,13 +97,12 @@ class Context:
 
     def settings(self, labels: Sequence[str], bold: bool = False) -> str:
         """Return several levels: ``batch sizes 16, 32 and 64``; more than a few are counted."""
-        named = bool(self.factor) and (self.factor not in LEVELS or any(map(is_number, labels)))
-        key = f"{short_key(self.factor)}{'s' * (len(labels) > 1)}" if self.factor and named else ""
-        if len(labels) > FEW:
-            told = f"{len(labels)} {key or 'settings'}"
-            return f"**{told}**" if bold else told
-        told = f"**{listed(labels)}**" if bold else listed(labels)
-        return f"{key} {told}" if key else told
+        key, many = "", len(labels) > FEW
+        if self.factor and (self.factor not in LEVELS or any(map(is_number, labels))):
+            key = f"{short_key(self.factor)}{'s' * (len(labels) > 1)}"
+        told = f"{len(labels)} {key or 'settings'}" if many else listed(labels)
+        told = f"**{told}**" if bold else told
+        return told if many or not key else f"{key} {told}"
 
     def in_order(self, group: Setting, labels: Sequence[str]) -> list[str]:
         """Return labels in the order of the group's levels."""

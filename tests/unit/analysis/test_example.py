@@ -40,14 +40,20 @@ def words_of(page: Path) -> str:
     return " ".join(page.read_text(encoding="utf-8").split())
 
 
+def recorded(study: Path) -> tuple[Plan, pd.DataFrame]:
+    """A study's plan, and the table of its records."""
+    plan = Plan.read(study / "plan.json")
+    return plan, table_files.read_table(plan, study / "records", study / "telemetry")[0]
+
+
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     return Plan.read(FOLDER / "plan.json")
 
 
 @pytest.fixture(scope="module")
-def frame(plan: Plan) -> pd.DataFrame:
-    return table_files.read_table(plan, FOLDER / "records", FOLDER / "telemetry")[0]
+def frame() -> pd.DataFrame:
+    return recorded(FOLDER)[1]
 
 
 @pytest.fixture(scope="module")
@@ -195,8 +201,8 @@ PHOTOGRAPHS = results_of("example") / "photographs"
 
 
 def test_the_page_quotes_the_times_of_three_ways_to_train() -> None:
-    plan = Plan.read(PHOTOGRAPHS / "plan.json")
-    found = analysis_of(plan.study, table_files.read_table(plan, PHOTOGRAPHS / "records", PHOTOGRAPHS / "telemetry")[0])
+    plan, frame = recorded(PHOTOGRAPHS)
+    found = analysis_of(plan.study, frame)
     page = words_of(ROOT / "docs" / "example" / "README.md")
     for group in found.groups:
         times = {one.label: one.time for one in group.levels if one.time and one.label in group.indistinguishable}
@@ -247,8 +253,7 @@ POINTS_OF_ALL = 0.02
 
 def accuracies() -> dict[tuple[str, int], Array]:
     """The accuracies (n,) of the runs on photographs, one or more for each seed, by way and batch size."""
-    plan = Plan.read(PHOTOGRAPHS / "plan.json")
-    frame = table_files.read_table(plan, PHOTOGRAPHS / "records", PHOTOGRAPHS / "telemetry")[0]
+    frame = recorded(PHOTOGRAPHS)[1]
     frame = frame[frame["outcome"] == "ok"]
     ways = frame["training.loop"] + " " + frame["training.optimizer_implementation"]
     return {
@@ -276,9 +281,8 @@ def test_the_three_ways_to_train_reach_one_mean_accuracy(one: str, other: str) -
 
 
 def test_the_page_quotes_what_the_switches_buy() -> None:
-    study = results_of("example-switches") / "switches-gpu"
-    plan = Plan.read(study / "plan.json")
-    found = analysis_of(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
+    plan, frame = recorded(results_of("example-switches") / "switches-gpu")
+    found = analysis_of(plan.study, frame)
     (switches,) = found.switches
     page = words_of(ROOT / "docs" / "example-switches" / "README.md")
     assert switches.combination
