@@ -1,7 +1,7 @@
 """The raw samples of one run, as both loops return them. Times are in seconds, memory is in bytes."""
 
 from operator import attrgetter
-from statistics import fmean
+from statistics import fmean, median
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -34,6 +34,8 @@ class Samples(Strict):
 PHASES = ("data_wait", "transfer", "graph_warm_up", "device_transform", "forward", "backward", "optimizer")
 WARM_UP_REPETITIONS = 3
 """Number of the reference workload's warm-up repetitions, before and again after the run."""
+LONGEST_REPETITION = 5
+"""How many times as long as the median a repetition may count."""
 
 
 _phases_of = attrgetter(*(f"{phase}_seconds" for phase in PHASES))
@@ -272,7 +274,9 @@ class ReferenceWorkload(Samples):
     def seconds(self) -> float:
         """Seconds of one repetition: geometric mean of the means before and after the run.
 
-        They are means because a loaded machine interrupts some of the repetitions, and a median does not see that.
+        They are means because a loaded machine interrupts some of the repetitions, and a median does not see that. One
+        repetition counts as :data:`LONGEST_REPETITION` medians at most: a stop of a tenth of a second is nothing to a
+        run, and would double the mean of so short a measurement.
         """
         return self._mean(self.before, self.after)
 
@@ -283,5 +287,8 @@ class ReferenceWorkload(Samples):
 
     @staticmethod
     def _mean(*parts: list[float]) -> float:
-        means = [fmean(part[WARM_UP_REPETITIONS:]) for part in parts if part]
+        means = []
+        for part in (part[WARM_UP_REPETITIONS:] for part in parts if part):
+            most = LONGEST_REPETITION * median(part)
+            means.append(fmean(min(one, most) for one in part))
         return float((means[0] * means[-1]) ** 0.5)

@@ -1,6 +1,7 @@
 """An estimate with its interval, and what runs determine of one: numbers that nobody could use are not printed."""
 
 import math
+from collections.abc import Iterable
 from typing import Literal, Self
 
 import pandas as pd
@@ -58,6 +59,11 @@ class Estimate(Strict):
         """Whether the interval of a ratio leaves out 1."""
         return self.bounds is not None and not self.bounds[0] <= 1 <= self.bounds[1]
 
+    @property
+    def wide(self) -> bool:
+        """Whether no interval says anything: there is none, or its ends differ by more than a factor of ten."""
+        return self.bounds is None or self.bounds[1] > WIDEST * self.bounds[0]
+
     def within(self, margin: float) -> bool:
         """Return whether the whole interval of a ratio lies within 1 + ``margin`` and its reciprocal."""
         return self.bounds is not None and 1 / (1 + margin) <= self.bounds[0] <= self.bounds[1] <= 1 + margin
@@ -67,18 +73,22 @@ class Estimate(Strict):
         low, high = (bound and factor * bound for bound in (self.low, self.high))
         return type(self)(value=factor * self.value, low=low, high=high, degrees=self.degrees)
 
-    def widened(self, logs: float) -> Self:
-        """Return it with bounds that lie further apart, by so many log units on each side."""
-        low, high = (bound and bound * math.exp(side * logs) for side, bound in ((-1, self.low), (1, self.high)))
+    def widened(self, added: float) -> Self:
+        """Return a ratio with the bound moved that knows nothing of what may have been ``added`` to it, in log units:
+        the lower one down, or the upper one up where something was taken away."""
+        low, high = self.low, self.high
+        if low is not None and high is not None:
+            low, high = low * math.exp(-max(added, 0.0)), high * math.exp(-min(added, 0.0))
         return type(self)(value=self.value, low=low, high=high, degrees=self.degrees)
 
 
 def undetermined(
-    mean: Estimate, times: "pd.Series[float]", blocks: "pd.Series[str]", noise: float
+    mean: Estimate, ratios: Iterable[Estimate], times: "pd.Series[float]", blocks: "pd.Series[str]", noise: float
 ) -> Undetermined | None:
     """Return why the mean of a level is not determined by its clean runs; None if it is.
 
-    The mean is that of an average block, so it may lie beside its runs by the ``noise`` of one, in log seconds.
+    The mean is that of an average block, so it may lie beside its runs by the ``noise`` of one, in log seconds. Its own
+    interval may be wide for what two starts or blocks shift as one: its ``ratios`` to the other levels then tell.
     """
     if len(times) < LEAST_RUNS:
         return "few_runs"
@@ -86,4 +96,4 @@ def undetermined(
         return "one_block"
     if not times.min() / (1 + noise) <= mean.value <= times.max() * (1 + noise):
         return "outside_runs"
-    return "wide_interval" if mean.bounds and mean.bounds[1] > WIDEST * mean.bounds[0] else None
+    return "wide_interval" if mean.bounds and mean.wide and all(ratio.wide for ratio in ratios) else None

@@ -89,12 +89,15 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     times, reasons, noise = {}, {}, max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)
     for level, rows in clean.groupby("level", sort=False):
         name, mean = str(level), model.mean(str(level))
-        reason = "ended_early" if name in censored else undetermined(mean, rows[y], rows["session_block"], noise)
+        ratios = (model.ratio(name, str(other)) for other in levels if other != name and other in model.levels)
+        reason = "ended_early"
+        if name not in censored:
+            reason = undetermined(mean, ratios, rows[y], rows["session_block"], noise)
         if reason:
             reasons[name] = reason
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())))
         else:
-            times[name] = mean
+            times[name] = mean.bare if mean.wide else mean
     told = (optimum_of(model), not apart, times, reasons, learning, censored, chance, unfair)
     return GroupFit(setting, levels, part, clean, model, *told)
 

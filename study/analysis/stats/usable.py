@@ -78,6 +78,10 @@ CHANGE_LIMIT = 1.10
 """Slowest reference workload over the fastest, from which the machine counts as changed; less may be its own noise."""
 
 
+FEWEST_STILL = 3
+"""Blocks without a change of the machine from which these alone tell."""
+
+
 def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the runs with a column ``pace``: the reference workload over its mean on that device; above 1 is slower.
 
@@ -105,17 +109,23 @@ def stands_out(differences: "pd.Series[float]", leans: "pd.Series[float]") -> bo
 
     ``differences`` are those of the mean log times by block, and ``leans`` those of the log paces, none where no
     reference workload ran. Where that changed by 10% or more from one side to the other, the sides must differ in one
-    direction in all blocks, and there by more than it did.
+    direction in all blocks, and there by more than it did; or most blocks, and three at least, met no such change. A
+    machine that was slower on the faster side explains nothing.
     """
-    lean = leans.abs().reindex(differences.index)
-    moved = lean >= np.log(CHANGE_LIMIT)
-    one_way = bool((differences > 0).all() or (differences < 0).all())
-    return not moved.any() or (one_way and bool((differences.abs() > lean)[moved].all()))
+    limit = np.log(CHANGE_LIMIT)
+    if not (leans.abs() >= limit).any():
+        return True
+    sign = np.sign(differences.mean())
+    ahead, lean = sign * differences, (sign * leans).reindex(differences.index)
+    moved = lean >= limit
+    still = int((~moved).sum())
+    beaten = bool((ahead > lean)[moved].all()) or still >= max(FEWEST_STILL, len(moved) // 2 + 1)
+    return bool((ahead > 0).all()) and beaten
 
 
 def mean_lean(leans: "pd.Series[float]") -> float:
-    """Return by how much the machine may have changed the mean difference of two sides, in log units, by its ``leans``.
+    """Return what the machine may have added to the mean difference of two sides, in log units, by its ``leans``.
 
     0 where no block changed by 10%.
     """
-    return abs(float(leans.mean())) if (leans.abs() >= np.log(CHANGE_LIMIT)).any() else 0.0
+    return float(leans.mean()) if (leans.abs() >= np.log(CHANGE_LIMIT)).any() else 0.0

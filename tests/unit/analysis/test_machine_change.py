@@ -28,6 +28,14 @@ def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None
     assert measured.model_copy(update={"after": []}).seconds == pytest.approx(2.0)
 
 
+def test_a_lone_stop_of_a_tenth_of_a_second_is_no_change_of_the_machine() -> None:
+    """Fifty repetitions of 2 ms are over in a tenth of a second: one stop in them doubled their mean, and withheld
+    verdicts of runs that took 4 s and 14 s."""
+    calm = [0.002] * (WARM_UP_REPETITIONS + 50)
+    stopped = ReferenceWorkload(first_use_seconds=0.1, before=calm, after=[*calm[:-1], 0.108])
+    assert stopped.seconds < 1.05 * 0.002
+
+
 STUDY = Study.model_validate(
     study_values(
         factors={"training.precision": ["fp32", "bf16"]}, curve=None, contrast="training.precision", replicates=5
@@ -134,10 +142,28 @@ def test_a_real_difference_that_is_larger_than_the_machines_change_in_each_block
     assert contrast.decided
     assert contrast.overall.low is not None
     assert contrast.overall.low < 2.5 < (contrast.overall.high or 0)
-    # What the machine changed between the sides in the mean widens each bound, that of a single setting, too.
-    lean = abs(np.log(swing).reshape(-1, 2) @ [1, -1]).mean() / 10
-    for one in (contrast.overall, contrast.least.ratio):
-        assert np.log(one.high / one.low) > 2 * lean  # type: ignore[operator]
+    # What the machine may have added in the mean moves the bound that does not know, that of a single setting, too.
+    lean = (np.log(swing).reshape(-1, 2) @ [1, -1]).mean()
+    assert lean > 0  # the slower side met the slower machine: the ratio may be smaller, and no larger
+    one = contrast.least.ratio
+    assert one.low and one.high
+    assert np.log(one.value / one.low) - lean == pytest.approx(np.log(one.high / one.value))
+
+
+def test_a_machine_that_was_slower_on_the_faster_side_explains_nothing() -> None:
+    """Each run of one setting was faster than each of the other, and the verdict was withheld."""
+    analysis = simulated(0.8, np.array([1.0, 1.0, 1.0, 1.35, 1.0, 1.3, 1.0, 1.0, 1.0, 1.3]), slope=0.1)
+    assert analysis.groups[0].indistinguishable == ["bf16"]
+    assert contrast_of(analysis).decided
+
+
+@pytest.mark.parametrize(("swings", "told"), [(2, True), (3, False)])
+def test_blocks_without_a_change_of_the_machine_tell_where_they_are_most(swings: int, told: bool) -> None:
+    machine = np.ones(10)
+    machine[0 : 2 * swings : 2] = 1.6  # fp32, the slower side, met a slower machine by more than they differ
+    analysis = simulated(0.7, machine, slope=0.1)
+    assert (analysis.groups[0].indistinguishable == ["bf16"]) == told
+    assert contrast_of(analysis).decided == told
 
 
 def test_a_machine_that_changed_between_blocks_alone_costs_no_verdict() -> None:

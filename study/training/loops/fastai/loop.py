@@ -3,6 +3,7 @@
 import contextlib
 import io
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -178,14 +179,15 @@ class Measure(Callback):
 
 
 def make_dataloaders(job: TrainingJob) -> Any:
-    """Return fastai's loaders from the tutorials' data block, with the manifest's split."""
+    """Return fastai's loaders from the tutorials' data block, with the run's images in the manifest's order."""
     images, settings = job.images, job.settings
+    numbers = sorted([*images.train, *images.valid])
     block = DataBlock(
         blocks=(ImageBlock(PILImageBW if settings.dataset.channels == 1 else PILImage), CategoryBlock(images.classes)),
         get_items=lambda numbers: numbers,
         get_x=lambda number: as_stored(images.stored[number], settings.dataset.channels),
         get_y=lambda number: images.classes[images.labels[number]],
-        splitter=IndexSplitter(images.valid),
+        splitter=IndexSplitter([bisect_left(numbers, number) for number in images.valid]),
         item_tfms=[Resize(settings.dataset.image_size, method="squish")],
     )
     training, loader = settings.training, settings.loader
@@ -196,7 +198,7 @@ def make_dataloaders(job: TrainingJob) -> Any:
     own |= {} if training.drop_last else {"drop_last": False}
     own |= {} if loader.pin_memory == "auto" else {"pin_memory": loader.pin_memory}
     own |= {"persistent_workers": True} if loader.persistent_workers else {}
-    return block.dataloaders(list(range(len(images.labels))), bs=training.replica_batch_size, device=job.device, **own)
+    return block.dataloaders(numbers, bs=training.replica_batch_size, device=job.device, **own)
 
 
 def as_stored(stored: Stored, channels: int) -> Stored:
