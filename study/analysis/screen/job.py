@@ -63,10 +63,18 @@ def _machines(used: Sequence[Record]) -> list[str]:
         if machine and record.settings.device != "cpu":
             told[machine.device_name] = None
         elif machine:
-            name, cores = processor_words(machine.cpu_name), machine.cpu_cores or 1
-            brief = f"{cores} {name.partition(' ')[2] or name} core{'s' * (cores != 1)}"
-            told[brief if beside else f"{name}, {quantity(cores, 'core')}"] = None
+            name, cores, share = processor_words(machine.cpu_name), machine.cpu_cores or 1, _share_of(record)
+            brief = f"{share}{cores} {name.partition(' ')[2] or name} core{'s' * (cores != 1)}"
+            told[brief if beside else f"{name}, {share}{quantity(cores, 'core')}"] = None
     return list(told)
+
+
+def _share_of(record: Record) -> str:
+    """Return ``16 of`` where torch itself chose fewer threads than the machine has cores: it may use no others."""
+    measured, cores = record.measurement, record.machine.cpu_cores if record.machine else None
+    if measured is None or cores is None or record.settings.training.threads != "auto" or measured.threads >= cores:
+        return ""
+    return f"{measured.threads} of "
 
 
 def processor_words(name: str) -> str:
