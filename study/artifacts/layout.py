@@ -51,6 +51,11 @@ class Results:
         return self.root / "weights"
 
     @property
+    def cuda_cache(self) -> Path:
+        """The folder of the GPU's code that the driver compiled in containers, which end with their home folder."""
+        return self.root / "cuda_cache"
+
+    @property
     def downloads(self) -> Path:
         """The folder of downloaded data sets."""
         return self.root / "data" / "downloads"

@@ -86,13 +86,14 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     model = model_of(clean, y, clean["level"].tolist())
     fair = [str(level) for level in clean["level"].unique() if level not in unfair]
     apart = len(fair) != 2 or stands_out(*(_differences(clean, column, fair) for column in (y, "pace")))
-    times, reasons, noise = {}, {}, max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)
+    times: dict[str, Estimate] = {}
+    reasons: dict[str, Undetermined] = {}
+    noise = max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)
     for level, rows in clean.groupby("level", sort=False):
         name, mean = str(level), model.mean(str(level))
         ratios = (model.ratio(name, str(other)) for other in levels if other != name and other in model.levels)
-        reason = "ended_early"
-        if name not in censored:
-            reason = undetermined(mean, ratios, rows[y], rows["session_block"], noise)
+        why = undetermined(mean, ratios, rows[y], rows["session_block"], noise)
+        reason: Undetermined | None = "ended_early" if name in censored else why
         if reason:
             reasons[name] = reason
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())))

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -36,7 +37,7 @@ from study.host.engine.container import run_mounts, settings_inside
 from study.host.engine.engine_choice import engine
 from study.host.fork_servers import JOB_MODULE, Forked, begin, fork_server_of
 from study.host.steps import watch
-from study.host.steps.left import discard_odd, result_of
+from study.host.steps.left import discard_odd, lend, result_of, take
 from study.host.supervise import Ended, supervise
 
 TIMES = "times"
@@ -216,7 +217,12 @@ def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:
     run = context.run
     inside, mounts = settings_inside(run.settings)
     _write_job(context, run.model_copy(update={"settings": inside}), "results", image.libraries, scratch)
-    return lifetime.enter(
+    # On the host the driver compiles each kernel once. A container's home folder ends with it, and the first steps of
+    # every run would take some seconds more.
+    on_gpu, cache = run.settings.device == "cuda", Results(Path()).cuda_cache
+    if on_gpu:
+        lend(context.results, scratch, [cache])
+    ended = lifetime.enter(
         engine(context.plan.engine),
         image.run_as,
         timed(["python", "-m", JOB_MODULE, f"{container.SCRATCH}/job.json", container.SCRATCH]),
@@ -225,8 +231,13 @@ def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:
         context.log,
         context.title,
         settings=run.settings,
-        gpus=run.settings.device == "cuda",
+        environment={"CUDA_CACHE_PATH": f"{container.SCRATCH}/{cache}"} if on_gpu else {},
+        gpus=on_gpu,
     )
+    if on_gpu:
+        with suppress(StudyError, OSError):  # a cache that cannot be kept costs time, and no run
+            take(scratch, context.results, [cache])
+    return ended
 
 
 def timed(command: list[str], folder: str = container.SCRATCH) -> list[str]:

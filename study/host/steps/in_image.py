@@ -6,7 +6,6 @@ taken.
 """
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from study.config.sections import Limits, is_own
 from study.host.engine import container, lifetime
 from study.host.engine.container import PROXIES, Mount, code_mount, own_mounts, settings_inside
 from study.host.engine.engine_choice import engine
-from study.host.steps.left import take, without_result
+from study.host.steps.left import lend, take, without_result
 from study.host.supervise import Ended, new_log
 
 CACHE = "/cache"
@@ -80,7 +79,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
     small = plan.model_copy(update={"engine": "none", "images": {}, "runs": inner})
     with lifetime.scratch_folder(results) as scratch, new_log(log) as file:
         inside = scratch / "results"
-        _lend(results, inside, task.lent)
+        lend(results, inside, task.lent)
         plan_file = Results(inside).plan(plan.name)
         plan_file.parent.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(small.model_dump_json(), encoding="utf-8")
@@ -138,12 +137,3 @@ def _torch_cache() -> list[Mount]:
     home = Path(os.environ.get("TORCH_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "torch")
     checkpoints = home.expanduser() / "hub" / "checkpoints"
     return [Mount(checkpoints.resolve(), f"{CACHE}/hub/checkpoints")] if checkpoints.is_dir() else []
-
-
-def _lend(results: Path, inside: Path, folders: Sequence[Path]) -> None:
-    """Copy the files of earlier downloads into ``inside``. A link would let the container change the file itself."""
-    for path in (path for folder in folders for path in (results / folder).rglob("*") if path.is_file()):
-        target = inside / path.relative_to(results)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-        target.chmod(0o644)

@@ -41,6 +41,20 @@ def discard_odd(folder: Path, limits: Mapping[str, int]) -> None:
                 path.unlink()
 
 
+def lend(results: Path, inside: Path, folders: Iterable[Path]) -> None:
+    """Copy ``folders`` of earlier steps, relative to both, into ``inside``, for whoever is the user there to write.
+
+    A link would let the container change the file itself.
+    """
+    for folder in (inside / folder for folder in folders):
+        earlier = results / folder.relative_to(inside)
+        folder.mkdir(parents=True, exist_ok=True)
+        if earlier.is_dir():
+            shutil.copytree(earlier, folder, copy_function=shutil.copyfile, dirs_exist_ok=True)
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o777 if path.is_dir() else 0o666)
+
+
 def take(inside: Path, results: Path, wanted: Iterable[Path]) -> None:
     """Copy the plain files at ``wanted``, files or folders relative to both, from ``inside`` into ``results``.
 

@@ -194,7 +194,9 @@ def test_a_mean_that_cannot_be_used_says_why() -> None:
     assert undetermined(Estimate(value=1.1, low=1.0, high=1.2), [], times, blocks, 0.0) is None
     assert undetermined(Estimate(value=1.05, low=1.0, high=1.2), [], times[:2], blocks[:2], 0.0) is None
     assert undetermined(Estimate(value=1.0, low=1.0, high=1.2), [], times[:1], blocks[:1], 0.0) == "few_runs"
-    assert undetermined(Estimate(value=1.1, low=1.0, high=1.2), [], times, pd.Series(["1", "1", "1"]), 0.0) == "one_block"
+    assert (
+        undetermined(Estimate(value=1.1, low=1.0, high=1.2), [], times, pd.Series(["1", "1", "1"]), 0.0) == "one_block"
+    )
     assert undetermined(Estimate(value=1.3, low=1.0, high=1.5), [], times, blocks, 0.0) == "outside_runs"
     wide, narrow = Estimate(value=1.1, low=0.1, high=12.0), Estimate(value=2.0, low=1.9, high=2.1)
     assert undetermined(wide, [], times, blocks, 0.0) == "wide_interval"
