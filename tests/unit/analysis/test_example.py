@@ -160,17 +160,24 @@ def test_the_page_quotes_the_speedup_with_its_times(page: str) -> None:
     assert [min(runs[f"CPU, {kind}"], runs[f"GPU, {kind}"]) for kind in kinds] == [3, 3]
 
 
-def test_the_assignment_quotes_the_example_and_the_blog(frame: pd.DataFrame) -> None:
-    page = words_of(ROOT / "docs" / "assignment.md")
-    ok = frame[(frame["outcome"] == "ok") & (frame["training.loop"] == "fastai")]
-    seconds = ok.pivot(index="block", columns="training.batch_size", values="blog_seconds")
-    for size in (32, 64):
+def test_the_assignment_quotes_the_example_and_the_blog() -> None:
+    page, folder = words_of(ROOT / "docs" / "assignment.md"), results_of("example")
+    found, speedup = (read_analysis(folder / f"photographs{name}" / "fit.json") for name in ("", "-speedup"))
+    assert found.claims[0].measured.partition(": ")[2] in page
+    assert speedup.claims[0].measured in page
+    assert f"{short(speedup.ratios[1].ratio.value)} times without" in page
+    fast, slow = (one.time for one in found.groups[0].levels if one.time and one.label in ("32", "128"))
+    for time in (fast, slow):
+        assert f"{number(time.value)} s ({' to '.join(map(number, time.bounds or ()))})" in page
+    assert f"The ratio within blocks, {slow.value / fast.value:.2f}, does not" in page
+    runs = counted(recorded(folder / "photographs")[1]).set_index("training.loop").loc["fastai"]
+    seconds = runs.pivot(index="block", columns="training.batch_size", values="blog_seconds")
+    for size in (16, 32):
         assert f"| batch size {size} | {' | '.join(f'{one:.2f}' for one in seconds[size])} |" in page
-    logs = np.log(seconds[32] / seconds[64])
-    assert f"d = {logs.mean():.3f} and s = {logs.std():.3f}, so 20 to 21 blocks" in page
-    assert 20 < 8 * (logs.std() / logs.mean()) ** 2 + 2 < 21
-    kept = (FOLDER / "fit.json").read_text(encoding="utf-8")
-    assert re.findall(r'"Next" asks for (\d+) in all', page) == re.findall(r"\[32, 64\], replicates: (\d+)", kept)[:1]
+    logs = np.log(seconds[16] / seconds[32])
+    assert f"d = {logs.mean():.3f} and s = {logs.std():.3f}, so 9 to 10 blocks" in page
+    assert 9 < 8 * (logs.std() / logs.mean()) ** 2 + 2 < 10
+    assert found.screen.next and "training.epochs" in found.screen.next.command
 
     published = pd.read_csv(ROOT / "replications" / "gpu_blog" / "published.csv")
     times = published[(published["metric"] == "fit_time") & (published["device"] == "cuda")]
