@@ -41,7 +41,7 @@ def printed(capsys: pytest.CaptureFixture[str], *results: str | Path) -> str:
 def test_the_page_has_every_claim_of_every_replication_and_the_reports_words_of_those_that_were_measured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    results = results_of("example-h200")
+    results = results_of("example")
     rows = rows_of(printed(capsys, results))
     for file in (ROOT / "replications").glob("*/studies/*.yaml"):
         planned = read_study(file.stem, study_folders(), read_selection({"studies": [file.stem]}))
@@ -53,16 +53,16 @@ def test_the_page_has_every_claim_of_every_replication_and_the_reports_words_of_
         words = [f"**{': '.join(filter(None, [row.word, row.note]))}**" for row in judged]
         assert [row[2] for row in own] == words
         assert all(
-            row.measured in cells[3] and "NVIDIA H200" in cells[3] for row, cells in zip(judged, own, strict=True)
+            row.measured in cells[3] and "NVIDIA H100" in cells[3] for row, cells in zip(judged, own, strict=True)
         )
     assert {row[2] for row in of_study(rows, "lab-device")} == {f"**{NOT_MEASURED}**"}
 
 
 def test_results_of_two_machines_are_two_rows_of_one_claim(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     other = tmp_path / "results"
-    shutil.copytree(results_of("example-h200"), other)
-    rows = rows_of(printed(capsys, results_of("example-h200"), other))
-    assert len(of_study(rows, "speedup")) == 4
+    shutil.copytree(results_of("example"), other)
+    rows = rows_of(printed(capsys, results_of("example"), other))
+    assert len(of_study(rows, "photographs-speedup")) == 2
 
 
 @pytest.mark.parametrize(("arguments", "code", "words"), [([], 2, "usage"), (["nowhere"], 1, "error: nowhere: not a")])
