@@ -9,7 +9,7 @@ from study.base.files import ROOT
 
 
 def results_of(example: str) -> Path:
-    """Return the results folder of an example, such as ``example-h200``: its bundle, unpacked once a process."""
+    """Return the results folder of an example, such as ``example-switches``: its bundle, unpacked once a process."""
     return Path(_unpacked(example).name)
 
 

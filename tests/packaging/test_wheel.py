@@ -21,7 +21,7 @@ from tests.packaging.conftest import PIP
 
 pytestmark = pytest.mark.thorough
 
-EXAMPLE = results_of("example-h200")
+EXAMPLE = results_of("example")
 FILES = ("Snakefile", "requirements.lock", "requirements-uv.lock")
 FOLDERS = ("config", "docker", "profiles", "replications", "workflow")
 """What a start needs beside the package."""
@@ -48,10 +48,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """A copy of the committed example's smaller study, without what is computed from its records."""
-    folder = tmp_path / "results" / "speedup"
+    folder = tmp_path / "results" / "photographs-speedup"
     for name in ("records", "telemetry", "weights"):
-        shutil.copytree(EXAMPLE / "speedup" / name, folder / name)
-    shutil.copy2(EXAMPLE / "speedup" / "plan.json", folder)
+        shutil.copytree(EXAMPLE / "photographs-speedup" / name, folder / name)
+    shutil.copy2(EXAMPLE / "photographs-speedup" / "plan.json", folder)
     return folder.parent
 
 
@@ -95,7 +95,7 @@ def test_the_public_interface_reads_the_example_from_another_folder(installed: P
     program = f"""
 import json, sys, study
 results = study.open({str(EXAMPLE)!r})
-one = results["batch-size"]
+one = results["photographs"]
 one.figure("telemetry_cuda").savefig("gpu.png")
 print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.records()),
                   [group.best for group in one.analysis().groups], "torch" in sys.modules]))
@@ -103,15 +103,15 @@ print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.r
     done = execute(installed, [sys.executable, "-c", program], tmp_path)
     assert done.returncode == 0, done.stderr
     home = str(installed / "study" / "__init__.py")
-    assert json.loads(done.stdout) == [home, ["batch-size", "speedup"], 50, 50, ["64", "32"], False]
+    assert json.loads(done.stdout) == [home, ["photographs", "photographs-speedup"], 47, 45, ["32"] * 3, False]
     assert (tmp_path / "gpu.png").stat().st_size > 10_000
 
 
 def test_the_command_makes_a_report_from_records_anywhere(installed: Path, results: Path, tmp_path: Path) -> None:
-    say(installed, tmp_path, "analyse", "speedup", "--results", str(results))
-    say(installed, tmp_path, "report", "--from-tables", "speedup", "--results", str(results), "--output", "report.html")
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "17.5" in page  # CPU over GPU, as the example.s page quotes it
+    say(installed, tmp_path, "analyse", "photographs-speedup", "--results", str(results))
+    say(installed, tmp_path, "report", "--from-tables", "photographs-speedup", "--results", str(results))
+    page = (results / "report.html").read_text(encoding="utf-8")
+    assert "4.2 times" in page  # CPU over GPU
     assert 'class="chart wide"' in page
     assert "<style>" in page
 

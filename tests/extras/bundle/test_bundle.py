@@ -25,7 +25,7 @@ from tests.examples import results_of
 from tests.extras.compare.test_compare import of_devices, result, slower
 from tests.unit.artifacts.test_records import make_record
 
-EXAMPLE, PAGE = results_of("example-h200"), ROOT / "docs" / "example-h200" / "report.html"
+EXAMPLE, PAGE = results_of("example"), ROOT / "docs" / "example" / "report.html"
 LINK, PIPE = stat.S_IFLNK | 0o777, stat.S_IFIFO | 0o644
 SCHEMA = (
     "about contentSize ComputerLanguage CreateAction CreativeWork Dataset datePublished description encodingFormat "
@@ -124,7 +124,7 @@ def test_a_bundle_is_described_file_by_file(example: Path) -> None:
     assert {part["@id"] for part in root["hasPart"]} == names
     assert {one for one, entity in found.items() if "File" in entity["@type"]} == names
     assert found[root["mainEntity"]["@id"]]["@type"] == ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
-    assert root["datePublished"] == "2026-11-21T18:10:59+00:00"
+    assert root["datePublished"] == "2026-11-27T13:36:40+00:00"
     # A profile names the crate's version and its language's address, and describes neither.
     outside = {"https://w3id.org/ro/crate/1.1", "https://snakemake.github.io"}
     assert references(list(found.values())) - outside <= found.keys()
@@ -133,17 +133,19 @@ def test_a_bundle_is_described_file_by_file(example: Path) -> None:
 def test_each_start_is_an_action_with_its_records_and_samples(example: Path) -> None:
     actions = [one for one in entities(example).values() if one["@type"] == "CreateAction"]
     assert [one["@id"] for one in actions] == [
-        *(f"#batch-size-start-{session}" for session in (1, 2, 3, 4)),
-        "#speedup-start-1",
+        *(f"#photographs-start-{session}" for session in (1, 2)),
+        *(f"#photographs-speedup-start-{session}" for session in (1, 2, 3)),
     ]
     made = [result["@id"] for action in actions for result in action["result"]]
-    assert len([one for one in made if "/records/" in one]) == len([one for one in made if "/telemetry/" in one]) == 62
+    assert len([one for one in made if "/records/" in one]) == len([one for one in made if "/telemetry/" in one]) == 68
     assert len(set(made) - {"report.html"}) == len([one for one in made if one != "report.html"])
     for action in actions:
         assert action["startTime"] < action["endTime"]
         assert action["instrument"] == {"@id": "workflow/Snakefile"}
-        assert ": version 0.1.0, commit " in action["description"]
-    assert {"speedup/timings.csv", "speedup/fit.json", "report.html"} <= {one["@id"] for one in actions[-1]["result"]}
+        assert ": version 0.2.0, commit " in action["description"]
+    assert {"photographs-speedup/timings.csv", "photographs-speedup/fit.json", "report.html"} <= {
+        one["@id"] for one in actions[-1]["result"]
+    }
 
 
 def test_the_metadata_uses_no_term_that_its_contexts_lack(example: Path) -> None:
@@ -163,7 +165,7 @@ def test_the_report_of_an_unpacked_bundle_is_that_of_its_results(example: Path, 
     packed(results, tmp_path / "travels.zip")
     assert main(["unbundle", str(tmp_path / "travels.zip"), str(tmp_path / "elsewhere")]) == 0
     for folder in ("results", "elsewhere"):
-        assert main(["report", "speedup", "--results", str(tmp_path / folder)]) == 0
+        assert main(["report", "photographs-speedup", "--results", str(tmp_path / folder)]) == 0
     before, after = (tmp_path / folder / "report.html" for folder in ("results", "elsewhere"))
     assert after.read_bytes() == before.read_bytes() != PAGE.read_bytes()
     packed(tmp_path / "elsewhere", tmp_path / "on.zip")
@@ -189,41 +191,36 @@ def test_a_report_of_a_bundle_needs_a_file_to_write(tmp_path: Path, capsys: pyte
 
 
 def test_bundles_are_compared_as_their_folders_are(
-    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        shutil.copy(example, tmp_path / name / "results.zip")
-        shutil.copytree(EXAMPLE, tmp_path / name / "folder")
-    words = ["compare", "--study", "speedup"]
-    assert main([*words, *(str(tmp_path / name / "folder") for name in ("one", "two"))]) == 0
+        shutil.copy(ROOT / "docs" / "example" / "host.zip", tmp_path / name / "results.zip")
+        unpack(tmp_path / name / "results.zip", tmp_path / name / "folder", quiet)
+    assert main(["compare", *(str(tmp_path / name / "folder") for name in ("one", "two"))]) == 0
     of_folders = capsys.readouterr().out
     assert of_folders.splitlines()[1].startswith("two/folder and one/folder are tied")
-    assert "2 more starts of each would tell how far starts differ." in of_folders
-    assert main([*words, *(str(tmp_path / name / "results.zip") for name in ("one", "two"))]) == 0
+    assert main(["compare", *(str(tmp_path / name / "results.zip") for name in ("one", "two"))]) == 0
     assert capsys.readouterr().out.replace("results.zip", "folder") == of_folders
-    assert main([*words, str(tmp_path / "one/folder"), str(tmp_path / "two/results.zip")]) == 0
+    assert main(["compare", str(tmp_path / "one/folder"), str(tmp_path / "two/results.zip")]) == 0
     assert "results.zip" in capsys.readouterr().out
-    assert (
-        main(["gate", "--study", "batch-size", *(str(tmp_path / f"{name}/results.zip") for name in ("one", "two"))])
-        == 0
-    )
-    assert capsys.readouterr().out.startswith("ok: batch-size: 1.00 times the baseline")
+    assert main(["gate", *(str(tmp_path / name / "results.zip") for name in ("one", "two"))]) == 0
+    assert capsys.readouterr().out.startswith("ok: quickstart: 1.00 times the baseline")
     assert not list(scratch.iterdir())
 
 
 @pytest.mark.parametrize(
     ("kind", "verdict"),
     [("same", "b.zip and a.zip are equal within 5%"), ("slower", "b.zip takes 1.05 times as long as a.zip"),
-     ("device", "b.zip is 11 times as fast as a.zip")],
+     ("device", "b.zip is 6.7 times as fast as a.zip")],
 )  # fmt: skip
 def test_bundles_have_the_verdict_of_what_was_planted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, verdict: str
 ) -> None:
-    """Of one machine, of one that is 5% slower, and of the example's CPU beside its H200."""
+    """Of one machine, of one that is 5% slower, and of the example's CPU beside its H100."""
     if kind == "device":
         of_devices(tmp_path)
     else:

@@ -209,9 +209,9 @@ class TestSeeds:
         plan = plan_of(factors=numbers, training={"strategy": "ddp"}, replicates=2)
         assert len(set(self.seeds(plan).values())) == 2
 
-    @pytest.mark.parametrize("study", ["batch-size", "speedup"])
+    @pytest.mark.parametrize("study", ["photographs", "photographs-speedup"])
     def test_the_committed_examples_keep_theirs(self, study: str) -> None:
-        folder = results_of("example-h200") / study
+        folder = results_of("example") / study
         plan = Plan.read(folder / "plan.json")
         kept = {name: record.seed for name, record in read_records(plan, folder / "records").included.items()}
         assert kept
