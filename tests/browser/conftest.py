@@ -15,10 +15,10 @@ from tests.unit.analysis.test_report import analysed, with_gpu
 
 PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8").strip()
 Show = Callable[..., Path]
-EXAMPLE = ("batch-size", "speedup")
-PAGES = {"example": 62, "switches": 96, "undecided": 3, "thirteen": 2 * 18, "hostile": 24}
-"""The examples on an H200, a study in which nothing can be concluded, 13 studies, and two whose words are hostile: each
-with the runs of its first two studies, which are the least number of its marks."""
+EXAMPLE = ("photographs", "photographs-speedup")
+PAGES = {"example": 68, "switches": 96, "undecided": 3, "thirteen": 2 * 18, "hostile": 24}
+"""The examples, a study in which nothing can be concluded, 13 studies, and two whose words are hostile: each with the
+runs of its first two studies, which are the least number of its marks."""
 GATED_PAGES = [pytest.param("example", marks=pytest.mark.gate), *list(PAGES)[1:]]
 """The same for a test that `make test` makes of the first page alone."""
 
@@ -63,9 +63,9 @@ def bare(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of docs/example-h200 beside its records, from its tables."""
+    """The page of docs/example beside its records, from its tables."""
     results = tmp_path_factory.mktemp("results") / "example"
-    shutil.copytree(results_of("example-h200"), results)
+    shutil.copytree(results_of("example"), results)
     render([*EXAMPLE], results, results / "report.html")
     return results / "report.html"
 

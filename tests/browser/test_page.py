@@ -134,7 +134,7 @@ def test_the_page_reads_without_its_script(page: Page, bare: Page, show: Show, n
 def test_a_link_to_what_is_folded_opens_it_with_and_without_the_script(page: Page, bare: Page, show: Show) -> None:
     bare.open(show("example", unfold=""))
     for one in (page, bare):
-        notes = "document.getElementById('batch-size-notes')"
+        notes = "document.getElementById('photographs-notes')"
         assert not one.evaluate(f"{notes}.checkVisibility()")
-        one.click("document.querySelector('a[href=\"#batch-size-notes\"]')")
+        one.click("document.querySelector('a[href=\"#photographs-notes\"]')")
         assert one.until(f"{notes}.checkVisibility()")

@@ -24,8 +24,8 @@ def test_every_run_of_the_example_is_a_dot_that_links_to_its_row_and_the_row_to_
     rows = set(opened.evaluate("[...document.querySelectorAll('svg a')].map(dot => dot.getAttribute('href').slice(1))"))
     measured = {
         f"run-{study}/{file.name.split('.')[0]}": file.as_uri()
-        for study in ("batch-size", "speedup")
-        for file in (example.parent / study / "records").iterdir()
+        for study in ("photographs", "photographs-speedup")
+        for file in (example.parent / study / "records").glob("*.json")
     }
     assert rows == set(measured)
     for row, record in measured.items():
@@ -41,12 +41,12 @@ def test_a_click_on_a_dot_opens_its_row_and_drops_no_filter(opened: Page) -> Non
     assert not opened.evaluate(f"document.getElementById({row!r}).checkVisibility()")
     opened.click("window.chosen")
     assert opened.until(f"document.getElementById({row!r}).checkVisibility()")
-    assert opened.until("location.hash === '#batch-size-filter=torch'")  # a part of the page is no state
+    assert opened.until("location.hash === '#photographs-filter=torch'")  # a part of the page is no state
     assert opened.messages == []
 
 
 def test_a_filter_and_a_sorting_survive_that_the_page_is_opened_anew(opened: Page) -> None:
-    table, word = "batch-size-runs", "fastai"
+    table, word = "photographs-runs", "fastai"
     probe(opened, "openDetails()")
     opened.click("document.querySelector('input[data-filter]')")
     opened.write(word)
@@ -63,7 +63,7 @@ def test_a_filter_and_a_sorting_survive_that_the_page_is_opened_anew(opened: Pag
     assert shown_rows(opened, table) == rows  # in this order, and not folded
     opened.click(f"{head}.querySelector('button')")
     assert opened.evaluate("decodeURIComponent(location.hash)") == (
-        f"#batch-size-filter={word}&batch-size-runs-sort=1+ascending"
+        f"#photographs-filter={word}&photographs-runs-sort=1+ascending"
     )
     assert opened.messages == []
 
