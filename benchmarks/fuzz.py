@@ -42,7 +42,7 @@ from study_extras.search.manifest import read_earlier
 from tests.examples import results_of
 
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU here"}
-EXAMPLE = results_of("example-h200") / "speedup"
+EXAMPLE = results_of("example") / "photographs-speedup"
 STUDY: dict[str, Any] = {
     "title": "Tiny",
     "question": "Is it read?",

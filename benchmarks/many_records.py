@@ -35,8 +35,8 @@ from study.config.study import Study
 from tests.examples import results_of
 
 ROOT = Path(__file__).parent.parent
-EXAMPLE = results_of("example-h200")
-NAME, LOOPS = "batch-size", ("fastai", "torch")
+EXAMPLE = results_of("example")
+NAME, LOOPS = "photographs", ("fastai", "torch")
 BLOCKS_A_START = 10
 SMALLEST_BATCH, LARGEST_BATCH = 16, 256
 STEPS = ("analyse", "report")
@@ -67,6 +67,7 @@ def plan_of(runs: int, sizes: int, loops: Sequence[str]) -> Plan:
     factors = {"device": ["cuda"], "training.batch_size": batches, "training.loop": list(loops)}
     replicates = max(runs // (len(batches) * len(loops)), 1)
     changes = {"factors": factors, "replicates": replicates, "contrast": "training.loop" if len(loops) > 1 else None}
+    changes |= {"only": [], "names": {}}
     study = example.study.model_copy(update=changes)
     planned: list[Run] = []
     first = [_run(study, example.runs[0], size, loop) for size in batches for loop in loops]
@@ -91,13 +92,14 @@ def _run(study: Study, like: Run, size: int, loop: str) -> Run:
 
 
 def templates() -> dict[str, list[Template]]:
-    """Return the records of the example by their loop."""
+    """Return the records of the example with a data loader, by their loop."""
     found: dict[str, list[Template]] = {}
     for path in sorted((EXAMPLE / NAME / "records").glob("*.json")):
         record = Record.of_file(path)
         training = record.settings.training
-        one = Template(json.loads(record.model_dump_json()), path.stem, training.batch_size)
-        found.setdefault(training.loop, []).append(one)
+        if record.settings.loader.kind == "workers":
+            one = Template(json.loads(record.model_dump_json()), path.stem, training.batch_size)
+            found.setdefault(training.loop, []).append(one)
     return found
 
 
