@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import study
-from replications.published import beside, documents, main
+from replications.published import documents, main
 from study.base.files import ROOT
 from study.config.load import read_selection, read_study
 from study.config.study import Study
 from study.host.plan.configuration import study_folders
 from tests.conftest import tiny_plan
-from tests.examples import results_of
 from tests.unit.analysis.test_report import analysed, with_gpu
 
 PUBLISHED = {one.name: one for one in documents()}
@@ -113,22 +111,16 @@ def test_every_printed_ratio_and_share_is_claimed_by_a_study() -> None:
     assert {figure.value for one in PUBLISHED.values() for figure in one.figures if figure.metric in metrics} <= claimed
 
 
-def test_a_printed_time_stands_beside_the_mean_of_its_setting() -> None:
-    part = study.open(results_of("example"))["photographs"]
-    rows = [row.strip("| ").split(" | ") for row in beside(PUBLISHED["gpu_blog"], part)][2:]
-    assert len(rows) == 8  # four in its table and four in its figure, of stock fastai alone
-    group = part.analysis().groups[0]
-    level = next(one for one in group.levels if one.label == "64")
-    assert level.time is not None
-    assert ["table", f"{group.label}, 64", "7.18", f"{level.time.value:.3g}"] in [row[:4] for row in rows]
-
-
-def test_the_table_is_of_the_document_whose_study_was_measured(
+def test_a_printed_time_stands_beside_the_mean_of_its_setting(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = tiny_plan(factors={"device": ["cpu", "cuda"], "training.batch_size": [8, 16]})
-    analysed(with_gpu(plan.model_copy(update={"name": "batch-size"})), tmp_path)
+    factors = {"device": ["cuda"], "training.loop": ["fastai", "torch"], "training.batch_size": [8, 16]}
+    plan = tiny_plan(factors=factors, loader={"kind": "workers"})
+    groups = analysed(with_gpu(plan.model_copy(update={"name": "batch-size"})), tmp_path).groups
     assert main([str(tmp_path), "batch-size"]) == 0
-    assert "| 9.44 |" in capsys.readouterr().out
+    rows = [row.strip("| ").split(" | ")[:4] for row in capsys.readouterr().out.splitlines()[2:]]
+    (time,) = (one.time for one in groups[0].levels if one.label == "16")  # of stock fastai alone
+    here = ["GPU, fastai, 16", f"{time.value:.3g}" if time else ""]
+    assert rows == [["table", here[0], "9.44", here[1]], ["figure", here[0], "12.54", here[1]]]
     assert main([str(tmp_path), "none"]) == 1
     assert main([]) == 2

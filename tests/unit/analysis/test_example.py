@@ -177,7 +177,7 @@ def test_the_assignment_quotes_the_example_and_the_blog() -> None:
     logs = np.log(seconds[16] / seconds[32])
     assert f"d = {logs.mean():.3f} and s = {logs.std():.3f}, so 9 to 10 blocks" in page
     assert 9 < 8 * (logs.std() / logs.mean()) ** 2 + 2 < 10
-    assert found.screen.next and "training.epochs" in found.screen.next.command
+    assert found.screen.next and "training.epochs" in str(found.screen.next.command)
 
     published = pd.read_csv(ROOT / "replications" / "gpu_blog" / "published.csv")
     times = published[(published["metric"] == "fit_time") & (published["device"] == "cuda")]
