@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -133,6 +134,8 @@ def _figure(levels: dict[str, list[Trace]], source: Source, factor: str) -> Figu
         right.set_ylim(0, top)
         right.grid(visible=False)
         right.spines["right"].set_visible(True)
+        for axes in (left, right):  # or the caller's style says how many ticks there is room for
+            axes.tick_params(labelsize=rcParams["xtick.labelsize"])
         right.tick_params(labelright=number % columns == columns - 1 or number == len(levels) - 1)
     for axes in grid.flat[len(levels) :]:
         axes.set_axis_off()
