@@ -4,15 +4,15 @@
 times determines. docs/api.md describes them.
 
 >>> import study
->>> results = study.open("docs/example-h200/results.zip")
->>> results["batch-size"].analysis().groups[0].best
-'64'
->>> times = results["batch-size"].timings()
->>> torch = times[(times["training.loop"] == "torch") & times["excluded"].isna()]
->>> how = {"block": "block", "session": "session", "pool": ["software"]}
->>> fit = study.fit(torch, x="training.batch_size", y="fit_seconds", **how)
+>>> results = study.open("docs/example/results.zip")
+>>> results["photographs"].analysis().groups[0].best
+'32'
+>>> times = results["photographs"].timings()
+>>> fastai = times[(times["training.loop"] == "fastai") & times["excluded"].isna()]
+>>> how = {"block": "block", "session": "session", "pool": ["warmed_up"]}
+>>> fit = study.fit(fastai, x="training.batch_size", y="fit_seconds", **how)
 >>> fit.curve.observations
-24
+15
 """
 
 import sys

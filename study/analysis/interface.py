@@ -30,11 +30,11 @@ def open(results: str | PathLike[str]) -> "ResultsFolder":
     as ``results`` after ``make study``. A bundle is what ``study bundle`` makes of it: it is unpacked into a temporary
     folder, for as long as its results are in use. Raise :class:`StudyError` if there is no study.
 
-    >>> opened = open("docs/example-h200/results.zip")
+    >>> opened = open("docs/example/results.zip")
     >>> opened.studies
-    ['batch-size', 'speedup']
-    >>> opened["batch-size"].analysis().groups[0].best
-    '64'
+    ['photographs', 'photographs-speedup']
+    >>> opened["photographs"].analysis().groups[0].best
+    '32'
     """
     path = Path(results).expanduser()
     if path.is_file():
@@ -98,7 +98,7 @@ class StudyResults:
 
         docs/timings.md describes the columns; ``excluded`` is empty in the rows that count.
 
-        >>> times = open("docs/example-h200/results.zip")["batch-size"].timings()
+        >>> times = open("docs/example/results.zip")["photographs"].timings()
         >>> fastest = times.groupby("training.batch_size")["fit_seconds"].min()
         """
         return self._result.frame.copy()
@@ -108,7 +108,7 @@ class StudyResults:
 
         A record that does not fit its plan, its schema or its checksum is left out; ``analysis().warnings`` names it.
 
-        >>> record = open("docs/example-h200/results.zip")["batch-size"].records()["bs64-fastai-cuda-r1"]
+        >>> record = open("docs/example/results.zip")["photographs-speedup"].records()["workers-cuda-r1"]
         >>> record.outcome, record.settings.training.batch_size
         ('ok', 64)
         """
@@ -117,18 +117,19 @@ class StudyResults:
     def analysis(self) -> Analysis:
         """Return what the report says of the study: means with intervals, the laws, what may be the fastest.
 
-        >>> for group in open("docs/example-h200/results.zip")["batch-size"].analysis().groups:
+        >>> for group in open("docs/example/results.zip")["photographs"].analysis().groups:
         ...     print(group.label, group.best)
-        GPU, fastai 64
-        GPU, PyTorch loop 32
+        GPU, stock fastai 32
+        GPU, plain loop 32
+        GPU, all switches on 32
         """
         return self._result.analysis
 
     def plan(self) -> Plan:
         """Return what was planned: the study as its file says it, and its runs in their order.
 
-        >>> open("docs/example-h200/results.zip")["speedup"].plan().study.title
-        'Speed-up of the GPU'
+        >>> open("docs/example/results.zip")["photographs-speedup"].plan().study.title
+        'Speed-up of the GPU on photographs'
         """
         return self._plan
 
@@ -146,9 +147,8 @@ class StudyResults:
     def claims(self) -> list[ClaimRow]:
         """Return the claims of the study, each beside what was measured here, with the word of the report.
 
-        >>> for row in open("docs/example-h200/results.zip")["speedup"].claims():
+        >>> for row in open("docs/example/results.zip")["photographs-speedup"].claims():
         ...     print(f"{row.word}: {row.claim}")
-        contradicted: The GPU is 9.97 times as fast as the CPU
         contradicted: The GPU is 9.97 times as fast as the CPU
         """
         return list(self.analysis().claims)
@@ -156,7 +156,7 @@ class StudyResults:
     def figures(self) -> dict[str, Drawn]:
         """Return every figure of the report by name, with its title, its caption, and a text for who cannot see it.
 
-        >>> list(open("docs/example-h200/results.zip")["batch-size"].figures())[:2]
+        >>> list(open("docs/example/results.zip")["photographs"].figures())[:2]
         ['batch_size_performance', 'telemetry_cuda']
         """
         return dict(self._figures)
@@ -166,7 +166,7 @@ class StudyResults:
 
         The caller's matplotlib keeps its backend and its style.
 
-        >>> open("docs/example-h200/results.zip")["batch-size"].figure("telemetry_cuda").savefig("gpu.svg")
+        >>> open("docs/example/results.zip")["photographs"].figure("telemetry_cuda").savefig("gpu.svg")
         """
         if name not in self._figures:
             raise StudyError(f"figure: {self.name} has no figure {name!r}; allowed: {', '.join(self._figures)}")

@@ -23,12 +23,12 @@ from study.artifacts.plan import Plan
 from tests.conftest import ROOT
 from tests.examples import results_of
 
-EXAMPLE = results_of("example-h200")
+EXAMPLE = results_of("example")
 
 
 @pytest.fixture(scope="module")
-def batch_size() -> study.StudyResults:
-    return study.open(EXAMPLE)["batch-size"]
+def photographs() -> study.StudyResults:
+    return study.open(EXAMPLE)["photographs"]
 
 
 def loaded_after(program: str) -> set[str]:
@@ -43,7 +43,7 @@ def test_import_study_loads_nothing_else() -> None:
 
 
 def test_no_part_of_the_interface_loads_torch() -> None:
-    loaded = loaded_after(f"import study; study.open({str(EXAMPLE)!r})['speedup'].figure('telemetry_cuda')")
+    loaded = loaded_after(f"import study; study.open({str(EXAMPLE)!r})['photographs-speedup'].figure('telemetry_cuda')")
     assert "pandas" in loaded
     assert not {name.partition(".")[0] for name in loaded} & {"torch", "torchvision", "fastai"}
 
@@ -71,7 +71,7 @@ def test_the_examples_of_the_documents_are_true(tmp_path: Path, monkeypatch: pyt
 
 
 def test_opened_results_show_their_page_in_a_notebook_without_a_server(tmp_path: Path) -> None:
-    shutil.copytree(EXAMPLE / "speedup", tmp_path / "speedup")
+    shutil.copytree(EXAMPLE / "photographs-speedup", tmp_path / "one")
     assert study.open(tmp_path)._repr_html_() is None
     (tmp_path / "report.html").write_text('<p title="a">4 > 3</p>', encoding="utf-8")
     assert 'srcdoc="&lt;p title=&quot;a&quot;&gt;4 &gt; 3&lt;/p&gt;"' in str(study.open(tmp_path)._repr_html_())
@@ -93,7 +93,7 @@ def test_a_start_from_a_program_is_refused_in_the_terminals_line(
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("name", ["batch-size", "speedup"])
+@pytest.mark.parametrize("name", ["photographs", "photographs-speedup"])
 def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files(name: str, tmp_path: Path) -> None:
     opened, files = study.open(EXAMPLE)[name], Results(EXAMPLE)
     plan = Plan.read(files.plan(name))
@@ -110,16 +110,16 @@ def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files
     assert set(opened.records()) == set(passed["run"])
 
 
-def test_what_a_caller_does_with_a_table_stays_his_own(batch_size: study.StudyResults) -> None:
-    batch_size.timings()["fit_seconds"] = 0.0
-    batch_size.records().clear()
-    assert batch_size.timings()["fit_seconds"].min() > 0
-    assert len(batch_size.records()) == 50
+def test_what_a_caller_does_with_a_table_stays_his_own(photographs: study.StudyResults) -> None:
+    photographs.timings()["fit_seconds"] = 0.0
+    photographs.records().clear()
+    assert photographs.timings()["fit_seconds"].min() > 0
+    assert len(photographs.records()) == 45
 
 
-def test_a_figure_leaves_the_callers_matplotlib_alone(batch_size: study.StudyResults, tmp_path: Path) -> None:
+def test_a_figure_leaves_the_callers_matplotlib_alone(photographs: study.StudyResults, tmp_path: Path) -> None:
     backend, settings = matplotlib.get_backend(), dict(matplotlib.rcParams)
-    batch_size.figure("telemetry_cuda").savefig(tmp_path / "gpu.png", dpi=160)
+    photographs.figure("telemetry_cuda").savefig(tmp_path / "gpu.png", dpi=160)
     assert (backend, settings) == (matplotlib.get_backend(), dict(matplotlib.rcParams))
 
 
@@ -127,7 +127,7 @@ def test_a_figure_looks_as_in_the_report_whatever_the_callers_style(tmp_path: Pa
     for name, use in (("report", use_style), ("own", lambda: matplotlib.style.use("ggplot"))):
         with matplotlib.rc_context():
             use()
-            study.open(EXAMPLE)["speedup"].figure("telemetry_cuda").savefig(tmp_path / name, format="png")
+            study.open(EXAMPLE)["photographs-speedup"].figure("telemetry_cuda").savefig(tmp_path / name, format="png")
     assert (tmp_path / "own").read_bytes() == (tmp_path / "report").read_bytes()
 
 
@@ -135,8 +135,8 @@ def test_a_bundle_is_unpacked_for_as_long_as_its_results_are_in_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    opened = study.open(ROOT / "docs" / "example-h200" / "results.zip")["speedup"]
-    pd.testing.assert_frame_equal(opened.timings(), study.open(EXAMPLE)["speedup"].timings())
+    opened = study.open(ROOT / "docs" / "example" / "results.zip")["photographs-speedup"]
+    pd.testing.assert_frame_equal(opened.timings(), study.open(EXAMPLE)["photographs-speedup"].timings())
     assert list(tmp_path.iterdir())
     del opened
     assert not list(tmp_path.iterdir())
@@ -146,21 +146,21 @@ def test_what_holds_no_results_or_a_damaged_plan_is_one_error(tmp_path: Path) ->
     for place, words in (
         (tmp_path, "not a results folder: it holds no <study>/plan.json"),
         (tmp_path / "results", "not a results folder: no such folder"),
-        (EXAMPLE / "batch-size", "not a results folder: it holds no <study>/plan.json"),
+        (EXAMPLE / "photographs", "not a results folder: it holds no <study>/plan.json"),
         (ROOT / "README.md", "README.md: not a bundle"),
     ):
         with pytest.raises(study.StudyError, match=words):
             study.open(place)
-    (tmp_path / "speedup").mkdir()
-    (tmp_path / "speedup" / "plan.json").write_text("{}")
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "plan.json").write_text("{}")
     with pytest.raises(study.StudyError, match=r"plan\.json"):
-        study.open(tmp_path)["speedup"].timings()
+        study.open(tmp_path)["one"].timings()
 
 
-def test_unknown_names_are_errors_that_list_the_allowed(batch_size: study.StudyResults) -> None:
-    with pytest.raises(study.StudyError, match="no study 'batch_size'; allowed: batch-size, speedup"):
-        study.open(EXAMPLE)["batch_size"]
+def test_unknown_names_are_errors_that_list_the_allowed(photographs: study.StudyResults) -> None:
+    with pytest.raises(study.StudyError, match="no study 'photograph'; allowed: photographs, photographs-speedup"):
+        study.open(EXAMPLE)["photograph"]
     with pytest.raises(
         study.StudyError, match=r"no figure 'telemetry_gpu'; allowed: batch_size_performance, telemetry_cuda"
     ):
-        batch_size.figure("telemetry_gpu")
+        photographs.figure("telemetry_gpu")
