@@ -70,7 +70,7 @@ def spelt(text: str, names: Mapping[str, object]) -> str:
     return re.sub("|".join(names), lambda match: str(names[match.group()]), text)
 
 
-EXAMPLE = results_of("example-h200")
+EXAMPLE = results_of("example")
 FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "deep", "samples", "below/a/file"]
 """Things in the place of a file that a verb reads."""
 NAMES = ["nope", "", ".", "..", "../x", "a/b", "/a/b", "x" * 300, "a\nb", "$(x)", "é", "\udcff"]
@@ -142,11 +142,11 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     os.mkfifo(here / "pipe")
     results = here / "results"
     write_plans([tiny_plan()], results)
-    study = EXAMPLE / "speedup"
+    study = EXAMPLE / "photographs-speedup"
     (here / "damaged").mkdir()
-    for record in (study / "records").iterdir():
+    for record in (study / "records").glob("*.json"):
         (here / "damaged" / record.name).write_text("{}")
-    shutil.copy(next((study / "telemetry").iterdir()), here / "samples")
+    shutil.copy(next((study / "telemetry").glob("*.parquet")), here / "samples")
     (here / "table.csv").write_text("batch_size,seconds\n16,2\n32,1\n")
     for name in ("half", "damaged"):
         (results / name).mkdir()
@@ -159,7 +159,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "HERE": here,
         "PLAN": study / "plan.json",
         "FIT": study / "fit.json",
-        "OTHER": EXAMPLE / "batch-size",
+        "OTHER": EXAMPLE / "photographs",
         "TINY": Results(results).plan("tiny"),
         "TABLE": here / "table.csv",
     }
@@ -233,7 +233,7 @@ def test_a_message_stands_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureF
 def test_no_file_that_a_verb_writes_replaces_a_measurement(
     option: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measured = next((EXAMPLE / "speedup" / kind).glob("*.*"))
+    measured = next((EXAMPLE / "photographs-speedup" / kind).glob("*.*"))
     copy = Path(shutil.copy(measured, tmp_path))
     for words in (["fit", "times.csv"] if option == "--output" else ["analyse", "tiny"], ["report"]):
         with pytest.raises(SystemExit) as end:
@@ -279,7 +279,7 @@ def test_figures_replace_nothing_but_figures(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_a_stream_that_the_caller_closed_is_no_error(closed: str) -> None:
-    command = f"exec {sys.executable} -m study answer speedup --results {EXAMPLE} {closed}"
+    command = f"exec {sys.executable} -m study answer photographs-speedup --results {EXAMPLE} {closed}"
     done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 

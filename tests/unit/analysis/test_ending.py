@@ -14,7 +14,7 @@ from study.cli import main
 from tests.examples import results_of
 from tests.unit.test_documents import MEANT_BY_A_SHELL
 
-EXAMPLE = results_of("example-h200")
+EXAMPLE = results_of("example")
 
 
 @pytest.mark.parametrize(
@@ -48,19 +48,19 @@ def test_the_answer_of_the_example_is_printed_with_a_link_that_opens(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = tmp_path / "my results"
-    for study in ("batch-size", "speedup"):
+    for study in ("photographs", "photographs-speedup"):
         (results / study).mkdir(parents=True)
         for name in ("plan.json", "fit.json"):
             shutil.copy(EXAMPLE / study / name, results / study)
     (results / "report.html").write_text("")
-    (results / "plan.json").write_text(json.dumps({"studies": ["batch-size", "speedup"]}))
+    (results / "plan.json").write_text(json.dumps({"studies": ["photographs", "photographs-speedup"]}))
     assert main(["answer", "--results", str(results)]) == 0
     lines = capsys.readouterr().out.splitlines()
     names = [line[:8].strip() for line in lines if not line.endswith(":")]
     assert [name for name in names if name in ("answer", "report")] == ["answer", "answer", "report"]
-    assert lines[0] == "batch-size:"
+    assert lines[0] == "photographs:"
     assert lines[-1] == f"report  file://{tmp_path}/my%20results/report.html"
-    assert main(["answer", "speedup", "--results", str(results)]) == 0
+    assert main(["answer", "photographs-speedup", "--results", str(results)]) == 0
     assert capsys.readouterr().out.startswith("answer  ")
 
 
