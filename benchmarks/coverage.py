@@ -59,7 +59,8 @@ def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:
     told, noise = [], float(np.sqrt(model.fit.variances["noise"]))
     for level in model.levels:
         own = rows[rows["level"] == level]
-        if undetermined(model.mean(level), own["y"], own["block"].astype(str), noise) is None:
+        ratios = (model.ratio(level, other) for other in model.levels if other != level)
+        if undetermined(model.mean(level), ratios, own["y"], own["block"].astype(str), noise) is None:
             told.append(int(level))
     return model, told
 

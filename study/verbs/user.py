@@ -110,8 +110,12 @@ def report(options: argparse.Namespace) -> None:
 def answer(options: argparse.Namespace) -> None:
     """Print each study's answer, the report's address, and the next step."""
     from study.analysis.analysis import ending
+    from study.artifacts.layout import bundles
 
-    print("\n".join(map(printable, ending(options.studies, options.results))))
+    packed = options.results.is_file()
+    with bundles().as_folders([options.results], lambda _: None) as (results,):
+        lines = [line for line in ending(options.studies, results) if not (packed and line.startswith("report "))]
+    print("\n".join(map(printable, lines)))
 
 
 @verb(

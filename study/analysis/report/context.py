@@ -23,6 +23,7 @@ from study.analysis.report.drawings import (
 )
 from study.analysis.rows import level_rows
 from study.analysis.stats.equivalence import Sensitivity
+from study.analysis.table.exclusions import place_of_record
 from study.analysis.words import bytes_words, listed, number, short_key, three_digits, total_words
 from study.artifacts import timing
 from study.artifacts.plan import Plan
@@ -128,7 +129,12 @@ def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
     ]
     absent = {run.name for run in plan.runs if run.unavailable}
     return [
-        row | {"outcome": _outcome(row), "file": files.get(str(row["run"]))}
+        row
+        | {
+            "outcome": _outcome(row),
+            "place": place_of_record(str(row["run"]), row["excluded"]),
+            "file": place_of_record(files.get(str(row["run"]), ""), row["excluded"]),
+        }
         for row in rows
         if row["outcome"] != "unavailable" or row["run"] not in absent
     ]

@@ -20,7 +20,7 @@ from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
 from study.analysis.rows import Levelled, graph_warm_up_sentence, parts_of
 from study.analysis.screen.limit import Bar
-from study.analysis.table.exclusions import keys_of
+from study.analysis.table.exclusions import keys_of, place_of_record
 from study.analysis.words import device_words, place_words, setting_words, short, short_key
 from study.artifacts.plan import Plan
 from study.config.study import Study
@@ -144,7 +144,7 @@ def _row(plan: Plan, level: Level, group: Group, every: pd.DataFrame, brief: boo
     y, runs = plan.study.total, every[every["level"] == level.label]
     timed = runs[(runs["outcome"] == "ok") & runs[y].notna()]
     dots = [
-        Dot(float(seconds), f"{plan.name}/{run}", isinstance(aside, str))
+        Dot(float(seconds), f"{plan.name}/{place_of_record(run, aside)}", isinstance(aside, str))
         for run, seconds, aside in zip(timed["run"], timed[y], timed["excluded"], strict=True)
     ]
     accuracy = f"{level.accuracy:.0%} accurate" if level.accuracy is not None else ""
@@ -229,9 +229,9 @@ def ratios_chart(analysis: Analysis) -> Chart | None:
     drawn = [
         Row(
             setting_words(ratio.at) or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
-            mean=ratio.ratio.value,
-            low=ratio.ratio.low,
-            high=ratio.ratio.high,
+            mean=ratio.together.value,
+            low=ratio.together.low,
+            high=ratio.together.high,
             claimed=claimed,
         )
         for ratio in analysis.ratios

@@ -35,6 +35,12 @@ TO_DEVIATION = 1.4826
 """Standard deviation over the median absolute deviation of Gaussian noise."""
 
 
+def place_of_record(run: str, excluded: object) -> str:
+    """Return a run's name, after the folder of its record where that was set aside: ``broken/bs64-r1``."""
+    folder = next((folder for folder, reason in ASIDE.items() if reason == excluded), None)
+    return f"{folder}/{run}" if folder else run
+
+
 def of_planned_runs(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the one row of each planned run: those of the records in the folders ``ASIDE`` are left out."""
     return frame[~frame["excluded"].isin(ASIDE.values())]
