@@ -90,8 +90,8 @@ def test_the_page_quotes_the_speedup_with_its_times(page: str) -> None:
     assert [ratio.at.levels["loader.kind"] for ratio in found] == ["workers", "device"]
     for ratio, written in zip(found, read_analysis(study / "fit.json").ratios, strict=True):
         assert ratio.model_dump() == within_rounding(written.model_dump())
-        assert ratio.ratio.bounds
-        times, low, high = map(number, (ratio.ratio.value, *ratio.ratio.bounds))
+        assert ratio.together.bounds
+        times, low, high = map(short, (ratio.together.value, *ratio.together.bounds))
         assert f"{times} times ({low} to {high}) as fast" in page
         assert f"({number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s)" in page
 
