@@ -11,7 +11,7 @@ from study.analysis.stats.learning import Censored, Learning, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.stats.starts import ROUNDING
-from study.analysis.stats.usable import model_of, places_of, row_settings, stands_out, usable_runs
+from study.analysis.stats.usable import felt, model_of, places_of, row_settings, stands_out, usable_runs
 from study.analysis.table.exclusions import keys_of
 from study.artifacts.record import TIMED_OUT
 from study.artifacts.setting import Setting
@@ -79,13 +79,14 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     clean, censored = usable_runs(part, y), _censored(part)
     if clean.empty:
         return GroupFit(setting, levels, part, clean, censored=censored)
+    clean = clean.assign(felt=felt(clean, y))
     learning, chance = _learning(study, clean)
     unlearned = [name for name, one in learning.items() if one.reason not in ("learned", "unknown")]
     unfair: dict[str, Unfair] = dict.fromkeys(unlearned, "not_learned")
     unfair |= dict.fromkeys(map(str, censored), "censored")
     model = model_of(clean, y, clean["level"].tolist())
     fair = [str(level) for level in clean["level"].unique() if level not in unfair]
-    apart = len(fair) != 2 or stands_out(*(_differences(clean, column, fair) for column in (y, "pace")))
+    apart = len(fair) != 2 or stands_out(*(_differences(clean, column, fair) for column in (y, "felt")))
     times: dict[str, Estimate] = {}
     reasons: dict[str, Undetermined] = {}
     noise = max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)

@@ -224,7 +224,7 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
 
 def _leans(pairs: pd.DataFrame) -> "pd.Series[float]":
     """Return by how much the machine was slower on the first side of each block that tells, in log units."""
-    logs = (pairs["pace_a"].astype(float) / pairs["pace_b"].astype(float)).apply(np.log)
+    logs = (pairs["felt_a"].astype(float) / pairs["felt_b"].astype(float)).apply(np.log)
     return logs.groupby(pairs["session_block"]).mean().dropna()
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.artifacts.setting import Level, Setting, setting_of
@@ -78,6 +79,9 @@ CHANGE_LIMIT = 1.10
 """Slowest reference workload over the fastest, from which the machine counts as changed; less may be its own noise."""
 
 
+HALF = 0.5
+"""Slope of the log times over the log pace from which the pace counts in full: where the times of one side alone follow
+it, all follow it by half."""
 FEWEST_STILL = 3
 """Blocks without a change of the machine from which these alone tell."""
 
@@ -102,6 +106,24 @@ def machine_change(frame: pd.DataFrame) -> float | None:
     if frame.empty or frame["pace"].isna().any():
         return None
     return float(frame["pace"].max() / frame["pace"].min())
+
+
+def felt(runs: pd.DataFrame, y: str) -> "pd.Series[float]":
+    """Return the pace of each run, or what times feel of it where they follow it by less than half.
+
+    How far they do is the slope of their logarithms over all levels, at the upper end of its 95% interval. A reference
+    workload of milliseconds has a noise of its own, which the times do not have; what is expected of the machine behind
+    a pace that was measured with noise is that slope's part (regression calibration; Carroll et al. 2006, chapter 4).
+    """
+    x, seconds = (np.log(one.astype(float)) for one in (runs["pace"], runs[y]))
+    x, seconds = (one - one.groupby(runs["level"]).transform("mean") for one in (x, seconds))
+    spread, degrees = float((x**2).sum()), len(runs) - runs["level"].nunique() - 1
+    if degrees < FEWEST_STILL or not spread > 0:
+        return runs["pace"]
+    slope = float((x * seconds).sum()) / spread
+    error = float(np.sqrt(((seconds - slope * x) ** 2).sum() / degrees / spread))
+    most = max(slope + float(special.stdtrit(degrees, 0.975)) * error, 0.0)
+    return runs["pace"] ** (most if most < HALF else 1.0)
 
 
 def stands_out(differences: "pd.Series[float]", leans: "pd.Series[float]") -> bool:
