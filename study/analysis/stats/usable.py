@@ -115,7 +115,7 @@ def felt(runs: pd.DataFrame, y: str) -> "pd.Series[float]":
     workload of milliseconds has a noise of its own, which the times do not have; what is expected of the machine behind
     a pace that was measured with noise is that slope's part (regression calibration; Carroll et al. 2006, chapter 4).
     """
-    x, seconds = (np.log(one.astype(float)) for one in (runs["pace"], runs[y]))
+    x, seconds = (one.astype(float).apply(np.log) for one in (runs["pace"], runs[y]))
     x, seconds = (one - one.groupby(runs["level"]).transform("mean") for one in (x, seconds))
     spread, degrees = float((x**2).sum()), len(runs) - runs["level"].nunique() - 1
     if degrees < FEWEST_STILL or not spread > 0:
