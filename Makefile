@@ -100,7 +100,7 @@ test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON na
 example: host  ## Recompute the tables and pages of the committed examples from their records, and README's tables and picture
 	@set -e; for folder in docs/example docs/example-*; do $(recompute); done
 	@$(VENV) -m tests.unit.test_readme
-	@$(VENV) -m replications.scoreboard docs/*/*.zip > docs/scoreboard.md
+	@$(VENV) -m replications.scoreboard docs/*/results.zip docs/claims/*.zip > docs/scoreboard.md
 	-@$(VENV) -m tests.browser.shots docs/example/report.html docs/first-screen.png
 
 # The bundle of an example is unpacked, and packed again: the same results give the same bytes.

@@ -14,7 +14,7 @@ from study.host.plan.configuration import study_folders
 from tests.examples import results_of
 
 PAGE = ROOT / "docs" / "scoreboard.md"
-BUNDLES = [str(path) for path in sorted((ROOT / "docs").glob("*/*.zip"))]
+BUNDLES = [str(path) for name in ("*/results.zip", "claims/*.zip") for path in sorted((ROOT / "docs").glob(name))]
 CELLS = re.compile(r"(?<!\\)\|")
 
 

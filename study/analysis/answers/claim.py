@@ -198,15 +198,15 @@ class Judge(Measured):
                 claimed = tuple({100 * low: None, 100 * high: None})
                 said = " to ".join(f"{short(one)}%" for one in claimed)
                 names.append(self.name(end, claim.of))
-                told = told_of(here.times(100), "%", claimed, not beyond)
+                told = told_of(here.times(100), "%", claimed, not beyond, decimals=0)
                 beyond.append(f"{names[-1]}: {told}, claimed {said}")
                 notes.add(note_of("contradicted", here, low))
         rest, values = self.rest(base, claim.of), [one.value for one in found]
-        told = " to ".join(dict.fromkeys(f"{short(100 * value)}%" for value in (min(values), max(values))))
+        told = " to ".join(dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values))))
         if not beyond:
             word: Word = "holds" if {*words} == {"holds"} else "not decided"
             one = found[0] if len(found) == 1 else None
-            told = told_of(one.times(100), "%", ()) if one else told
+            told = told_of(one.times(100), "%", (), decimals=0) if one else told
             return _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
         brief = f"{told}; beyond the claim (95%): {listed(names)}"
         note = notes.pop() if len(notes) == 1 else ""
@@ -220,7 +220,7 @@ class Judge(Measured):
             if here is None:
                 continue
             word, scale = word_of(claimed, claimed, here, margin, points), 100 if points else 1
-            told = told_of(here.times(scale), unit, against(word, scale * claimed), tenths=points)
+            told = told_of(here.times(scale), unit, against(word, scale * claimed), decimals=1 if points else None)
             if claim.kind == "seconds" and self._less_work:
                 word, told = "not decided", f"{told} at the reduced size, which does less work"
             marks = (_mark(end, claimed),) if claim.kind == "seconds" else ()

@@ -106,13 +106,16 @@ def word_of(low: float, high: float, here: Estimate, margin: float, points: bool
     return "holds" if meets and here.high <= NARROW * here.low and not none else "not decided"
 
 
-def told_of(here: Estimate, unit: str, claimed: Sequence[float], first: bool = True, tenths: bool = False) -> str:
+def told_of(
+    here: Estimate, unit: str, claimed: Sequence[float], first: bool = True, decimals: int | None = None
+) -> str:
     """Return what was measured; its digits stand on its side of the numbers ``claimed``, so that they bear the word.
 
-    Documents print accuracies in ``tenths`` of a point.
+    Documents print accuracies with one of the ``decimals``, and shares with none.
     """
     known = [one for one in (here.value, here.low, here.high) if one is not None]
-    value, *ends = (clear_of(one, claimed, f"{one:.1f}" if tenths else short(one, like=here.value)) for one in known)
+    forms = (short(one, like=here.value) if decimals is None else f"{one:.{decimals}f}" for one in known)
+    value, *ends = (clear_of(one, claimed, form) for one, form in zip(known, forms, strict=True))
     if len(set(ends)) < len(ends):  # so narrow that two digits tell nothing of it
         value, *ends = (clear_of(one, claimed, number(one)) for one in known)
     return f"{value}{unit} ({'95%: ' * first}{' to '.join(ends)})" if ends else f"{value}{unit} (no interval)"

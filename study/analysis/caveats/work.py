@@ -16,6 +16,8 @@ from study.config.study import Study
 WAITING_LIMIT = 0.5
 SHORT_LIMIT = 0.5
 """Share of steady steps in a time, below which more images would give other ratios."""
+PREFETCHED = 2
+"""Batches that a worker of torch's loader makes ahead where nothing else is set."""
 LOADER = "loader.kind"
 BATCH = "training.batch_size"
 
@@ -65,6 +67,8 @@ class ShortJob(OneCaveat):
     kind: Literal["short_job"] = "short_job"
     shares: list[OfSetting]
     """Share of each setting's time that its images would take at the steady rate."""
+    prefetched: bool = False
+    """Whether workers may hold a whole epoch ready: its steps then say nothing of the loader's rate."""
     EFFECT = "A larger dataset weighs start-up, waiting and validation otherwise."
     ADVICE = "Measure as many images as yours."
     IF = "With many more images"
@@ -73,7 +77,7 @@ class ShortJob(OneCaveat):
     def _find(cls, seen: Seen) -> Iterator[Self]:
         if seen.study.total not in ("fit_seconds", "blog_seconds", "train_seconds") or len(seen.fitted) < 2:
             return
-        shares = []
+        shares, ahead = [], seen.study.loader.prefetch_factor or PREFETCHED
         for fit in seen.fitted:
             steady = fit.clean["images_processed"] / fit.clean["steady_images_per_second"]
             shares += [
@@ -83,14 +87,18 @@ class ShortJob(OneCaveat):
                 for level, seconds in steady.groupby(fit.clean["level"], sort=False).median().dropna().items()
             ]
         if shares and min(one.value for one in shares) < SHORT_LIMIT:
-            yield cls(shares=shares)
+            runs = pd.concat([fit.clean for fit in seen.fitted])
+            ready = runs["workers"] * ahead * runs["global_batch_size"]
+            yield cls(shares=shares, prefetched=bool((ready >= runs["images_per_epoch"]).any()))
 
     def text(self) -> str:
         """Return the share of steady steps."""
         return f"The job is short: steady steps are {spans([one.value for one in self.shares])} of the time"
 
     def applied(self, group: Group) -> dict[str, float] | None:
-        """Return what the images of the job take at the steady rate."""
+        """Return what the images of the job take at the steady rate; None where the workers may hold them ready."""
+        if self.prefetched:
+            return None
         shares = of_levels(group, self.shares)
         return {label: seconds * shares[label] for label, seconds in means(group).items() if label in shares} or None
 

@@ -53,9 +53,13 @@ def test_a_setting_that_may_learn_less_is_left_out_of_its_group() -> None:
 
 
 def test_a_longer_job_has_the_times_of_its_steady_steps() -> None:
-    after = caveat(ShortJob).applied(SWITCHED)
+    found = caveat(ShortJob)
+    after = found.model_copy(update={"prefetched": False}).applied(SWITCHED)
     assert after
     assert after["64"] == pytest.approx(0.52, rel=0.15)
+    # An epoch of 12 batches is less than 16 workers make ahead: its steps waited for nothing, and a longer one's would.
+    assert found.model_dump()["prefetched"]
+    assert found.applied(SWITCHED) is None
 
 
 def test_other_caveats_leave_every_mean_as_it_is() -> None:

@@ -202,9 +202,9 @@ def test_no_digits_contradict_the_word_beside_them() -> None:
     assert told_of(near, "", (0.9,)) == "0.904 (95%: 0.901 to 0.91)"
     narrow = Estimate(value=2.478, low=2.461, high=2.496)
     assert told_of(narrow, " times", (2.63,)) == "2.48 times (95%: 2.46 to 2.50)"
-    assert (
-        told_of(Estimate(value=90.04, low=90.01, high=90.1), "%", (90.0,), tenths=True) == "90.04% (95%: 90.01 to 90.1)"
-    )
+    points = Estimate(value=90.04, low=90.01, high=90.1)
+    assert told_of(points, "%", (90.0,), decimals=1) == "90.04% (95%: 90.01 to 90.1)"
+    assert told_of(Estimate(value=104.2, low=99.6, high=109), "%", (), decimals=0) == "104% (95%: 100 to 109)"
 
 
 def test_what_is_within_the_margin_is_rarely_contradicted_and_what_lies_beyond_rarely_called_no_gain(
