@@ -156,10 +156,11 @@ def _plan_of(files: Results, name: str) -> Plan:
     return plan
 
 
-def ending(studies: Sequence[str], results: Path) -> list[str]:
+def ending(studies: Sequence[str], results: Path, address: bool = True) -> list[str]:
     """Return what the terminal says at the end of a start: each study's first screen, and the report's address.
 
-    Without ``studies`` they are those of the last start. Raise :class:`StudyError` where a file is missing.
+    Without ``studies`` they are those of the last start. There is no ``address`` where the folder does not stay. Raise
+    :class:`StudyError` where a file is missing.
     """
     files = Results(results)
     names = list(studies) or Selected.read(files.selection, "name the studies of an earlier start").studies
@@ -167,6 +168,6 @@ def ending(studies: Sequence[str], results: Path) -> list[str]:
     for name in names:
         analysis = read_analysis(files.fit(name))
         lines += [f"{name}:"] * (len(names) > 1) + analysis.screen.lines(analysis.answer, analysis.claims)
-    if files.report.is_file():
+    if address and files.report.is_file():
         lines.append(f"report  {files.report.resolve().as_uri()}")
     return lines

@@ -112,9 +112,8 @@ def answer(options: argparse.Namespace) -> None:
     from study.analysis.analysis import ending
     from study.artifacts.layout import bundles
 
-    packed = options.results.is_file()
     with bundles().as_folders([options.results], lambda _: None) as (results,):
-        lines = [line for line in ending(options.studies, results) if not (packed and line.startswith("report "))]
+        lines = ending(options.studies, results, address=options.results.is_dir())
     print("\n".join(map(printable, lines)))
 
 
