@@ -162,7 +162,7 @@ class LogModel:
         scatter = (own**2 / np.maximum(np.where(upper, slow.degrees, fast.degrees), 1)).sum(1) + common**2 / degrees
         whole = common + own.sum(1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            joined = np.maximum(np.where(scatter > 0, whole**2 / scatter, degrees), 1)
+            joined = np.fmax(np.where(scatter > 0, whole**2 / scatter, degrees), 1)  # NaN where nothing tells the sum
         return estimates, np.sqrt(whole), np.where(own.any(1), joined, degrees)
 
     def interval(self, weights: Array, critical: Critical | None = None) -> Estimate:
