@@ -56,11 +56,11 @@ def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:
         rows["start"].tolist(),
         far=rows["far"].tolist(),
     )
-    told, noise = [], float(np.sqrt(model.fit.variances["noise"]))
+    told = []
     for level in model.levels:
         own = rows[rows["level"] == level]
         ratios = (model.ratio(level, other) for other in model.levels if other != level)
-        if undetermined(model.mean(level), ratios, own["y"], own["block"].astype(str), noise) is None:
+        if undetermined(model.mean(level), ratios, own["block"].astype(str)) is None:
             told.append(int(level))
     return model, told
 

@@ -78,7 +78,8 @@ def intervals_of(fitted: Sequence[GroupFit], first: Answer | Switches, answers: 
 
 def _over_fastest(group: GroupFit, one: Fastest) -> Estimate:
     """Return the time of the next candidate over that of the fastest, with bounds for all candidates at once."""
-    times = {name: time.value for name, time in group.times.items() if time.bounds and name not in group.unfair}
+    left_out = group.undetermined.keys() | group.unfair.keys()
+    times = {name: time.value for name, time in group.times.items() if name not in left_out}
     others = sorted(times.keys() - {one.level.label}, key=lambda name: times[name])
     if group.model is None or one.machine:
         return NONE

@@ -240,7 +240,7 @@ class Judge(Measured):
         # A run is far by its time: so rates are fitted as the times that they are of.
         model = model_of(known.assign(each=1 / known["images_per_second"]), "each", known["level"].tolist())
         rate = model.interval(model.weights(end.level.label), together(tests)).inverse
-        return claim.images_per_second or 0, rate.bare if end.level.undetermined else rate, " images/s"
+        return claim.images_per_second or 0, rate if end.time.bounds else rate.bare, " images/s"
 
 
 def _mark(end: End, seconds: float) -> Mark:

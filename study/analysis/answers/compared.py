@@ -60,7 +60,7 @@ class Measured:
     def time(self, end: End, tests: int) -> Estimate:
         """Return the time of a setting, with bounds that hold for so many at once."""
         model = self.fitted[end.place].model
-        if tests == 1 or end.level.undetermined or model is None:
+        if tests == 1 or end.time.bounds is None or model is None:
             return end.time
         return model.interval(model.weights(end.level.label), together(tests))
 

@@ -48,7 +48,6 @@ class OnlyLevel(Strict):
 WHY = {
     "not_learned": "no setting is shown to have learned, and speed counts only with learning",
     "censored": "runs of every setting missed the target or their time limit",
-    "outside_runs": "the machine changed while they ran",
     "wide_interval": "runs of one setting differ too much",
     "one_block": "all runs of a setting are in one block",
     "few_runs": "a setting has fewer than two clean runs",

@@ -30,7 +30,7 @@ class Level(Strict):
     runs: int = Field(description="Runs that count: they succeeded, and none is excluded.")
     excluded: dict[str, int] = Field(description="Number of successful runs that a rule excludes, by reason.")
     time: Estimate | None
-    """Seconds; null where no run counts, and without bounds where the mean is not determined."""
+    """Seconds; null where no run counts, and without bounds where the mean is not determined, or beside its runs."""
     undetermined: Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
     time_without_far: float | None
     """Mean seconds without the far runs; null where no run is far."""

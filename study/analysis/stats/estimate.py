@@ -14,10 +14,10 @@ LEAST_RUNS = 2
 WIDEST = 10.0
 """An interval whose bounds differ by a larger factor says nothing that anybody could use."""
 
-Undetermined = Literal["few_runs", "one_block", "outside_runs", "wide_interval", "ended_early"]
-"""Why a level's mean is not determined: fewer than two clean runs; all of them in one block; a mean far outside the
-times of its own runs, which met another state of the machine than the others'; an interval wider than a factor of ten;
-or runs that their time limit or their target ended, which are known to take at least so long."""
+Undetermined = Literal["few_runs", "one_block", "wide_interval", "ended_early"]
+"""Why a level's mean is not determined: fewer than two clean runs; all of them in one block; an interval wider than a
+factor of ten, as are those of its ratios; or runs that their time limit or their target ended, which are known to take
+at least so long."""
 
 Unfair = Literal["not_learned", "censored"]
 """Why a level is no candidate for the fastest: it is not shown to have learned as the others did, or one of its runs
@@ -82,18 +82,24 @@ class Estimate(Strict):
         return type(self)(value=self.value, low=low, high=high, degrees=self.degrees)
 
 
-def undetermined(
-    mean: Estimate, ratios: Iterable[Estimate], times: "pd.Series[float]", blocks: "pd.Series[str]", noise: float
-) -> Undetermined | None:
-    """Return why the mean of a level is not determined by its clean runs; None if it is.
+def undetermined(mean: Estimate, ratios: Iterable[Estimate], blocks: "pd.Series[str]") -> Undetermined | None:
+    """Return why the mean of a level is not determined by its clean runs, of which ``blocks`` are; None if it is.
 
-    The mean is that of an average block, so it may lie beside its runs by the ``noise`` of one, in log seconds. Its own
-    interval may be wide for what two starts or blocks shift as one: its ``ratios`` to the other levels then tell.
+    Its own interval may be wide for what two starts or blocks shift as one: its ``ratios`` to the other levels then
+    tell.
     """
-    if len(times) < LEAST_RUNS:
+    if len(blocks) < LEAST_RUNS:
         return "few_runs"
     if blocks.nunique() < 2:
         return "one_block"
-    if not times.min() / (1 + noise) <= mean.value <= times.max() * (1 + noise):
-        return "outside_runs"
     return "wide_interval" if mean.bounds and mean.wide and all(ratio.wide for ratio in ratios) else None
+
+
+def printed(mean: Estimate, times: "pd.Series[float]", noise: float) -> Estimate:
+    """Return the mean of a level, without an interval where that is too wide, or not that of its own runs.
+
+    The mean is that of an average start and block. Where its runs met others, it may lie beside their ``times`` by more
+    than the ``noise`` of one, in log seconds: its ratios tell, and its value stands with those of the other levels.
+    """
+    beside = not times.min() / (1 + noise) <= mean.value <= times.max() * (1 + noise)
+    return mean.bare if mean.wide or beside else mean

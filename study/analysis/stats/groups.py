@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats.estimate import Estimate, Undetermined, Unfair, undetermined
+from study.analysis.stats.estimate import Estimate, Undetermined, Unfair, printed, undetermined
 from study.analysis.stats.learning import Censored, Learning, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.optimum import Optimum, optimum_of
@@ -37,7 +37,8 @@ class GroupFit:
     machine: bool = False
     """Whether the machine's change within blocks may be what tells two candidates apart."""
     times: dict[str, Estimate] = field(default_factory=dict)
-    """The mean of each level with a run that counts, in seconds; without bounds where it is not determined."""
+    """The mean of each level with a run that counts, in seconds; without bounds where it is not determined, or beside
+    its own runs."""
     undetermined: dict[str, Undetermined] = field(default_factory=dict)
     learning: dict[str, Learning] = field(default_factory=dict)
     """Whether each level with a run that counts has learned."""
@@ -93,13 +94,13 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     for level, rows in clean.groupby("level", sort=False):
         name, mean = str(level), model.mean(str(level))
         ratios = (model.ratio(name, str(other)) for other in levels if other != name and other in model.levels)
-        why = undetermined(mean, ratios, rows[y], rows["session_block"], noise)
+        why = undetermined(mean, ratios, rows["session_block"])
         reason: Undetermined | None = "ended_early" if name in censored else why
         if reason:
             reasons[name] = reason
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())))
         else:
-            times[name] = mean.bare if mean.wide else mean
+            times[name] = printed(mean, rows[y], noise)
     told = (optimum_of(model), not apart, times, reasons, learning, censored, chance, unfair)
     return GroupFit(setting, levels, part, clean, model, *told)
 

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from study.analysis.analysis import Analysis
+from study.analysis.answers.context import Context
 from study.analysis.answers.fastest import CannotSay, Fastest, level_verdict
 from study.analysis.stats import optimum
-from study.analysis.stats.estimate import Estimate, undetermined
+from study.analysis.stats.estimate import Estimate, printed, undetermined
 from study.analysis.stats.log_model import LogModel
 from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
@@ -19,15 +20,15 @@ from tests.unit.analysis.planted import analysis_of
 
 SIZES = (16, 32, 64, 128)
 TIMES = {16: 8.0, 32: 7.0, 64: 6.0, 128: 5.0}
+STUDY = Study.model_validate(
+    study_values(factors={"training.batch_size": list(SIZES)}, curve={"x": "training.batch_size", "y": "fit_seconds"})
+)
 
 
 def told(
     runs: Sequence[tuple[int, int, int, float]], accuracies: Mapping[int, float] | None = None, warmed_up: bool = True
 ) -> Analysis:
     """The analysis of runs (session, block, batch size, seconds) in this order, with these accuracies."""
-    values = study_values(
-        factors={"training.batch_size": list(SIZES)}, curve={"x": "training.batch_size", "y": "fit_seconds"}
-    )
     rows = [
         {
             "run": f"bs{size}-r{block}-{place}", "session": session, "block": block, "training.batch_size": size,
@@ -38,8 +39,7 @@ def told(
     ]  # fmt: skip
     frame = as_timings(rows)
     frame["accuracy"] = frame["accuracy"].astype(float)
-    study = Study.model_validate(values)
-    return analysis_of(study, with_exclusions(study, frame))
+    return analysis_of(STUDY, with_exclusions(STUDY, frame))
 
 
 def whole(rng: np.random.Generator, blocks: int = 5, noise: float = 0.03) -> list[tuple[int, int, int, float]]:
@@ -189,16 +189,56 @@ def test_no_printed_mean_lies_beside_its_clean_runs_by_more_than_their_noise_how
     assert printed > len(repeats(25, 100))
 
 
+def in_one_start(
+    rng: np.random.Generator, faster: float, start: float | None = None
+) -> list[tuple[int, int, int, float]]:
+    """Three blocks of a start without 128, three of another with it alone, and three that hold both it and 64.
+
+    128 is so many times as fast as 64. The second start is slower by ``start``, or by a random 30%.
+    """
+    slow = float(np.exp(rng.normal(0, 0.3))) if start is None else start
+    blocks = [(1, (64,)), (1, (64,)), (1, (64,)), *[(2, (128,))] * 3, *[(2, (64, 128))] * 3]
+    seconds = {64: 10.0, 128: 10.0 / faster}
+    return [
+        (session, block, size, seconds[size] * (slow if session == 2 else 1) * float(np.exp(rng.normal(0, 0.02))))
+        for block, (session, sizes) in enumerate(blocks, start=1)
+        for size in sizes
+    ]
+
+
+@pytest.mark.parametrize("start", [0.7, 1.3])
+def test_a_setting_with_runs_in_one_of_two_starts_is_compared_by_the_blocks_that_hold_both(start: float) -> None:
+    """It was "not decided", for its time in an average start is that of none of its runs."""
+    analysis = told(in_one_start(np.random.default_rng(1), 1.2, start))
+    (answer,), level = analysis.answers, analysis.groups[0].levels[-1]
+    assert isinstance(answer, Fastest)
+    assert (answer.level.label, answer.tied, answer.slower) == ("128", [], ["64"])
+    assert level.time is not None
+    assert level.time.bounds is None
+    assert answer.text(Context(STUDY, analysis.groups)).endswith("; batch size 64 takes **1.2 times as long**.")
+
+
+def test_equal_settings_of_which_one_met_a_slow_or_a_fast_start_alone_are_tied() -> None:
+    seeds = repeats(20, 100)
+    answers = [told(in_one_start(np.random.default_rng(seed), 1.0)).answers[0] for seed in seeds]
+    assert sum(not isinstance(answer, Fastest) or answer.tied != [] for answer in answers) >= 0.9 * len(seeds)
+    assert all(isinstance(answer, Fastest) for answer in answers)
+
+
+def test_a_mean_beside_its_own_runs_is_printed_without_an_interval() -> None:
+    times, mean = pd.Series([1.0, 1.1, 1.2]), Estimate(value=1.3, low=1.0, high=1.5)
+    assert printed(mean, times, 0.0) == printed(mean.inverse, times, 0.0).inverse == mean.bare
+    assert printed(mean, times, 0.1) == mean
+    assert printed(Estimate(value=1.1, low=0.1, high=12.0), times, 0.0).bounds is None
+
+
 def test_a_mean_that_cannot_be_used_says_why() -> None:
-    times, blocks = pd.Series([1.0, 1.1, 1.2]), pd.Series(["1", "2", "3"])
-    assert undetermined(Estimate(value=1.1, low=1.0, high=1.2), [], times, blocks, 0.0) is None
-    assert undetermined(Estimate(value=1.05, low=1.0, high=1.2), [], times[:2], blocks[:2], 0.0) is None
-    assert undetermined(Estimate(value=1.0, low=1.0, high=1.2), [], times[:1], blocks[:1], 0.0) == "few_runs"
-    assert (
-        undetermined(Estimate(value=1.1, low=1.0, high=1.2), [], times, pd.Series(["1", "1", "1"]), 0.0) == "one_block"
-    )
-    assert undetermined(Estimate(value=1.3, low=1.0, high=1.5), [], times, blocks, 0.0) == "outside_runs"
+    blocks, mean = pd.Series(["1", "2", "3"]), Estimate(value=1.1, low=1.0, high=1.2)
+    assert undetermined(mean, [], blocks) is None
+    assert undetermined(mean, [], blocks[:2]) is None
+    assert undetermined(mean, [], blocks[:1]) == "few_runs"
+    assert undetermined(mean, [], pd.Series(["1", "1", "1"])) == "one_block"
     wide, narrow = Estimate(value=1.1, low=0.1, high=12.0), Estimate(value=2.0, low=1.9, high=2.1)
-    assert undetermined(wide, [], times, blocks, 0.0) == "wide_interval"
-    assert undetermined(wide, [wide, Estimate(value=2.0)], times, blocks, 0.0) == "wide_interval"
-    assert undetermined(wide, [wide, narrow], times, blocks, 0.0) is None
+    assert undetermined(wide, [], blocks) == "wide_interval"
+    assert undetermined(wide, [wide, Estimate(value=2.0)], blocks) == "wide_interval"
+    assert undetermined(wide, [wide, narrow], blocks) is None

@@ -202,7 +202,7 @@ ANSWERS: list[Answer] = [
     CannotSay(
         group=setting(device="cpu"),
         factor=BATCH,
-        reasons={"16": "outside_runs", "32": "wide_interval", "64": "not_learned"},
+        reasons={"16": "one_block", "32": "wide_interval", "64": "not_learned"},
         more_runs=1,
     ),
     CannotSay(group=setting(device="cpu"), factor=None, reasons={"a": "not_learned", "b": "censored"}, more_runs=None),
