@@ -97,21 +97,21 @@ test-rest: test-units
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
-example: host  ## Recompute the tables and pages of the committed examples from their records, and README's tables and picture
-	@set -e; for folder in docs/example docs/example-*; do $(recompute); done
+example: host  ## Recompute the committed bundles from their records, and the pages, tables and picture that follow from them
+	@set -e; for bundle in docs/example/results.zip docs/claims/*.zip; do $(recompute); done
+	@$(VENV) -m study report --results docs/example/results.zip --output docs/example/report.html
 	@$(VENV) -m tests.unit.test_readme
-	@$(VENV) -m replications.scoreboard docs/*/results.zip docs/claims/*.zip > docs/scoreboard.md
+	@$(VENV) -m replications.scoreboard docs/example/results.zip docs/claims/*.zip > docs/scoreboard.md
 	-@$(VENV) -m tests.browser.shots docs/example/report.html docs/first-screen.png
 
-# The bundle of an example is unpacked, and packed again: the same results give the same bytes.
+# A bundle is unpacked, and packed again: the same results give the same bytes.
 define recompute
-scratch=$$(mktemp -d); results=$$scratch/results; $(VENV) -m study unbundle $$folder/results.zip $$results; \
+scratch=$$(mktemp -d); results=$$scratch/results; $(VENV) -m study unbundle $$bundle $$results; \
   for plan in $$results/*/plan.json; do \
     study=$${plan%/plan.json}; \
     $(VENV) -m study analyse $$(basename $$study) --results $$results; rm -r $$study/figures; \
   done; \
-  $(VENV) -m study bundle --results $$results --output $$folder/results.zip; \
-  $(VENV) -m study report --results $$folder/results.zip --output $$folder/report.html; rm -r $$scratch
+  $(VENV) -m study bundle --results $$results --output $$bundle; rm -r $$scratch
 endef
 
 lint: dev env  ## Check the style, the import contracts, the workflow and all types

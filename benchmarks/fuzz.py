@@ -39,10 +39,10 @@ from study.host.plan.make import make_plan
 from study.verbs.declare import VERBS, load
 from study_extras.bundle.unbundle import METADATA, unpack
 from study_extras.search.manifest import read_earlier
-from tests.examples import results_of
+from tests.examples import EXAMPLE
 
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU here"}
-EXAMPLE = results_of("example") / "photographs-speedup"
+SPEEDUP = EXAMPLE / "photographs-speedup"
 STUDY: dict[str, Any] = {
     "title": "Tiny",
     "question": "Is it read?",
@@ -223,15 +223,15 @@ def pictures(tree: Any, folder: Path) -> None:
 
 def _one_run(results: Path) -> tuple[Path, Path]:
     """Write the plan of one run of the example into a folder of results, and return its record and its samples."""
-    plan = json.loads((EXAMPLE / "plan.json").read_text(encoding="utf-8"))
+    plan = json.loads((SPEEDUP / "plan.json").read_text(encoding="utf-8"))
     plan["runs"] = [run for run in plan["runs"] if run["settings"]["device"] == "cuda"][:1]
-    folder, name = results / EXAMPLE.name, f"{plan['runs'][0]['name']}.{plan['runs'][0]['key']}"
+    folder, name = results / SPEEDUP.name, f"{plan['runs'][0]['name']}.{plan['runs'][0]['key']}"
     for part in ("records", "telemetry"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     record, samples = folder / "records" / f"{name}.json", folder / "telemetry" / f"{name}.parquet"
-    record.write_bytes((EXAMPLE / "records" / record.name).read_bytes())
-    samples.write_bytes((EXAMPLE / "telemetry" / samples.name).read_bytes())
+    record.write_bytes((SPEEDUP / "records" / record.name).read_bytes())
+    samples.write_bytes((SPEEDUP / "telemetry" / samples.name).read_bytes())
     return record, samples
 
 
@@ -239,7 +239,7 @@ def record(tree: Any, folder: Path) -> None:
     """Analyse a run with this record."""
     path, _ = _one_run(folder)
     path.write_text(json.dumps(tree), encoding="utf-8")
-    result_of(Results(folder), EXAMPLE.name)
+    result_of(Results(folder), SPEEDUP.name)
 
 
 def telemetry(change: "bytes | tuple[str, Any]", folder: Path) -> None:
@@ -254,7 +254,7 @@ def telemetry(change: "bytes | tuple[str, Any]", folder: Path) -> None:
         frame.drop(columns=[column] if value is None else []).to_parquet(samples, engine="pyarrow", index=False)
     named = json.loads(record.read_text(encoding="utf-8")) | {"telemetry_sha256": file_sha256(samples)}
     record.write_text(json.dumps(named), encoding="utf-8")
-    result_of(Results(folder), EXAMPLE.name)
+    result_of(Results(folder), SPEEDUP.name)
 
 
 def table(case: tuple[list[list[str]], list[str]], folder: Path) -> None:
@@ -368,7 +368,7 @@ class Edge:
 
 def _example(folder: str) -> Path:
     """Return the file of the example's first run on a GPU."""
-    return next(path for path in sorted((EXAMPLE / folder).iterdir()) if "-cuda-r1." in path.name)
+    return next(path for path in sorted((SPEEDUP / folder).iterdir()) if "-cuda-r1." in path.name)
 
 
 def _short_record() -> Any:

@@ -32,10 +32,9 @@ from study.artifacts.setting import Level, setting_of
 from study.base.files import digest
 from study.config.settings import Settings, with_values
 from study.config.study import Study
-from tests.examples import results_of
+from tests.examples import EXAMPLE
 
 ROOT = Path(__file__).parent.parent
-EXAMPLE = results_of("example")
 NAME, LOOPS = "photographs", ("fastai", "torch")
 BLOCKS_A_START = 10
 SMALLEST_BATCH, LARGEST_BATCH = 16, 256

@@ -12,7 +12,7 @@ times determines. docs/api.md describes them.
 >>> how = {"block": "block", "session": "session", "pool": ["warmed_up"]}
 >>> fit = study.fit(fastai, x="training.batch_size", y="fit_seconds", **how)
 >>> fit.curve.observations
-15
+25
 """
 
 import sys

@@ -32,7 +32,7 @@ def open(results: str | PathLike[str]) -> "ResultsFolder":
 
     >>> opened = open("docs/example/results.zip")
     >>> opened.studies
-    ['photographs', 'photographs-speedup']
+    ['photographs', 'photographs-speedup', 'photographs-switches']
     >>> opened["photographs"].analysis().groups[0].best
     '32'
     """

@@ -9,6 +9,8 @@ from study.base.errors import StudyError, printable
 MOST_NAMED = 8
 LARGE = 1e6
 """A number from here on was measured, as bytes are: no level is so large."""
+COUNTED = ("warm_up_steps",)
+"""Whole numbers that each run of ``timings.csv`` counts anew, so that no curve belongs to one."""
 
 
 def check_unmixed(
@@ -22,7 +24,7 @@ def check_unmixed(
     for place, column in enumerate(map(str, frame.columns)):
         values = frame.iloc[:, place]
         levels = values.astype(object).where(values.notna(), "").astype(str).str.strip()
-        if column in used or levels.nunique() < 2:
+        if column in used or column in COUNTED or levels.nunique() < 2:
             continue
         varying.append(column or f"column {place + 1}")
         if column not in pool and _splits(levels, x):

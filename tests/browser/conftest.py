@@ -10,13 +10,12 @@ import pytest
 from study.analysis.report.step import render
 from tests.browser.chromium import Browser, Page, installed, started
 from tests.conftest import tiny_plan, write_photos
-from tests.examples import results_of
+from tests.examples import EXAMPLE, STUDIES
 from tests.unit.analysis.test_report import analysed, with_gpu
 
 PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8").strip()
 Show = Callable[..., Path]
-EXAMPLE = ("photographs", "photographs-speedup")
-PAGES = {"example": 68, "switches": 96, "undecided": 3, "thirteen": 2 * 18, "hostile": 24}
+PAGES = {"example": 75 + 20 + 96, "undecided": 3, "thirteen": 2 * 18, "hostile": 24}
 """The examples, a study in which nothing can be concluded, 13 studies, and two whose words are hostile: each with the
 runs of its first two studies, which are the least number of its marks."""
 GATED_PAGES = [pytest.param("example", marks=pytest.mark.gate), *list(PAGES)[1:]]
@@ -65,17 +64,9 @@ def bare(browser: Browser) -> Iterator[Page]:
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of docs/example beside its records, from its tables."""
     results = tmp_path_factory.mktemp("results") / "example"
-    shutil.copytree(results_of("example"), results)
-    render([*EXAMPLE], results, results / "report.html")
+    shutil.copytree(EXAMPLE, results)
+    render([*STUDIES], results, results / "report.html")
     return results / "report.html"
-
-
-@pytest.fixture(scope="session")
-def switches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of docs/example-switches, from its tables."""
-    page = tmp_path_factory.mktemp("switches") / "report.html"
-    render(["switches-gpu"], results_of("example-switches"), page)
-    return page
 
 
 FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}

@@ -55,12 +55,11 @@ def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is
     assert page.evaluate(f"{outside}.every(one => ['levels', 'claim'].includes(one.className))")
 
 
-@pytest.mark.parametrize("name", ["example", "switches"])
 @pytest.mark.parametrize("width", [1280, 768, 375])
 def test_no_word_of_a_table_is_broken_and_on_a_desk_every_table_is_seen_whole(
-    page: Page, show: Show, name: str, width: int
+    page: Page, show: Show, width: int
 ) -> None:
-    show(name, width)
+    show("example", width)
     assert probe(page, "broken()") == []
     cut = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)"
     assert width < 1280 or page.evaluate(f"{cut}.map(box => box.getAttribute('aria-label'))") == []
@@ -69,7 +68,7 @@ def test_no_word_of_a_table_is_broken_and_on_a_desk_every_table_is_seen_whole(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_two_parts_of_a_bar_have_no_colours_that_look_alike(page: Page, show: Show, scheme: str) -> None:
-    show("switches", scheme=scheme)
+    show("example", scheme=scheme)
     legends: list[list[str]] = page.evaluate(
         "[...document.querySelectorAll('.k')].map(key =>"
         "[...key.querySelectorAll('i')].map(box => getComputedStyle(box).backgroundColor))"

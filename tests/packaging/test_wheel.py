@@ -16,12 +16,11 @@ import study
 from study.artifacts.plan import Plan
 from study.base import strict_yaml
 from tests.conftest import ROOT, UNWATCHED
-from tests.examples import results_of
+from tests.examples import EXAMPLE
 from tests.packaging.conftest import PIP
 
 pytestmark = pytest.mark.thorough
 
-EXAMPLE = results_of("example")
 FILES = ("Snakefile", "requirements.lock", "requirements-uv.lock")
 FOLDERS = ("config", "docker", "profiles", "replications", "workflow")
 """What a start needs beside the package."""

@@ -11,10 +11,10 @@ from replications.scoreboard import NOT_MEASURED, main
 from study.base.files import ROOT
 from study.config.load import read_selection, read_study
 from study.host.plan.configuration import study_folders
-from tests.examples import results_of
+from tests.examples import EXAMPLE
 
 PAGE = ROOT / "docs" / "scoreboard.md"
-BUNDLES = [str(path) for name in ("*/results.zip", "claims/*.zip") for path in sorted((ROOT / "docs").glob(name))]
+BUNDLES = [str(path) for name in ("example/results.zip", "claims/*.zip") for path in sorted((ROOT / "docs").glob(name))]
 CELLS = re.compile(r"(?<!\\)\|")
 
 
@@ -41,7 +41,7 @@ def printed(capsys: pytest.CaptureFixture[str], *results: str | Path) -> str:
 def test_the_page_has_every_claim_of_every_replication_and_the_reports_words_of_those_that_were_measured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    results = results_of("example")
+    results = EXAMPLE
     rows = rows_of(printed(capsys, results))
     for file in (ROOT / "replications").glob("*/studies/*.yaml"):
         planned = read_study(file.stem, study_folders(), read_selection({"studies": [file.stem]}))
@@ -60,8 +60,8 @@ def test_the_page_has_every_claim_of_every_replication_and_the_reports_words_of_
 
 def test_results_of_two_machines_are_two_rows_of_one_claim(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     other = tmp_path / "results"
-    shutil.copytree(results_of("example"), other)
-    rows = rows_of(printed(capsys, results_of("example"), other))
+    shutil.copytree(EXAMPLE, other)
+    rows = rows_of(printed(capsys, EXAMPLE, other))
     assert len(of_study(rows, "photographs-speedup")) == 2
 
 

@@ -18,7 +18,7 @@ from study.cli import main, step
 from study.verbs.declare import EXTRAS, SHOWN, VERBS, load
 from study_extras.schema import generated_files
 from tests.conftest import ROOT, tiny_plan
-from tests.examples import results_of
+from tests.examples import EXAMPLE
 
 
 @pytest.mark.parametrize("modules", ["study.cli", "study.host.steps.block, study.host.steps.prepare"])
@@ -70,7 +70,6 @@ def spelt(text: str, names: Mapping[str, object]) -> str:
     return re.sub("|".join(names), lambda match: str(names[match.group()]), text)
 
 
-EXAMPLE = results_of("example")
 FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "deep", "samples", "below/a/file"]
 """Things in the place of a file that a verb reads."""
 NAMES = ["nope", "", ".", "..", "../x", "a/b", "/a/b", "x" * 300, "a\nb", "$(x)", "é", "\udcff"]

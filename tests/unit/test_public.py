@@ -21,9 +21,7 @@ from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from tests.conftest import ROOT
-from tests.examples import results_of
-
-EXAMPLE = results_of("example")
+from tests.examples import EXAMPLE
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +112,7 @@ def test_what_a_caller_does_with_a_table_stays_his_own(photographs: study.StudyR
     photographs.timings()["fit_seconds"] = 0.0
     photographs.records().clear()
     assert photographs.timings()["fit_seconds"].min() > 0
-    assert len(photographs.records()) == 45
+    assert len(photographs.records()) == 75
 
 
 def test_a_figure_leaves_the_callers_matplotlib_alone(photographs: study.StudyResults, tmp_path: Path) -> None:

@@ -8,38 +8,34 @@ from typing import Any
 import pytest
 
 from study.base.files import ROOT
-from tests.examples import results_of
+from tests.examples import EXAMPLE, STUDIES
 
 README = ROOT / "README.md"
-MEASURED = (("example", "photographs"), ("example", "photographs-speedup"))
-"""The studies whose claims README lists."""
-ANSWERED = (*MEASURED, ("example-switches", "switches-gpu"))
-"""The studies whose answers README lists."""
 
 
-def found(example: str, study: str) -> dict[str, Any]:
-    """What the analysis of a committed study says."""
-    read: dict[str, Any] = json.loads((results_of(example) / study / "fit.json").read_text(encoding="utf-8"))
+def found(study: str) -> dict[str, Any]:
+    """What the analysis of a study of the example says."""
+    read: dict[str, Any] = json.loads((EXAMPLE / study / "fit.json").read_text(encoding="utf-8"))
     return read
 
 
 def claims() -> Iterator[str]:
     """The rows of README's table of claims: the words of the report."""
-    for example, study in MEASURED:
-        for row in found(example, study)["claims"]:
+    for study in STUDIES:
+        for row in found(study)["claims"]:
             word = ": ".join(filter(None, [row["word"], row["note"]]))
             yield f"| {row['claim']} | {row['measured']} | **{word}** |"
 
 
 def answers() -> Iterator[str]:
     """The rows of README's table of answers: the first line of each report, and what its clock leaves out."""
-    for example, study in ANSWERED:
-        runs = len(list((results_of(example) / study / "records").glob("*.json")))
-        one = found(example, study)
+    for study in STUDIES:
+        runs = len(list((EXAMPLE / study / "records").glob("*.json")))
+        one = found(study)
         decoded = [
             f" {each['cause']} {each['becomes']}" for each in one["screen"]["changes"] if "decoding" in each["cause"]
         ]
-        yield f"| [{study}](docs/{example}/README.md), {runs} runs | {one['answer']}{''.join(decoded)} |"
+        yield f"| [{study}](docs/example/README.md), {runs} runs | {one['answer']}{''.join(decoded)} |"
 
 
 def written(text: str) -> str:

@@ -18,7 +18,7 @@ from study.analysis.figures import rows
 from study.analysis.figures.marks import Arrow, Dot, Row
 from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
-from study.analysis.rows import Levelled, graph_warm_up_sentence, parts_of
+from study.analysis.rows import Levelled, parts_of
 from study.analysis.screen.limit import Bar
 from study.analysis.table.exclusions import keys_of, place_of_record
 from study.analysis.words import device_words, place_words, setting_words, short, short_key
@@ -193,7 +193,6 @@ def time_parts(groups: Levelled, analysis: Analysis) -> Parts | None:
             seconds = {name: parts[part] for part, name in PARTS.items() if parts.get(part)}
             found.setdefault(place_words(group.setting), []).append(Bar(label=label, seconds=seconds))
     told = CAPTION + ON_A_GPU * any((own["device"] == "cuda").any() for _, own in groups)
-    told += graph_warm_up_sentence(pd.concat([own for _, own in groups])) if groups else ""
     return Parts(found, told) if found else None
 
 

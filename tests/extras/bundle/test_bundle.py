@@ -21,11 +21,11 @@ from study.cli import main
 from study_extras.bundle.unbundle import METADATA, unpack
 from study_extras.bundle.write import write_bundle
 from tests.conftest import ROOT, tiny_plan
-from tests.examples import results_of
+from tests.examples import EXAMPLE, STUDIES
 from tests.extras.compare.test_compare import of_devices, result, slower
 from tests.unit.artifacts.test_records import make_record
 
-EXAMPLE, PAGE = results_of("example"), ROOT / "docs" / "example" / "report.html"
+PAGE = ROOT / "docs" / "example" / "report.html"
 LINK, PIPE = stat.S_IFLNK | 0o777, stat.S_IFIFO | 0o644
 SCHEMA = (
     "about contentSize ComputerLanguage CreateAction CreativeWork Dataset datePublished description encodingFormat "
@@ -124,7 +124,7 @@ def test_a_bundle_is_described_file_by_file(example: Path) -> None:
     assert {part["@id"] for part in root["hasPart"]} == names
     assert {one for one, entity in found.items() if "File" in entity["@type"]} == names
     assert found[root["mainEntity"]["@id"]]["@type"] == ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
-    assert root["datePublished"] == "2026-11-27T13:36:40+00:00"
+    assert root["datePublished"] == "2026-11-27T16:37:13+00:00"
     # A profile names the crate's version and its language's address, and describes neither.
     outside = {"https://w3id.org/ro/crate/1.1", "https://snakemake.github.io"}
     assert references(list(found.values())) - outside <= found.keys()
@@ -133,17 +133,16 @@ def test_a_bundle_is_described_file_by_file(example: Path) -> None:
 def test_each_start_is_an_action_with_its_records_and_samples(example: Path) -> None:
     actions = [one for one in entities(example).values() if one["@type"] == "CreateAction"]
     assert [one["@id"] for one in actions] == [
-        *(f"#photographs-start-{session}" for session in (1, 2)),
-        *(f"#photographs-speedup-start-{session}" for session in (1, 2, 3)),
+        f"#{study}-start-{session}" for study in STUDIES for session in (1, 2, 3)
     ]
     made = [result["@id"] for action in actions for result in action["result"]]
-    assert len([one for one in made if "/records/" in one]) == len([one for one in made if "/telemetry/" in one]) == 68
+    assert len([one for one in made if "/records/" in one]) == len([one for one in made if "/telemetry/" in one]) == 191
     assert len(set(made) - {"report.html"}) == len([one for one in made if one != "report.html"])
     for action in actions:
         assert action["startTime"] < action["endTime"]
         assert action["instrument"] == {"@id": "workflow/Snakefile"}
         assert ": version 0.2.0, commit " in action["description"]
-    assert {"photographs-speedup/timings.csv", "photographs-speedup/fit.json", "report.html"} <= {
+    assert {f"{STUDIES[-1]}/timings.csv", f"{STUDIES[-1]}/fit.json", "report.html"} <= {
         one["@id"] for one in actions[-1]["result"]
     }
 

@@ -28,7 +28,7 @@ from study_extras.compare.step import Compared, as_text, compare_folders
 from study_extras.compare.words import reasons, settings_table, verdict_lines
 from tests.chance import at_least, at_most
 from tests.conftest import repeats, tiny_plan
-from tests.examples import results_of
+from tests.examples import EXAMPLE
 from tests.unit.artifacts.test_records import MACHINE, make_record
 
 SETTINGS = ["16, cpu", "64, cpu"]
@@ -348,7 +348,7 @@ def of_devices(folder: Path) -> list[Path]:
     """The runs of the example on the CPU as one result, and those on the GPU as another."""
     folders = [folder / "a", folder / "b"]
     for one, other in zip(folders, ("cuda", "cpu"), strict=True):
-        shutil.copytree(results_of("example") / "photographs-speedup", one / "photographs-speedup")
+        shutil.copytree(EXAMPLE / "photographs-speedup", one / "photographs-speedup")
         for path in (one / "photographs-speedup/records").rglob(f"*-{other}-*.json"):
             path.unlink()
     return folders

@@ -10,10 +10,10 @@ from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalWork
 from study.analysis.table.exclusions import with_exclusions
 from study.analysis.table.files import read_timings
 from study.artifacts.plan import Plan
-from tests.examples import results_of
+from tests.examples import EXAMPLE
 from tests.unit.analysis.planted import analysis_of
 
-STUDY = results_of("example") / "photographs"
+STUDY = EXAMPLE / "photographs"
 ANALYSIS = read_analysis(STUDY / "fit.json")
 FASTAI, TORCH, SWITCHED = ANALYSIS.groups
 BEFORE = means(SWITCHED)

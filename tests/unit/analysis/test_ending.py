@@ -11,10 +11,8 @@ import pytest
 
 from study.artifacts.plan import Command, options_of
 from study.cli import main
-from tests.examples import results_of
+from tests.examples import EXAMPLE
 from tests.unit.test_documents import MEANT_BY_A_SHELL
-
-EXAMPLE = results_of("example")
 
 
 @pytest.mark.parametrize(

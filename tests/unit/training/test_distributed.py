@@ -37,7 +37,7 @@ from study.training.instruments.sampler import read_together
 from study.training.loops.replicas import Sharding, Share
 from tests.conftest import HERE, MNIST_CNN, ROOT, plan_at, study_values, tiny_plan
 from tests.errors import refused
-from tests.examples import results_of
+from tests.examples import EXAMPLE
 from tests.timings import table
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.gloo_ranks import draw, one_batch_less, overlapping_shards, shards_with_a_gap, train_together
@@ -211,7 +211,7 @@ class TestSeeds:
 
     @pytest.mark.parametrize("study", ["photographs", "photographs-speedup"])
     def test_the_committed_examples_keep_theirs(self, study: str) -> None:
-        folder = results_of("example") / study
+        folder = EXAMPLE / study
         plan = Plan.read(folder / "plan.json")
         kept = {name: record.seed for name, record in read_records(plan, folder / "records").included.items()}
         assert kept
