@@ -78,7 +78,7 @@ def _front(parts: Sequence[study.StudyResults], date: datetime, pictures: Sequen
     images = [picture["address"] for picture in pictures if picture["name"] in NAMES]
     values: dict[str, str | bool | list[str]] = {
         "layout": "post",
-        "title": " and ".join(part.plan().study.title for part in parts),
+        "title": ", ".join(part.plan().study.title for part in parts),
         "description": parts[0].answer()[0],
         "categories": ["deep-learning", "hardware", "performance"],
         "tags": [{"cpu": "cpu", "cuda": "gpu"}[device] for device in devices] + ["performance-analysis"],

@@ -9,7 +9,8 @@ import pytest
 from study_extras.bundle.unbundle import METADATA, unpack
 from study_extras.bundle.write import write_bundle
 from tests.conftest import ROOT
-from tests.extras.bundle.test_bundle import EXAMPLE, TERMS, quiet
+from tests.examples import EXAMPLE
+from tests.extras.bundle.test_bundle import TERMS, quiet
 from tests.packaging.conftest import environment
 
 pytestmark = pytest.mark.thorough

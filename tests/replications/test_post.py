@@ -114,7 +114,7 @@ def seen(post: Path) -> Read:
 def test_the_front_matter_is_what_a_sites_generator_reads(post: Path, folder: Path) -> None:
     values, _ = split(post)
     assert values["title"] == (
-        "Ways to train on photographs, Speed-up of the GPU on photographs and Switches of a GPU on photographs"
+        "Ways to train on photographs, Speed-up of the GPU on photographs, Switches of a GPU on photographs"
     )
     assert values["date"] == datetime(2026, 11, 27, 16, 37, 7, tzinfo=UTC)  # the last record's
     assert post.name.startswith("2026-11-27-")
