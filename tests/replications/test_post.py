@@ -116,7 +116,7 @@ def test_the_front_matter_is_what_a_sites_generator_reads(post: Path, folder: Pa
     assert values["title"] == (
         "Ways to train on photographs, Speed-up of the GPU on photographs, Switches of a GPU on photographs"
     )
-    assert values["date"] == datetime(2026, 11, 27, 16, 37, 7, tzinfo=UTC)  # the last record's
+    assert values["date"] == datetime(2026, 11, 27, 16, 37, 2, tzinfo=UTC)  # the last record's
     assert post.name.startswith("2026-11-27-")
     assert values["description"] == study.open(EXAMPLE)["photographs"].answer()[0]
     assert values["categories"] == ["deep-learning", "hardware", "performance"]
