@@ -16,6 +16,8 @@ from study.analysis.words import three_digits
 LINE, LOW, HIGH, PAIRED = 16.0, 19.0, 38.0, 56.0
 """Pixels of a line of letters, and of a row: of one line, of two, and where an arrow leads to the next."""
 TOP, GROUP, FOOT, GAP = 18.0, 15.0, 24.0, 12.0
+NEAR = 1.5
+"""A linear axis holds a claim up to so many times its longest time; a farther one is told in words."""
 KEY = {
     "run": "one run",
     "mean": "mean, 95% interval",
@@ -114,6 +116,8 @@ def _inside(chart: RowsChart) -> list[float]:
     counted = [dot.value for dot in every if not dot.aside]
     names = ("mean", "tail", "low", "high", "claimed") if chart.axis != "linear" else ("mean", "tail")
     counted += [value for row in chart.rows for name in names if (value := getattr(row, name)) is not None]
+    near = NEAR * max(counted, default=0.0)
+    counted += [row.claimed for row in chart.rows if row.claimed is not None and row.claimed <= near]
     return counted or [dot.value for dot in every]
 
 

@@ -136,6 +136,12 @@ def test_a_drawing_has_no_id_its_letters_are_text_and_its_colours_the_pages() ->
     assert chart.wide == chart_of(Row("<b>&", (Dot(2.0, "tiny/r1"),), 2.0, 1.0, 3.0, "answer")).wide
 
 
+@pytest.mark.parametrize(("claimed", "kind"), [(14.9, "claim"), (15.1, "beyond contra")])
+def test_a_claim_up_to_half_above_the_longest_time_is_a_diamond_in_its_place(claimed: float, kind: str) -> None:
+    wide = chart_of(Row("16", (Dot(10.0),), 10.0, claimed=claimed)).wide
+    assert len(places(wide, kind)) == 1
+
+
 def test_the_main_chart_has_a_diamond_where_a_claim_puts_a_setting() -> None:
     """The claim says what four sizes reach on a GPU, so the CPU's rows have none."""
     plan = planned()
