@@ -98,7 +98,7 @@ test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON na
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
 example: host  ## Recompute the committed bundles from their records, and the pages, tables and picture that follow from them
-	@set -e; for bundle in docs/example/results.zip docs/claims/*.zip; do $(recompute); done
+	@set -e; for bundle in docs/example/*.zip docs/claims/*.zip; do $(recompute); done
 	@$(VENV) -m study report --results docs/example/results.zip --output docs/example/report.html
 	@$(VENV) -m tests.unit.test_readme
 	@$(VENV) -m replications.scoreboard docs/example/results.zip docs/claims/*.zip > docs/scoreboard.md

@@ -22,13 +22,14 @@ What {sources} claim about training speed, beside what was measured here.
 {counts}
 
 The words are those of the report, which has [the exact rule of each](reading-the-report.md#the-words-of-a-verdict).
-What has no interval is **not decided**: the runs are too few, or within blocks the machine's own speed changed as much
-as the settings differ.
+A row is **not decided** where its interval reaches into the margin around the claim (5%, if its study names no other),
+or where it has none: the runs are too few, or within blocks the machine's own speed changed as much as the settings
+differ. A claim about several settings has a row for each.
 
-The hardware is another one than that of the source, so "contradicted" does not say that a number was wrong there. It
+The source had other hardware, so "contradicted" does not say that a number was wrong there. It
 says that it does not carry over to the machine that is named here. Each claim leads to its study, which measures it on
 your machine."""
-COLUMNS = ("claim, and who made it of what", "here")
+COLUMNS = ("claim and source", "measured here")
 NOT_MEASURED = "not measured"
 
 
@@ -61,13 +62,13 @@ def escaped(text: str) -> str:
 def made(part: study.StudyResults) -> str:
     """Return how many runs in how many starts a study has, and the devices that they were measured on.
 
-    Beside a CPU's name stands the system's count of CPUs.
+    Beside a CPU's name stands how many threads its trainings had.
     """
     devices, starts = dict[str, None](), dict[int, int]()
     for record in part.records().values():
-        if record.outcome == "ok" and record.machine:
+        if record.outcome == "ok" and record.machine and record.measurement:
             name, on_cpu = record.machine.device_name, record.settings.device == "cpu"
-            devices[f"{name} ({record.machine.cpu_threads} threads)" if on_cpu else name] = None
+            devices[f"{name} ({record.measurement.threads} threads)" if on_cpu else name] = None
             starts[record.session] = starts.get(record.session, 0) + 1
     runs = f"{sum(starts.values())} runs in {len(starts)} start{'s' * (len(starts) > 1)}"
     return f"{runs} on {' and '.join(devices)}"

@@ -94,6 +94,23 @@ def test_the_page_quotes_the_speedup_with_its_times(page: str) -> None:
         assert f"({number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s)" in page
 
 
+def test_the_page_says_what_the_building_of_the_model_changes(page: str, frame: pd.DataFrame) -> None:
+    def means(runs: pd.DataFrame, y: str, *by: str) -> dict[Any, float]:
+        """The geometric mean of each setting, by its levels."""
+        found: dict[Any, float] = np.exp(np.log(runs[y]).groupby([runs[one] for one in by]).mean()).to_dict()
+        return found
+
+    seconds = means(counted(recorded(EXAMPLE / "photographs-speedup")[1]), "blog_seconds", "device", "loader.kind")
+    loader, beforehand = (seconds["cpu", kind] / seconds["cuda", kind] for kind in ("workers", "device"))
+    assert f"these are {short(loader)} and {short(beforehand)} times" in page
+    ways = means(counted(frame), "fit_seconds", "training.loop", "training.optimizer_implementation")
+    faster = ways["fastai", "auto"] / ways["torch", "fused"]
+    assert f"Without the building of the model they are {short(faster)} times as fast" in page
+    starts = means(counted(frame), "blog_seconds", "training.loop", "training.optimizer_implementation", "session")
+    slower = [starts[*way, 1] / np.sqrt(starts[*way, 2] * starts[*way, 3]) - 1 for way in ways]
+    assert f"{min(slower):.0%} to {max(slower):.0%} slower" in page
+
+
 def test_the_assignment_quotes_the_example_and_the_blog() -> None:
     page, folder = words_of(ROOT / "docs" / "assignment.md"), EXAMPLE
     found, speedup = (read_analysis(folder / f"photographs{name}" / "fit.json") for name in ("", "-speedup"))
@@ -175,8 +192,12 @@ def test_the_page_quotes_the_answer_its_claims_and_what_limits_it(page: str) -> 
 @pytest.mark.parametrize("names", [("host", "docker"), ("gpu-host", "gpu-podman"), ("results", "other")])
 def test_the_page_quotes_what_it_compares(names: list[str], page: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *(str(ROOT / "docs" / "example" / f"{name}.zip") for name in names)]) == 0
-    told = re.search(r"([\d.]+ times) as long \((.*)\)", capsys.readouterr().out)
+    printed = capsys.readouterr().out
+    told = re.search(r"([\d.]+ times) as long \((.*)\)", printed)
     assert told
+    workload = re.search(r"workload of the device: ([\d.]+ times)", printed)
+    assert workload
+    assert names[0] != "host" or f"its reference workload took {workload[1]} as long" in page
     assert f"{told[1]} ({told[2]}) as long" in page
 
 
@@ -222,8 +243,8 @@ def test_the_page_quotes_what_the_switches_buy(page: str) -> None:
     gains = {effect.level: effect.times_as_fast for effect in switches.effects}
     for gain, form, rounded in (
         (gains["device"], "is {} times ({} to {}) as fast", short),
-        (switches.combination.times_as_fast, "with a fused optimizer {} times ({} to {})", short),
-        (gains["fused"], "the optimizer gives {} times ({} to {})", number),
+        (switches.combination.times_as_fast, "decoding with a fused optimizer, {} times ({} to {})", short),
+        (gains["fused"], "The fused optimizer gives {} times ({} to {})", number),
         (gains["cuda graph"], "CUDA graphs {} ({} to {})", number),
         (gains["bf16"], "bf16 {} ({} to {})", number),
         (gains["channels_last"], "channels last {} ({} to {})", number),
@@ -232,4 +253,4 @@ def test_the_page_quotes_what_the_switches_buy(page: str) -> None:
         assert form.format(*told) in page
     assert found.screen.limit
     plain = found.screen.limit.bars[-1].seconds
-    assert f"Computing takes {short(plain['computing'])} s of the plain loop's {short(sum(plain.values()))} s" in page
+    assert f"Of the plain loop's {short(sum(plain.values()))} s computing takes {short(plain['computing'])} s" in page
