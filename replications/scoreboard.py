@@ -46,7 +46,7 @@ class Row:
 
     def cells(self) -> str:
         """Return the row of the table."""
-        source = f"[{escaped(self.source)}]({self.address})" if self.address else escaped(self.source)
+        source = escaped(self.source) + (f" [Source]({self.address})" if self.address else "")
         claim = f"**[{escaped(self.claim)}](../{self.study.relative_to(HERE.parent)})**"
         here = "<br>".join(filter(None, [f"**{self.word}**", escaped(self.measured)]))
         return f"| {claim}<br>{source} | {here} |"

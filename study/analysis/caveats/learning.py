@@ -107,7 +107,7 @@ class MayLearnLess(OneCaveat):
     levels: list[OfSetting] = Field(description="Their mean accuracies, 0 to 1.")
     best: OfSetting
     where: Setting | None = Field(description="The group's short setting; null where it is alone.")
-    EFFECT = "Noise between runs may explain it: they stay in the ranking."
+    EFFECT = "It is not shown beyond chance: they stay in the ranking."
     ADVICE = MORE
 
     @classmethod
