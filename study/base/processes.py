@@ -19,6 +19,8 @@ from study.base.errors import INTERRUPTED
 
 LEAVE_SECONDS = 10.0
 """Seconds that a killed process may take to be gone; a driver may hold it for long."""
+ASKED_TO_END = threading.Event()
+"""Whether a signal asked this start to end: its steps then did not fail."""
 PATIENCE_SECONDS = 2.0
 """Seconds after Ctrl-C until a step is told to end: a terminal has sent Ctrl-C to the steps, too."""
 
@@ -100,6 +102,7 @@ def _handing_on(
     seconds: float, usual: Callable[[int, FrameType | None], object] | int | None
 ) -> Callable[[int, FrameType | None], None]:
     def handle(number: int, frame: FrameType | None) -> None:
+        ASKED_TO_END.set()
         timer = threading.Timer(seconds, _end_steps)
         timer.daemon = True
         timer.start()

@@ -70,7 +70,7 @@ def next_of(
     if isinstance(open_one, Fastest) and not isinstance(first, Switches | Contrast):
         more = plan.replicates + MORE_RUNS
         found = (
-            _replicates(plan, frame, more, "the machine's part", "Close other programs before.")
+            _replicates(plan, frame, more, "whether it was the machine", "Close other programs before.")
             if open_one.machine
             else _tie(plan, context, open_one, frame)
         )

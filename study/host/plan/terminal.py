@@ -19,6 +19,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from study.artifacts.plan import flow
 from study.base.errors import printable
 from study.base.files import ROOT
+from study.base.processes import ASKED_TO_END
 from study.config.load import ENDING
 from study.host.plan.configuration import parsed
 
@@ -68,7 +69,8 @@ class LogHandler(LogHandlerBase):
                 COURSE.failed = True
                 log = next(iter(told["log"] or []), "")
                 last = f": {last_line(log)}" if COURSE.remote and last_line(log) else ""
-                say(f"the step {told['rule_name']} did not end well{last}; its log: {log or 'none'}")
+                if not ASKED_TO_END.is_set():
+                    say(f"the step {told['rule_name']} did not end well{last}; its log: {log or 'none'}")
             case LogEvent.ERROR:
                 COURSE.errors.append(record.getMessage())
             case None if record.levelno >= logging.WARNING:

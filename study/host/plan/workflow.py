@@ -16,6 +16,7 @@ from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.fork_server import FORK_SERVERS
+from study.base.processes import ASKED_TO_END
 from study.config.load import read_selection, read_study, study_name
 from study.config.selection import MachineClass, Selection
 from study.host.allocation import requested_resources
@@ -152,8 +153,8 @@ class Workflow:
         runs = sum(len(block.runs) for block in self.pending)
         made = runs - sum(len(block.missing(self.results)) for block in self.pending)
         print(
-            f"kept: {made} of the {runs} run(s) of this start. To go on, start it again. For a report of "
-            "what is there: python -m study report",
+            f"{'interrupted; ' * ASKED_TO_END.is_set()}kept: {made} of the {runs} run(s) of this start. To go on, "
+            "start it again. For a report of what is there: python -m study report",
             file=sys.stderr,
             flush=True,
         )

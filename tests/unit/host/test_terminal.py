@@ -4,6 +4,7 @@ import io
 import logging
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,16 @@ def test_how_a_step_ended_is_said_where_an_executor_made_it_and_a_failure_everyw
     last = ": error: planted" if remote else ""
     assert capsys.readouterr().err == f"the step measure did not end well{last}; its log: {log}\n"
     assert course.began and course.failed
+
+
+def test_a_step_that_was_told_to_end_did_not_fail(
+    course: Course, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+    ended.set()
+    monkeypatch.setattr(terminal, "ASKED_TO_END", ended)
+    tell(level=logging.ERROR, event=LogEvent.JOB_ERROR, rule_name="measure", log=["results/logs/none.log"])
+    assert (capsys.readouterr().err, course.failed) == ("", True)
 
 
 @pytest.mark.parametrize("gone", [None, "closed"])
