@@ -15,6 +15,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.conftest import ROOT
+from tests.examples import STUDIES
 from tests.packaging.conftest import environment, plant_torch
 
 pytestmark = pytest.mark.thorough
@@ -67,11 +68,11 @@ def outputs(cell: Any) -> dict[str, str]:
 
 def test_the_notebook_shows_the_example(kernels: Kernels) -> None:
     shown = kernels.execute(committed(NOTEBOOK), NOTEBOOK.parent, sys.executable, PYTHONPATH=str(ROOT))
-    assert shown["open"]["text/plain"] == "['photographs', 'photographs-speedup']"
+    assert shown["open"]["text/plain"] == str(list(STUDIES))
     assert all("<table" in shown[cell]["text/html"] for cell in ("table", "analysis", "record"))
     assert "image/png" in shown["figure"]
     assert "no figure 'telemetry_gpu'; allowed: batch_size_performance, telemetry_cuda" in shown["error"]["text"]
-    assert "15 rows at 5 values of training.batch_size. Standard deviations: noise" in shown["fit"]["text"]
+    assert "25 rows at 5 values of training.batch_size. Standard deviations: noise" in shown["fit"]["text"]
     assert "The points are too few to compare any law with a constant" in shown["blog"]["text"]
 
 

@@ -16,7 +16,7 @@ import study
 from study.artifacts.plan import Plan
 from study.base import strict_yaml
 from tests.conftest import ROOT, UNWATCHED
-from tests.examples import EXAMPLE
+from tests.examples import EXAMPLE, STUDIES
 from tests.packaging.conftest import PIP
 
 pytestmark = pytest.mark.thorough
@@ -102,7 +102,7 @@ print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.r
     done = execute(installed, [sys.executable, "-c", program], tmp_path)
     assert done.returncode == 0, done.stderr
     home = str(installed / "study" / "__init__.py")
-    assert json.loads(done.stdout) == [home, ["photographs", "photographs-speedup"], 47, 45, ["32"] * 3, False]
+    assert json.loads(done.stdout) == [home, list(STUDIES), 79, 75, ["32"] * 3, False]
     assert (tmp_path / "gpu.png").stat().st_size > 10_000
 
 
