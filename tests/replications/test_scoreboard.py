@@ -14,7 +14,7 @@ from study.host.plan.configuration import study_folders
 from tests.examples import EXAMPLE
 
 PAGE = ROOT / "docs" / "scoreboard.md"
-BUNDLES = [str(path) for name in ("example/results.zip", "claims/*.zip") for path in sorted((ROOT / "docs").glob(name))]
+BUNDLES = [str(path) for path in (ROOT / "docs" / "example" / "results.zip", *sorted(ROOT.glob("docs/claims/*.zip")))]
 CELLS = re.compile(r"(?<!\\)\|")
 
 

@@ -116,8 +116,9 @@ def _inside(chart: RowsChart) -> list[float]:
     counted = [dot.value for dot in every if not dot.aside]
     names = ("mean", "tail", "low", "high", "claimed") if chart.axis != "linear" else ("mean", "tail")
     counted += [value for row in chart.rows for name in names if (value := getattr(row, name)) is not None]
-    near = NEAR * max(counted, default=0.0)
-    counted += [row.claimed for row in chart.rows if row.claimed is not None and row.claimed <= near]
+    if chart.axis == "linear":
+        near = NEAR * max(counted, default=0.0)
+        counted += [row.claimed for row in chart.rows if row.claimed is not None and row.claimed <= near]
     return counted or [dot.value for dot in every]
 
 

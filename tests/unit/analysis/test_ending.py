@@ -11,7 +11,7 @@ import pytest
 
 from study.artifacts.plan import Command, options_of
 from study.cli import main
-from tests.examples import EXAMPLE
+from tests.examples import EXAMPLE, STUDIES
 from tests.unit.test_documents import MEANT_BY_A_SHELL
 
 
@@ -46,12 +46,12 @@ def test_the_answer_of_the_example_is_printed_with_a_link_that_opens(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = tmp_path / "my results"
-    for study in ("photographs", "photographs-speedup"):
+    for study in STUDIES[:2]:
         (results / study).mkdir(parents=True)
         for name in ("plan.json", "fit.json"):
             shutil.copy(EXAMPLE / study / name, results / study)
     (results / "report.html").write_text("")
-    (results / "plan.json").write_text(json.dumps({"studies": ["photographs", "photographs-speedup"]}))
+    (results / "plan.json").write_text(json.dumps({"studies": STUDIES[:2]}))
     assert main(["answer", "--results", str(results)]) == 0
     lines = capsys.readouterr().out.splitlines()
     names = [line[:8].strip() for line in lines if not line.endswith(":")]
