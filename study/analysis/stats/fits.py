@@ -26,8 +26,11 @@ PART = 16
 """Parts into which two steps of a grid are divided, again and again."""
 ROUNDS, ROUNDS_OF_Z = 5, 7
 """Of that division: what is left is a part in 30,000 of a step, and one in two million."""
-HALVINGS = 24
-"""Of the stretch in which an end of the region lies."""
+HALVINGS, HALVINGS_OF_Z = 24, 50
+"""Of the stretch in which an end of the region lies. Near an end of z a coefficient moves with the root of what is
+left, so that half of the digits are lost."""
+SLACK = 1e-9
+"""Relative difference of two sums of squares that may be rounding."""
 ROWS, COLUMNS, SEEN = 41, 81, 25.0
 """Values of the parameter, and of z at each, of which a region's sample is made; beyond that z nothing changes but at
 the very end."""
@@ -116,7 +119,11 @@ def best_of(law: Law, target: Target) -> tuple[Shapes, float]:
         grid = np.linspace(grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)], PART + 1)
         z, squares = profile(law, target, grid)
     at = int(squares.argmin())
-    return Shapes(law, target, grid[[at]], z[[at]]), float(squares[at])
+    best, least = Shapes(law, target, grid[[at]], z[[at]]), float(squares[at])
+    # Where a constant follows the means as closely, any parameter does, and rounding would choose one.
+    flat = Shapes(law, target, law.grid[:1], np.array([-LARGEST]))
+    closest = float(flat.squares()[0])
+    return (flat, closest) if closest <= least * (1 + SLACK) + 1e-12 else (best, least)
 
 
 def ranges(best: Shapes, limit: float) -> dict[str, tuple[float | None, float | None]]:
@@ -124,17 +131,19 @@ def ranges(best: Shapes, limit: float) -> dict[str, tuple[float | None, float | 
 
     An end of the parameter is None where its grid ends before the region does.
     """
-    law, target, limit = best.law, best.target, limit * (1 + 1e-9) + 1e-12
+    law, target, limit = best.law, best.target, limit * (1 + SLACK) + 1e-12
     low, high, opens = _ends(best, limit)
     rows = np.unique(np.append(np.linspace(low, high, ROWS), best.parameters))
     middle, squares = profile(law, target, rows)
-    rows, middle = rows[squares <= limit], middle[squares <= limit]
+    # The ends of the region belong to it, on which side of the limit rounding ever puts them.
+    edge = limit * (1 + SLACK)
+    rows, middle = rows[squares <= edge], middle[squares <= edge]
     z = _spans(law, target, rows, middle, limit)
     shapes = Shapes(law, target, np.broadcast_to(rows[:, None], z.shape), z)
     spare = limit - shapes.squares()
     reach = target.error * np.sqrt(np.maximum(spare, 0.0))
     least, most = shapes.coefficients(-reach), shapes.coefficients(reach)
-    inside = spare >= 0
+    inside = spare >= limit - edge
     found: dict[str, tuple[float | None, float | None]] = {
         name: (float(least[name][inside].min()), float(most[name][inside].max())) for name in least
     }
@@ -150,12 +159,12 @@ def _ends(best: Shapes, limit: float) -> tuple[float, float, tuple[bool, bool]]:
     within = np.flatnonzero((profile(law, target, grid)[1] <= limit) | (grid == best.parameters))
     first, last = int(within[0]), int(within[-1])
     inside, outside = grid[[first, last]], grid[[max(first - 1, 0), min(last + 1, len(grid) - 1)]]
-    low, high = _edges(lambda tried: profile(law, target, tried)[1] <= limit, inside, outside).tolist()
+    low, high = _edges(lambda tried: profile(law, target, tried)[1] <= limit, inside, outside, HALVINGS).tolist()
     return low, high, (first == 0, last == len(grid) - 1)
 
 
-def _edges(within: Callable[[Array], NDArray[np.bool_]], inside: Array, outside: Array) -> Array:
-    for _ in range(HALVINGS):
+def _edges(within: Callable[[Array], NDArray[np.bool_]], inside: Array, outside: Array, halvings: int) -> Array:
+    for _ in range(halvings):
         half = (inside + outside) / 2
         kept = within(half)
         inside, outside = np.where(kept, half, inside), np.where(kept, outside, half)
@@ -170,7 +179,8 @@ def _spans(law: Law, target: Target, rows: Array, middle: Array, limit: float) -
         return found
 
     outside = np.tile([-LARGEST, LARGEST], (len(rows), 1))
-    ends = np.where(within(outside), outside, _edges(within, np.repeat(middle[:, None], 2, axis=1), outside))
+    edges = _edges(within, np.repeat(middle[:, None], 2, axis=1), outside, HALVINGS_OF_Z)
+    ends = np.where(within(outside), outside, edges)
     low, high = np.clip(ends, -SEEN, SEEN).T
     return np.hstack([ends, np.linspace(low, high, COLUMNS, axis=1)])
 
