@@ -74,24 +74,17 @@ WORKERS ?= 2
 PYTEST = OMP_NUM_THREADS=1 $(VENV) -m pytest --timeout=300 -n $(WORKERS) --dist loadgroup $(TIER) $(ARGS)
 HOST_TESTS := $(addprefix tests/unit/,base config artifacts host analysis)
 
-test: TIER = -m "gate or not thorough"
 test: dev env  ## The gate: style, types, unit tests, a dozen pipelines, each kind of step in a container, the page in a browser
-	$(gate)
+	@MAKE='$(MAKE)' .ci/gate $@ '-m "gate or not thorough"'
 
-test-all: TIER = --thorough
 test-all: dev env docs  ## All tests but those of a GPU: many seeds, kills, clusters, packages; it skips what this machine lacks
-	$(gate)
-
-define gate
-	@begin=$$(date +%s); trap 'echo "make $@: $$(($$(date +%s) - begin)) s"' EXIT; \
-	  $(MAKE) --no-print-directory --jobs 2 TIER='$(TIER)' lint test-rest
-endef
+	@MAKE='$(MAKE)' .ci/gate $@ --thorough
 
 # Neither the host side nor the analysis imports torch, and so no test of theirs may.
 test-units: dev
 	$(PYTEST) --without-torch $(HOST_TESTS)
 
-test-rest: test-units
+test-rest: dev
 	$(PYTEST) $(addprefix --ignore=,$(HOST_TESTS))
 
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
