@@ -20,7 +20,7 @@ published: host  ## Run the studies of the blog, the labs and the reports, reduc
 # Snakemake with the given arguments; torch first, where they let the runs execute on the host. TORCH=installed takes that
 # of PYTHON, which then is a Python that has one.
 define start
-	@STUDY_STARTED_BY=make $(VENV) -m study start $(addprefix --torch=,$(TORCH)) -- --cores $(CORES) $(1)
+	@$(VENV) -m study start $(addprefix --torch=,$(TORCH)) -- --cores $(CORES) $(1)
 endef
 
 report: host  ## Render the report of the runs that are there, at any time; ARGS="STUDY ..." for some of the studies
@@ -137,7 +137,6 @@ LOCK := .uv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
 
 lock: host  ## Pin every dependency again in the lock files
 	$(LOCK) pyproject.toml --extra train -o requirements.lock
-	$(LOCK) pyproject.toml --extra train --extra tpu -o requirements-tpu.lock -c requirements.lock
 	$(LOCK) pyproject.toml -o requirements-host.lock -c requirements.lock
 	$(LOCK) pyproject.toml --extra dev --extra search $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
 	$(LOCK) --group slurm --no-deps -o requirements-slurm.lock -c requirements.lock

@@ -1,6 +1,6 @@
 """Reproducible training studies: what makes training fast on this machine, and how sure are we?
 
-``start`` measures studies, ``open`` reads a results folder, or a bundle of one, and ``fit`` finds what any table of
+``open`` reads a results folder, or a bundle of one, and ``fit`` finds what any table of
 times determines. docs/api.md describes them.
 
 >>> import study
@@ -26,12 +26,11 @@ TYPE_CHECKING = False  # typing's own is not imported: it would take longer than
 if TYPE_CHECKING:
     from study.analysis.interface import ClaimRow, ResultsFolder, StudyResults, open
     from study.base.errors import StudyError
-    from study.verbs.notebook import start
     from study_extras.fit.laws import Fit, fit
 
 __version__ = "0.2.0"
-__all__ = ["ClaimRow", "Fit", "ResultsFolder", "StudyError", "StudyResults", "fit", "open", "start"]
-ELSEWHERE = {"Fit": "study_extras.fit.laws", "fit": "study_extras.fit.laws", "start": "study.verbs.notebook"}
+__all__ = ["ClaimRow", "Fit", "ResultsFolder", "StudyError", "StudyResults", "fit", "open"]
+ELSEWHERE = {"Fit": "study_extras.fit.laws", "fit": "study_extras.fit.laws"}
 """Names that the module of the results does not have. An extra is known to the core as text alone."""
 
 

@@ -10,14 +10,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from study.artifacts.layout import Results
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
 from study.artifacts.setting import name_of
 from study.base.errors import StudyError, ValueRefused
-from study.base.files import write_if_changed
+from study.base.files import INSTALLED, ROOT, write_if_changed
 from study.base.strict import Strict, Versioned
 from study.config.settings import get
 from study.config.study import Study
@@ -29,17 +29,18 @@ REPEATED = {*SHORT.values(), "--profile", "--workflow-profile", "--default-resou
 """Snakemake's options that a printed command repeats, each with one value."""
 CORES = {"--cores", "--jobs", "--profile", "--executor"}
 """Options that say on how many cores, or jobs, a start is made."""
-STARTED_BY = "STUDY_STARTED_BY"
-"""The variable that says what the user typed, where that is not the program: `make` or `python`, for `study.start`."""
-PROGRAMS = {"make": ".venv/bin/python -m study", "study": "python -m study", "installed": "study"}
-"""How our command is called. What `make` cannot hand on as it stands is typed in the environment that it has made."""
 NO_TEXT = {"null", "true", "false", "yes", "no", "on", "off"}
+
+
+def _program(told: object) -> object:
+    """Return what was typed: plans of 0.2.0 tell apart how `study start` was called."""
+    return "study" if told in ("make", "installed", "python") else told
 
 
 class Command(Strict):
     """What a start was called with, but for the names of its studies."""
 
-    program: Literal["snakemake", "make", "study", "installed", "python"] = "snakemake"
+    program: Annotated[Literal["snakemake", "study"], BeforeValidator(_program)] = "snakemake"
     files: dict[str, str] = Field({}, description="The path of each study that was called by its file.")
     options: list[str] = Field([], description="Snakemake's options, each with its value: the folder, the profile.")
     config: dict[str, Any] = Field({}, description="Keys of `config/config.yaml` that are not at their defaults.")
@@ -47,30 +48,32 @@ class Command(Strict):
     def again(self, study: str, **changes: Any) -> str:
         """Return the command for one study; ``changes`` replace or add keys, overrides are added to those given.
 
-        It can be typed in bash and in zsh, or in Python where `study.start` was called.
+        It can be typed in bash and in zsh.
         """
         overrides = {**self.config.get("overrides", {}), **changes.pop("overrides", {})}
         config = {**self.config, **changes} | ({"overrides": overrides} if overrides else {})
         config.pop("overrides", None) if not overrides else None
         called = self.files.get(study, study)
-        if self.program == "python":
-            return f"study.start({', '.join([repr(called), *(f'{key}={value!r}' for key, value in config.items())])})"
         keys = [f"{key}={flow(value)}" for key, value in config.items()]
         told = shlex.join([*self.options, "--config", f"studies=[{flow(called)}]", *keys])
-        if self.program == "make" and not re.search(r'["$`\\]', told):
-            return f'make study ARGS="{told}"'
         if self.program == "snakemake":
             cores = "" if {option.partition("=")[0] for option in self.options} & CORES else "--cores 1 "
             return f"snakemake {cores}{told}"
         handed_on = [*self.options, *(["--config", *keys] if keys else [])]
-        return f"{PROGRAMS[self.program]} start {shlex.join([called, *(['--', *handed_on] if handed_on else [])])}"
+        return f"{own_command()} start {shlex.join([called, *(['--', *handed_on] if handed_on else [])])}"
 
     def retry(self, study: str, *options: str) -> str:
         """Return the command that moves records of a study aside, in the folder of the start."""
         folders = [one.partition("=")[2] for one in self.options if one.startswith("--directory=")]
         results = ["--results", str(Path(folders[-1], "results"))] if folders else []
-        program = PROGRAMS.get(self.program, PROGRAMS["study"])
-        return f"{program} retry {shlex.join([study, *options, *results])}"
+        return f"{own_command()} retry {shlex.join([study, *options, *results])}"
+
+
+def own_command() -> str:
+    """Return how our command is called here: a checkout's own Python needs no terminal in which it was activated."""
+    if ROOT == INSTALLED:
+        return "study"
+    return ".venv/bin/python -m study" if Path(".venv", "bin", "python").exists() else "python -m study"
 
 
 def options_of(arguments: Sequence[str]) -> list[str]:

@@ -62,7 +62,7 @@ def absent(device: str) -> str | None:
         return None
     if device == "tpu":
         if find_spec("torch_tpu") is None:
-            return "torch_tpu is not installed: a TPU needs the packages of requirements-tpu.lock"
+            return "torch_tpu is not installed: a TPU needs the extra packages of training-study[tpu]"
         return None if _tpus() else "no TPU is found on this machine"
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return "CUDA_VISIBLE_DEVICES hides every GPU"

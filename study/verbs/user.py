@@ -1,14 +1,13 @@
 """What a user types: plan, start, look at what came out, and go on."""
 
 import argparse
-import os
 import shlex
 import sys
 from functools import partial
 from pathlib import Path
 
 from study.base.errors import StudyError, printable
-from study.verbs.declare import LOG, RESULTS, argument, end_with_parent, free, print_lines, say, verb
+from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, verb
 
 
 @verb(
@@ -28,12 +27,9 @@ from study.verbs.declare import LOG, RESULTS, argument, end_with_parent, free, p
 )
 def start(options: argparse.Namespace) -> None:
     """Measure studies in this folder, up to the report. Snakemake's own words go to its log in .snakemake/log."""
-    from study.artifacts.plan import STARTED_BY
     from study.host.plan.terminal import snakemake
     from study.host.plan.training_stack import bring_training_stack
 
-    if os.environ.get(STARTED_BY) == "python":
-        end_with_parent()
     bring_training_stack(options.snakemake, options.studies, options.torch)
     sys.exit(snakemake(options.snakemake, options.studies))
 

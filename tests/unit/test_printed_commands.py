@@ -49,7 +49,7 @@ def printed() -> Iterator[tuple[str, str]]:
                 yield page.relative_to(ROOT).as_posix(), command
 
 
-CALLED = {"study": "study/__main__.py", "installed": "/usr/bin/study"}
+CALLED = {"study": "study/__main__.py"}
 FOUND = sorted(set(printed()))
 
 
@@ -85,18 +85,15 @@ def test_a_printed_command_can_be_typed_as_it_stands(file: str, command: str, tm
         ["--cores", "4", "--config", "images={cpu: registry/image:1}", "base_image=debian:12", "devices=[cpu]"],
     ],
 )
-@pytest.mark.parametrize("program", ["snakemake", "make", "study", "installed"])
+@pytest.mark.parametrize("program", ["snakemake", "study"])
 def test_the_next_start_that_is_printed_is_the_same_but_for_one_key(
     typed: list[str], program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config.yaml").write_text("keep-going: true\n")
     words = [word.replace("{folder}", str(tmp_path)) for word in typed]
     monkeypatch.setattr(sys, "argv", [CALLED.get(program, "snakemake"), *words])
-    monkeypatch.setenv("STUDY_STARTED_BY", program)
     before = read_selection(as_snakemake_reads_it([*words, *([] if "--cores" in words else ["--cores", "1"])]))
     command = shlex.split(_command(before).again("quickstart", overrides={"replicates": 7}))
-    if command[0] == "make":
-        command = ["snakemake", "--cores", "1", *shlex.split(command[2].removeprefix("ARGS="))]
     again = command[command.index("--") + 1 :] if "--" in command else command[1:]
     for option, value in pairwise(words):
         if option in ("--directory", "--profile", "--cores"):
@@ -110,18 +107,23 @@ def test_the_next_start_that_is_printed_is_the_same_but_for_one_key(
     ("program", "printed", "with_a_change"),
     [
         ("snakemake", "snakemake --cores 1 --config 'studies=[my.yaml]'", " 'devices=[cpu]'"),
-        ("make", "make study ARGS=\"--config 'studies=[my.yaml]'\"", " 'devices=[cpu]'"),
         ("study", "python -m study start my.yaml", " -- --config 'devices=[cpu]'"),
-        ("installed", "study start my.yaml", " -- --config 'devices=[cpu]'"),
-        ("python", "study.start('my.yaml')", ", devices=['cpu']"),
     ],
 )
 def test_a_study_that_was_called_by_its_file_is_printed_so_in_the_words_of_its_start(
-    program: str, printed: str, with_a_change: str
+    program: str, printed: str, with_a_change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     start = Command.model_validate({"program": program, "files": {"my": "my.yaml"}})
     assert start.again("my") == printed
-    end = printed[-1] if printed[-1] in ')"' else ""
-    assert start.again("my", devices=["cpu"]) == printed.removesuffix(end) + with_a_change + end
-    retried = {"make": ".venv/bin/python -m study", "installed": "study"}.get(program, "python -m study")
-    assert start.retry("my") == f"{retried} retry my"
+    assert start.again("my", devices=["cpu"]) == printed + with_a_change
+    assert start.retry("my") == "python -m study retry my"
+
+
+def test_where_a_checkout_has_an_environment_the_printed_command_names_its_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").touch()
+    monkeypatch.chdir(tmp_path)
+    assert Command(program="study").again("my") == ".venv/bin/python -m study start my"

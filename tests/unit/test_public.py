@@ -46,11 +46,6 @@ def test_no_part_of_the_interface_loads_torch() -> None:
     assert not {name.partition(".")[0] for name in loaded} & {"torch", "torchvision", "fastai"}
 
 
-def test_a_start_loads_little_into_a_notebook_where_older_packages_may_be_loaded_already() -> None:
-    loaded = loaded_after("import study; study.start")
-    assert not [name for name in loaded if name.startswith(("study.host", "snakemake", "packaging.requirements"))]
-
-
 def test_every_public_name_is_there_and_described() -> None:
     for name in study.__all__:
         assert name in dir(study)
@@ -73,22 +68,6 @@ def test_opened_results_show_their_page_in_a_notebook_without_a_server(tmp_path:
     assert study.open(tmp_path)._repr_html_() is None
     (tmp_path / "report.html").write_text('<p title="a">4 > 3</p>', encoding="utf-8")
     assert 'srcdoc="&lt;p title=&quot;a&quot;&gt;4 &gt; 3&lt;/p&gt;"' in str(study.open(tmp_path)._repr_html_())
-
-
-@pytest.mark.parametrize(
-    ("called", "config", "key"),
-    [("nope", {}, "studies: 'nope'"), ("quickstart", {"contaner": "none"}, "config: contaner")],
-)
-def test_a_start_from_a_program_is_refused_in_the_terminals_line(
-    called: str, config: dict[str, str], key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    with pytest.raises(study.StudyError, match=rf"^{key}.* is not allowed: unknown .*; allowed: "):
-        study.start(called, **config)
-    assert capsys.readouterr() == ("", "")
-    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize("name", ["photographs", "photographs-speedup"])

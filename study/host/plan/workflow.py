@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from study.artifacts.block import Block, blocks_of, is_ahead, made_of, page_made_of, tidy
 from study.artifacts.layout import Results
-from study.artifacts.plan import STARTED_BY, Command, Plan, options_of, read_earlier, selected, write_plans
+from study.artifacts.plan import Command, Plan, options_of, read_earlier, selected, write_plans
 from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
@@ -205,9 +205,7 @@ def plans_for(
 def _command(selection: Selection) -> Command:
     """Return what this start was called with, as far as it decides what runs and where."""
     kept = selection.model_dump(mode="json", exclude_defaults=True, exclude={"studies", "time_budget_minutes"})
-    typed = {"__main__.py": "study", "study": "installed"}.get(Path(sys.argv[0]).name, "snakemake")
-    started_by = os.environ.get(STARTED_BY)
-    program = started_by if started_by in ("make", "python") else typed
+    program = "study" if Path(sys.argv[0]).name in ("__main__.py", "study") else "snakemake"
     files = {study_name(called): called for called in selection.studies if called != study_name(called)}
     return Command.model_validate(
         {"program": program, "files": files, "options": options_of(sys.argv[1:]), "config": kept}
