@@ -32,11 +32,10 @@ class LeftOut(Strict):
 
 
 class InBoth(Strict):
-    """A picture to validate on that is also one to train on."""
+    """A picture to validate on whose file, byte for byte, is also one to train on."""
 
     valid: str = Field(description="Path of the picture to validate on.")
     train: str = Field(description="Path of the one to train on.")
-    same_file: bool = Field(description="True if both have the same content; false if one was encoded anew.")
 
 
 class Manifest(Strict):
@@ -72,10 +71,10 @@ class Manifest(Strict):
             f"{len(self.classes)} classes{left_out}"
         )
         if self.in_both:
-            same, one = sum(one.same_file for one in self.in_both), self.in_both[0]
+            one = self.in_both[0]
             yield (
-                f"{len(self.in_both)} of the images to validate on are also trained on ({same} the same file, "
-                f"{len(self.in_both) - same} encoded anew), first {one.valid!r}, which is {one.train!r}"
+                f"{len(self.in_both)} of the images to validate on are files that are also trained on, "
+                f"first {one.valid!r}, which is {one.train!r}"
             )
         if with_fastai and self.otherwise:
             odd = self.otherwise[0]

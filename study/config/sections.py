@@ -95,7 +95,7 @@ class Dataset(Declared):
 
     @property
     def photographs(self) -> bool:
-        """True if ``generated`` draws photographs as JPEG files (birds and woodland), False for small arrays."""
+        """True if ``generated`` draws JPEG files in the size of photographs, False for small arrays."""
         return self.classes == 2 and self.channels == 3 and self.image_size > 32
 
 

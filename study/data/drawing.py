@@ -1,8 +1,8 @@
-"""Images drawn from a seed: photographs of birds and of woodland, or small patterns of any number of classes.
+"""Images drawn from a seed: JPEG files of two classes in the size of photographs, or small patterns of any number.
 
-A photograph depends only on the seed and its own number, so a second drawing has the same bytes. Both classes share
-sky, foliage, colour casts and grain, so that no single colour separates them: a network has to look at shapes and
-texture. Patterns have the shapes of CIFAR-10 and MNIST, and lie in arrays.
+An image depends only on the seed and its own number, so a second drawing has the same bytes. Colour casts are drawn for
+each image, so that no single colour separates the classes: a network has to look at shapes. Patterns have the shapes of
+CIFAR-10 and MNIST, and lie in arrays.
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image
 
 from study.artifacts.prepared import Manifest
 from study.base.devices import usable_cpus
@@ -19,16 +19,11 @@ from study.config.sections import Dataset
 from study.data.decode import write_arrays
 from study.data.splits import assign_splits, manifest_of
 
-Colour = tuple[int, int, int]
-CLASSES = ("bird", "woodland")
-SKIES = ((110, 160, 215), (165, 180, 195), (225, 175, 130), (205, 220, 235), (95, 110, 135))
-LEAVES = ((60, 95, 40), (95, 125, 50), (150, 120, 45), (165, 85, 35), (45, 70, 55), (120, 130, 110))
-BARK = ((60, 45, 35), (95, 80, 65), (130, 125, 115), (40, 38, 36))
-PLUMAGE = ((35, 30, 30), (110, 75, 50), (200, 195, 185), (150, 60, 45), (60, 80, 120), (95, 95, 90))
+CLASSES = ("class000", "class001")
 
 
 def draw_photographs(dataset: Dataset, folder: Path) -> Manifest:
-    """Draw ``dataset.images`` photographs as JPEG files into ``folder``, and return the manifest that names them."""
+    """Draw ``dataset.images`` JPEG files in the size of photographs into ``folder``, and return their manifest."""
     labels = [CLASSES[number % 2] for number in range(dataset.images)]
     names = [f"{label}/{number:05d}.jpg" for number, label in enumerate(labels)]
     for label in CLASSES:
@@ -48,145 +43,23 @@ def _save_photograph(job: tuple[int, int, str]) -> None:
 
 
 def photograph(seed: int, number: int) -> Image.Image:
-    """Return image ``number`` of the seed: a bird if the number is even, woodland if it is odd.
+    """Return image ``number`` of the seed: of the first class if the number is even, of the second if it is odd.
 
-    The image is RGB, 370 to 430 pixels wide and 275 to 325 high.
+    The image is RGB, 370 to 430 pixels wide and 275 to 325 high: as large to decode as a photograph. Its class's smooth
+    template lies under a texture and a grain of its own, with a colour cast as cameras have it.
     """
     rng = np.random.default_rng([seed, number])
     width, height = int(rng.integers(370, 431)), int(rng.integers(275, 326))
-    bird = number % 2 == 0
-    # A quarter of the birds sit in front of foliage; a third of the woods open to the sky.
-    leafy = rng.random() < 0.25 if bird else rng.random() < 0.67
-    image = _foliage_ground(rng, width, height) if leafy else _sky(rng, width, height)
-    if bird:
-        if leafy:
-            image = image.filter(ImageFilter.GaussianBlur(float(rng.uniform(2, 6))))
-        elif rng.random() < 0.4:
-            _branches(rng, image)
-        if rng.random() < 0.35:  # birds perch in trees too, so trunks and leaves do not reveal the class
-            _trunks(rng, image, 1, 4)
-            _leaves(rng, image)
-        for _ in range(int(rng.choice([1, 1, 1, 2, 3]))):
-            _bird(rng, image)
-    else:
-        _trunks(rng, image, 2, 15)
-        _leaves(rng, image)
-    return _camera(rng, image)
-
-
-def _shade(rng: np.random.Generator, colour: Colour, spread: float = 22) -> Colour:
-    shaded = np.clip(np.asarray(colour) + rng.normal(0, spread, 3) * [1, 0.8, 1] + rng.normal(0, spread), 0, 255)
-    return int(shaded[0]), int(shaded[1]), int(shaded[2])
-
-
-def _pick(rng: np.random.Generator, colours: tuple[Colour, ...]) -> Colour:
-    return _shade(rng, colours[int(rng.integers(len(colours)))])
-
-
-def _sky(rng: np.random.Generator, width: int, height: int) -> Image.Image:
-    top, bottom = np.asarray(_pick(rng, SKIES)), np.asarray(_pick(rng, SKIES))
-    ramp = np.linspace(0, 1, height)[:, None, None]
-    clouds = field(rng, width, height, (3, 6, 13, 29))[..., None] * rng.uniform(10, 55)
-    return Image.fromarray(np.clip(top * (1 - ramp) + bottom * ramp + clouds, 0, 255).astype(np.uint8))
-
-
-def _foliage_ground(rng: np.random.Generator, width: int, height: int) -> Image.Image:
-    first, second = np.asarray(_pick(rng, LEAVES)), np.asarray(_pick(rng, LEAVES))
-    blend = (field(rng, width, height, (5, 11, 23, 51))[..., None] + 1) / 2
-    light = np.linspace(rng.uniform(-10, 60), rng.uniform(-40, 10), height)[:, None, None]
-    return Image.fromarray(np.clip(first * blend + second * (1 - blend) + light, 0, 255).astype(np.uint8))
-
-
-def _trunks(rng: np.random.Generator, image: Image.Image, fewest: int, most: int) -> None:
-    pen = ImageDraw.Draw(image)
-    width, height = image.size
-    for _ in range(int(rng.integers(fewest, most))):
-        x, lean, half = rng.uniform(0, width), rng.normal(0, 18), rng.uniform(2, 15)
-        top = rng.uniform(-0.2, 0.35) * height
-        colour = _pick(rng, BARK)
-        pen.polygon(
-            [(x - half, height), (x + lean - half / 2, top), (x + lean + half / 2, top), (x + half, height)], colour
-        )
-        for _ in range(int(rng.integers(0, 4))):
-            start = rng.uniform(top, height * 0.7)
-            reach, rise = rng.normal(0, 60), rng.uniform(10, 70)
-            pen.line([(x + lean / 2, start), (x + reach, start - rise)], colour, width=max(1, int(half / 2)))
-
-
-def _leaves(rng: np.random.Generator, image: Image.Image) -> None:
-    pen = ImageDraw.Draw(image)
-    width, height = image.size
-    colours = [_pick(rng, LEAVES) for _ in range(4)]
-    for _ in range(int(rng.integers(2, 9))):
-        x0, y0, spread = rng.uniform(0, width), rng.uniform(0, height), rng.uniform(20, 90)
-        count = int(rng.integers(30, 110))
-        xs, ys = rng.normal(x0, spread, count), rng.normal(y0, spread * 0.6, count)
-        sizes = rng.uniform(1.5, 7, count)
-        for x, y, size in zip(xs, ys, sizes, strict=True):
-            colour = _shade(rng, colours[int(rng.integers(4))], 14)
-            pen.ellipse([x - size, y - size * 0.7, x + size, y + size * 0.7], colour)
-
-
-def _branches(rng: np.random.Generator, image: Image.Image) -> None:
-    pen = ImageDraw.Draw(image)
-    width, height = image.size
-    for _ in range(int(rng.integers(1, 4))):
-        y, tilt = rng.uniform(0.3, 1.0) * height, rng.normal(0, 60)
-        pen.line([(0, y), (width, y + tilt)], _pick(rng, BARK), width=int(rng.integers(2, 11)))
-
-
-def _bird(rng: np.random.Generator, image: Image.Image) -> None:
-    """Draw a bird of two overlapping ellipses, a beak, a tail and, in flight, two wings; rotated as a whole."""
-    length = float(rng.uniform(28, 90))
-    size = int(length * 3)
-    middle = size / 2
-    sprite = Image.new("RGBA", (size, size), (0, 0, 0, 0))
-    pen = ImageDraw.Draw(sprite)
-    body, wing = _pick(rng, PLUMAGE), _pick(rng, PLUMAGE)
-    half, depth = length / 2, length * float(rng.uniform(0.17, 0.3))
-    pen.polygon(
-        [
-            (middle - half * 0.7, middle),
-            (middle - half * 1.6, middle - depth / 2),
-            (middle - half * 1.5, middle + depth / 2),
-        ],
-        wing,
-    )
-    pen.ellipse([middle - half, middle - depth, middle + half, middle + depth], body)
-    head = depth * float(rng.uniform(0.6, 0.85))
-    x, y = middle + half * 0.95, middle - depth * 0.6
-    pen.ellipse([x - head, y - head, x + head, y + head], _shade(rng, body, 10))
-    pen.polygon(
-        [(x + head * 0.8, y - head * 0.3), (x + head * 1.9, y + head * 0.1), (x + head * 0.8, y + head * 0.4)],
-        _pick(rng, BARK),
-    )
-    if rng.random() < 0.65:
-        for side in (1.0, float(rng.uniform(-1, 1))):
-            span = length * float(rng.uniform(0.5, 1.1)) * side
-            pen.polygon(
-                [
-                    (middle - half * 0.5, middle),
-                    (middle - half * 0.7, middle - span),
-                    (middle + half * 0.5, middle - depth / 3),
-                ],
-                _shade(rng, wing, 12),
-            )
-    if rng.random() < 0.5:
-        sprite = sprite.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    sprite = sprite.rotate(float(rng.normal(0, 18)), Image.Resampling.BICUBIC)
-    sprite = sprite.filter(ImageFilter.GaussianBlur(0.7))
-    x0 = int(rng.uniform(0.05, 0.95) * image.width - middle)
-    y0 = int(rng.uniform(0.1, 0.9) * image.height - middle)
-    image.paste(sprite, (x0, y0), sprite)
-
-
-def _camera(rng: np.random.Generator, image: Image.Image) -> Image.Image:
-    """Return the image with grain, exposure and a colour cast, as a camera leaves them."""
-    pixels = np.asarray(image, np.float32)
-    grain = rng.normal(0, rng.uniform(3, 8), pixels.shape[:2]).astype(np.float32)[..., None]
-    texture = field(rng, image.width, image.height, (90, 160))[..., None] * rng.uniform(4, 14)
-    cast = rng.normal(1, 0.06, 3).astype(np.float32) * np.float32(rng.uniform(0.75, 1.2))
-    return Image.fromarray(np.clip((pixels + grain + texture) * cast, 0, 255).astype(np.uint8))
+    of_class = np.random.default_rng([seed, number % 2])
+    channels = []
+    for _ in range(3):
+        template = field(of_class, width, height, (4, 7)) * rng.uniform(0.5, 1)
+        texture = field(rng, width, height, (5, 11, 23, 51, 90, 160))
+        channels.append(128 + 55 * template + 40 * texture)
+    pixels = np.stack(channels, axis=-1)
+    grain = rng.normal(0, rng.uniform(3, 8), (height, width, 1))
+    cast = rng.normal(1, 0.06, 3) * rng.uniform(0.75, 1.2)
+    return Image.fromarray(np.clip((pixels + grain) * cast, 0, 255).astype(np.uint8))
 
 
 def field(rng: np.random.Generator, width: int, height: int, octaves: tuple[int, ...]) -> NDArray[np.float32]:

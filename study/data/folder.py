@@ -3,16 +3,17 @@
 Each file of a class is decoded once. The folder has a subfolder for each class, or parts of a split above these.
 """
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
-from study.artifacts.prepared import LeftOut, Manifest, Split
+from study.artifacts.prepared import InBoth, Item, LeftOut, Manifest, Split
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data.looks import Look, in_both, look
+from study.data.decode import opened, to_channels, undecodable, upright
 from study.data.sources import DatasetInfo, Source, as_text, contents, given_folder
 from study.data.splits import assign_splits, manifest_of, train_images
 
@@ -22,12 +23,10 @@ OF_SYSTEMS = {
     "system volume information",
 }  # fmt: skip
 """Folders that systems and programs leave in any folder, in small letters."""
-PART = re.compile(
-    r"(?:(?P<train>train|trn|training)|(?P<valid>val|valid|validate|validation|dev|eval|evaluation)"
-    r"|(?P<test>test|tst|testing))(?:[ _-]?(?:set|split|data|images|imgs))?",
-    re.IGNORECASE,
-)
-"""Names of the folders of a split, which lie above the classes."""
+PARTS = {"train": "train", "val": "valid", "valid": "valid", "validation": "valid", "test": "test"}
+"""Names, in small letters, of the folders of a split, which lie above the classes; and the part that each is."""
+ORIENTATION = 0x0112
+"""EXIF's tag of how a picture is turned; 1 is upright."""
 BESIDE = "it lies beside the folders of the classes"
 TESTED = "it is in the part for tests, and a run trains on one part and validates on the other"
 
@@ -62,7 +61,7 @@ class Folder(Source):
     """The folder ``dataset.path``. It is read where it lies, and never written."""
 
     in_the_image = True
-    code = ("data/folder.py", "data/looks.py", "data/splits.py", "data/sources.py", "data/decode.py")
+    code = ("data/folder.py", "data/splits.py", "data/sources.py", "data/decode.py")
 
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the number of classes and images, and the name and checksum of every image file."""
@@ -76,16 +75,16 @@ class Folder(Source):
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Return the manifest of the files. One that cannot be decoded is left out, with the reason."""
         given, found = self.base(dataset, folder, results), _listed(dataset)
-        looks: dict[str, Look] = {}
+        otherwise: dict[str, str | None] = {}
         unreadable = []
-        for name in (name for names in found.classes.values() for name in names):
+        for name in chain(*found.classes.values()):
             try:
-                looks[name] = look(given / name)
+                otherwise[name] = read_otherwise(given / name)
             except StudyError as error:
                 reason = str(error).removeprefix(f"{Path(name).name}: cannot be decoded: ")
                 unreadable.append(LeftOut(name=name, reason=reason))
-        sound = {label: [name for name in names if name in looks] for label, names in found.classes.items()}
-        splits = {name: found.splits[name] for name in looks if found.splits}
+        sound = {label: [name for name in names if name in otherwise] for label, names in found.classes.items()}
+        splits = {name: found.splits[name] for name in otherwise if found.splits}
         try:
             check_classes(sound, str(dataset.path))
             check_both_parts(sound, splits, str(dataset.path))
@@ -98,14 +97,44 @@ class Folder(Source):
             {name: label for label, names in sound.items() for name in names},
             splits or assign_splits(sound, dataset.valid_fraction, dataset.seed),
             left_out=[*found.left_out, *unreadable],
-            otherwise=[LeftOut(name=name, reason=one.otherwise) for name, one in looks.items() if one.otherwise],
+            otherwise=[LeftOut(name=name, reason=why) for name, why in otherwise.items() if why],
         )
-        again = in_both(manifest.items, [looks[item.name].thumbnail for item in manifest.items])
-        return manifest.model_copy(update={"in_both": again})
+        return manifest.model_copy(update={"in_both": in_both(manifest.items)})
 
     def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
         """Return the user's folder."""
         return Path(str(dataset.path)).expanduser()
+
+
+def read_otherwise(path: Path) -> str | None:
+    """Return why stock fastai, which converts what it opened, reads a picture otherwise than our decoder; else None.
+
+    Raise :class:`StudyError` if a run could not decode it.
+    """
+    try:
+        with opened(path) as image:
+            image.load()
+            to_channels(upright(image), 3)
+            turned = False
+            with suppress(Exception):  # of damaged EXIF data, as of a damaged file, Pillow raises nearly anything
+                turned = image.getexif().get(ORIENTATION, 1) != 1
+    except Exception as error:  # Pillow's decoders raise nearly anything on a broken file
+        raise undecodable(path, error) from None
+    if image.mode.startswith("I") or image.mode == "F":
+        return "its pixels have more than 8 bits, which stock fastai cuts off"
+    if image.has_transparency_data:
+        return "its transparent pixels are white in our loop, and what lies under them in stock fastai"
+    return "it is turned by its EXIF data, which stock fastai leaves aside" if turned else None
+
+
+def in_both(items: Sequence[Item]) -> list[InBoth]:
+    """Return the pictures to validate on whose file is also one to train on, byte for byte."""
+    trained = {item.sha256: item.name for item in reversed(items) if item.split == "train"}
+    return [
+        InBoth(valid=item.name, train=trained[item.sha256])
+        for item in items
+        if item.split == "valid" and item.sha256 in trained
+    ]
 
 
 def _listed(dataset: Dataset) -> Listing:
@@ -150,14 +179,15 @@ def listing(folder: Path, given: str) -> Listing:
     tops = [path.name for path in _class_folders(folder)]
     depths = {top: [len(one.parts) for one in images if one.parts[0] == top] for top in tops}
     kinds = {top: _kind(top) for top in tops if depths[top]}
-    if None in kinds.values() and len({*(loose := {top: _kind_within(top) for top in kinds}).values()} - {None}) > 1:
-        kinds = kinds if None in loose.values() else loose
     parts = {top: kind for top, kind in kinds.items() if kind and max(depths[top]) > 2}
     if len(set(kinds.values()) - {None}) > 1 and None not in kinds.values() and not parts:
         why = f"its folders {_these(kinds)} are named as the parts of a split, and hold no folder of a class"
         raise refused(why=why, allowed="a folder for each class in each part, such as train/bird and train/forest")
     if parts:
         _check_parts(parts, kinds, given)
+    elif len(kinds) > 1 and all(min(depths[top]) > 2 for top in kinds):
+        why = f"its folders {_these(kinds)} hold folders, and no picture themselves"
+        raise refused(why=why, allowed="a folder for each class, or train and val above the classes")
     elif len(kinds) == 1 and min(depths[only := next(iter(kinds))]) > 2:
         raise refused(why=f"its only folder with pictures, {only!r}, holds folders", allowed=_joined(given, only))
     _check_below(images, parts, given)
@@ -227,13 +257,7 @@ def _class_folders(folder: Path) -> list[Path]:
 
 def _kind(name: str) -> str | None:
     """Return ``train``, ``valid`` or ``test`` for the name of a part of a split, or None."""
-    match = PART.fullmatch(name)
-    return match.lastgroup if match else None
-
-
-def _kind_within(name: str) -> str | None:
-    """Return the part that a word of a name says, such as of ``val2017`` or ``seg_train``, or None."""
-    return next((kind for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", name) if (kind := _kind(word))), None)
+    return PARTS.get(name.lower())
 
 
 def _check_parts(parts: dict[str, str], kinds: dict[str, str | None], given: str) -> None:
