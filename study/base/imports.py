@@ -12,13 +12,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 
-def imported(file: Path, package: str = "") -> list[str]:
+def imported(file: Path) -> list[str]:
     """Return the dotted names that a Python file imports, also in functions; none if it is no valid Python.
 
-    ``from a import b`` gives ``a`` and ``a.b``, because ``b`` may be a module. Imports for type checking alone are left
-    out; without the name of the file's ``package`` relative ones, too.
+    ``from a import b`` gives ``a`` and ``a.b``, because ``b`` may be a module. Relative imports, and those for type
+    checking alone, are left out.
     """
-    return _imported(file.read_bytes(), package)
+    return _imported(file.read_bytes())
 
 
 def outside(files: Iterable[Path]) -> list[str]:
@@ -27,45 +27,26 @@ def outside(files: Iterable[Path]) -> list[str]:
     return sorted(tops - sys.stdlib_module_names)
 
 
-def texts(file: Path) -> list[str]:
-    """Return the texts that stand in a Python file as such; none if it is no valid Python."""
-    files = (node.value for node in ast.walk(_parsed(file.read_bytes())) if isinstance(node, ast.Constant))
-    return list(dict.fromkeys(text for text in files if isinstance(text, str)))
-
-
-def _parsed(text: bytes) -> ast.AST:
-    """Return the tree of a Python file; an empty one if it is no valid Python, which its import reports."""
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
-
-
 @cache  # each study of a start asks
-def _imported(text: bytes, package: str) -> list[str]:
-    return list(dict.fromkeys(_names(_parsed(text), package)))
+def _imported(text: bytes) -> list[str]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # its import reports it
+        return []
+    return list(dict.fromkeys(_names(tree)))
 
 
-def _names(node: ast.AST, package: str) -> Iterator[str]:
+def _names(node: ast.AST) -> Iterator[str]:
     for one in ast.iter_child_nodes(node):
         if isinstance(one, ast.Import):
             yield from (alias.name for alias in one.names)
         elif isinstance(one, ast.ImportFrom):
-            if base := _base(one, package):
-                yield from (base, *(f"{base}.{alias.name}" for alias in one.names))
+            if one.module and not one.level:
+                yield from (one.module, *(f"{one.module}.{alias.name}" for alias in one.names))
         elif isinstance(one, ast.If) and ast.unparse(one.test).rpartition(".")[2] == "TYPE_CHECKING":
-            yield from _names(ast.Module(one.orelse, []), package)
+            yield from _names(ast.Module(one.orelse, []))
         elif not isinstance(one, ast.expr):  # expressions, most of a tree, hold no import
-            yield from _names(one, package)
-
-
-def _base(node: ast.ImportFrom, package: str) -> str:
-    """Return the dotted name from which a statement imports; empty if a relative one leads nowhere."""
-    if not node.level:
-        return node.module or ""
-    parts = package.split(".") if package else []
-    above = parts[: len(parts) - node.level + 1] if node.level <= len(parts) else []
-    return ".".join([*above, *([node.module] if node.module else [])]) if above else ""
+            yield from _names(one)
 
 
 PYTHON = "python"

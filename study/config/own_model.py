@@ -1,20 +1,18 @@
 """A user's own model as the host sees it: the files that decide it, in the folder where the study is started.
 
 ``replications`` is a folder and no package: each folder in it is one, and those of the checkout are found from
-everywhere. No torch is needed and nothing is imported: imports, and names of files, are read from the text of the
-files.
+everywhere. No torch is needed and nothing is imported.
 """
 
 import hashlib
 import importlib.util
 import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from study.base.errors import StudyError
 from study.base.files import PACKAGE, ROOT
-from study.base.imports import imported, outside, texts
+from study.base.imports import outside
 from study.config.sections import is_own
 
 REPLICATIONS = "replications"
@@ -22,7 +20,6 @@ MOST_FILES, LARGEST_MIB = 1000, 64
 """What the files of a model may be at most: each start reads them all."""
 SKIPPED = {"__pycache__", "results", "venv", "node_modules", "site-packages", "dist-packages"}
 """Names of folders that hold no part of a model, as do all whose name begins with a dot."""
-LONGEST_NAME = 255
 
 
 def home(name: str, folder: Path) -> Path:
@@ -42,24 +39,43 @@ def home(name: str, folder: Path) -> Path:
 
 
 def sources(name: str, folder: Path) -> list[Path]:
-    """Return the files and folders that the model ``name`` needs, of its :func:`home`; none if it is not there."""
-    units = _units(name, home(name, folder))
-    return sorted(unit for unit in units if not set(unit.parents) & units.keys())
+    """Return the files and folders that hold the model ``name``, of its :func:`home`; none if it is not there.
+
+    These are the folder of its module, with the ``__init__.py`` of the packages around it. Of a module that lies in the
+    home itself they are the Python files there, for the folder of a start holds data and results, too.
+    """
+    at = home(name, folder)
+    module = _found(_module(name), at) if is_own(name) else None
+    if module is None:
+        return []
+    if module.parent == at and module.is_file():
+        return sorted(path for path in at.glob("*.py") if path.is_file())
+    own = module.parent if module.is_file() else module
+    above = [at / part / "__init__.py" for part in own.relative_to(at).parents if part.parts]
+    return sorted([own, *(file for file in above if file.is_file())])
 
 
 def files(name: str, folder: Path) -> list[Path]:
-    """Return the files that decide the model ``name``, of its :func:`home`: Python's, and data with names in these.
+    """Return the files that decide the model ``name``: all that its :func:`sources` hold, Python's and data.
 
-    A module that lies in the home itself counts alone, and one in a package with all that lies beside it. So do the
-    modules of the home that these import. A file of data counts whose path, from the home or from beside a module,
-    stands in a text of the module, and a folder of data beside a module of a package. An import that only the running
-    code decides is not seen, and neither is a path that it puts together. Raise :class:`StudyError` if the files are
-    too many or too large.
+    Raise :class:`StudyError` if they are too many or too large.
     """
-    paths = sorted({file for files in _units(name, home(name, folder)).values() for file in files})
+    paths: list[Path] = []
+    for source in sources(name, folder):
+        paths += _below(source, name)
     if len(paths) > MOST_FILES or sum(file.stat().st_size for file in paths) > LARGEST_MIB << 20:
         raise _too_much(name)
-    return paths
+    return sorted(paths)
+
+
+def outside_its_folder(name: str, folder: Path, imported: Iterable[str]) -> Path | None:
+    """Return the first of the ``imported`` files that lies beside the model and not in its folder, or None.
+
+    A change of such a file would be seen by nobody.
+    """
+    at, own = home(name, folder).resolve(), {path.resolve() for path in files(name, folder)}
+    found = sorted({path for file in imported if (path := Path(file).resolve()).is_relative_to(at)} - own)
+    return next((path for path in found if is_part(path, at)), None)
 
 
 def sha256(name: str, folder: Path) -> str | None:
@@ -125,56 +141,6 @@ def _candidates(part: str, folder: Path) -> tuple[Path, ...]:
     """Return the paths of a module in Python's order of search: a folder without ``__init__.py`` comes last."""
     package, module = folder / part, folder / f"{part}.py"
     return (package, module) if (package / "__init__.py").is_file() else (module, package)
-
-
-def _units(name: str, folder: Path) -> dict[Path, list[Path]]:
-    """Return the files and folders that the model needs, each with its files that count."""
-    units: dict[Path, list[Path]] = {}
-    waiting = [_unit(module, folder)] if is_own(name) and (module := _found(_module(name), folder)) else []
-    while waiting:
-        unit = waiting.pop()
-        if unit in units:
-            continue
-        units[unit] = [file for file in _below(unit, name) if unit.is_file() or file.suffix == ".py"]
-        above = unit.relative_to(folder).parents
-        waiting += [file for part in above if part.parts and (file := folder / part / "__init__.py").is_file()]
-        for file in units[unit]:
-            if file.suffix == ".py":
-                waiting += _imported(file, folder)
-                waiting += _named(file, folder, name)
-    return units
-
-
-def _unit(module: Path, folder: Path) -> Path:
-    """Return what counts where a module is needed: itself at the top of ``folder``, or else its package."""
-    return module.parent if module.is_file() and module.parent != folder else module
-
-
-def _imported(file: Path, folder: Path) -> Iterator[Path]:
-    """Yield what a Python file imports from ``folder``.
-
-    That is nothing where the import finds Python's own or an installed module. A plain folder of the same name hides no
-    installed package: many loggers leave their output in one. A plain folder by itself holds nothing to import.
-    """
-    package = ".".join(file.parent.relative_to(folder).parts)
-    for dotted in imported(file, package=package):
-        module, top = _found(dotted, folder), dotted.partition(".")[0]
-        if module and top not in sys.stdlib_module_names and (module.is_file() or (module / "__init__.py").is_file()):
-            is_plain = (folder / top).is_dir() and not (folder / top / "__init__.py").is_file()
-            spec = importlib.util.find_spec(top) if is_plain else None
-            if spec is None or spec.origin is None:
-                yield _unit(module, folder)
-
-
-def _named(file: Path, folder: Path, name: str) -> Iterator[Path]:
-    """Yield the files of data, and those in folders of data, whose names stand in the texts of a Python file."""
-    for text in texts(file):
-        if text.isprintable() and 0 < len(text.encode()) <= LONGEST_NAME and not {".", ".."} & {*text.split("/")}:
-            for path in {file.parent / text, folder / text}:
-                if is_part(path, folder) and path.is_file():
-                    yield path
-            if file.parent != folder and is_part(beside := file.parent / text, folder) and beside.is_dir():
-                yield from _below(beside, name)
 
 
 def _below(unit: Path, name: str) -> list[Path]:

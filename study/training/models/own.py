@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from torch.nn.parameter import is_lazy
 from study.base.errors import StudyError
 from study.base.files import PACKAGE
 from study.base.privacy import anonymous
-from study.config.own_model import SKIPPED, home
+from study.config.own_model import SKIPPED, home, outside_its_folder
 
 FACTORY = "package.module:factory, importable from the folder where the study is started, called with classes=..."
 BODY = "0, or a model with an attribute body (a module, or names of modules) or a function layer_groups (the head last)"
@@ -24,7 +25,7 @@ BODY = "0, or a model with an attribute body (a module, or names of modules) or 
 def made(path: str, classes: int, seed: int) -> nn.Module:
     """Return the model that the user's factory makes, random from ``seed``."""
     module_name, _, attribute = path.partition(":")
-    graded = torch.is_grad_enabled()
+    graded, before = torch.is_grad_enabled(), {*sys.modules}
     try:
         module = importlib.import_module(module_name)
         factory = getattr(module, attribute)
@@ -32,6 +33,10 @@ def made(path: str, classes: int, seed: int) -> nn.Module:
         model = factory(classes=classes)
     except (Exception, SystemExit) as error:  # a user's code can raise anything, and argparse ends the process
         raise refused(path, f"cannot be loaded ({words_of(error)})", error, FACTORY) from None
+    loaded = [getattr(sys.modules[name], "__file__", None) for name in sys.modules.keys() - before]
+    if beside := outside_its_folder(path, Path.cwd(), filter(None, loaded)):
+        why = f"imports {beside.parent.name}/{beside.name}, which lies outside the folder of its module: no key holds it"
+        raise refused(path, why, allowed="a package that holds all that the model imports")
     if not isinstance(model, nn.Module):
         why = f"made a {type(model).__name__} for classes={classes}"
         raise refused(path, why, allowed="a torch.nn.Module")
