@@ -35,7 +35,9 @@ def made(path: str, classes: int, seed: int) -> nn.Module:
         raise refused(path, f"cannot be loaded ({words_of(error)})", error, FACTORY) from None
     loaded = [getattr(sys.modules[name], "__file__", None) for name in sys.modules.keys() - before]
     if beside := outside_its_folder(path, Path.cwd(), filter(None, loaded)):
-        why = f"imports {beside.parent.name}/{beside.name}, which lies outside the folder of its module: no key holds it"
+        why = (
+            f"imports {beside.parent.name}/{beside.name}, which lies outside the folder of its module: no key holds it"
+        )
         raise refused(path, why, allowed="a package that holds all that the model imports")
     if not isinstance(model, nn.Module):
         why = f"made a {type(model).__name__} for classes={classes}"

@@ -132,7 +132,9 @@ def test_what_fails_in_each_run_fails_in_the_trial_with_key_model_and_line(kind:
 def test_a_file_that_no_key_would_hold_is_refused_by_its_name(tried: Try, tmp_path: Path) -> None:
     (tmp_path / "parts_beside").mkdir()
     (tmp_path / "parts_beside" / "__init__.py").touch()
-    with pytest.raises(StudyError, match=r"imports parts_beside/__init__\.py, which lies outside the folder of its module"):
+    with pytest.raises(
+        StudyError, match=r"imports parts_beside/__init__\.py, which lies outside the folder of its module"
+    ):
         tried("import parts_beside\n" + NET)
 
 
