@@ -13,7 +13,7 @@ from study.artifacts.samples import Count, Images, Measurement, ReferenceWorkloa
 from study.artifacts.setting import Setting
 from study.base.errors import StudyError, ValueRefused
 from study.base.files import json_sha256
-from study.base.strict import LARGEST, Retired, Strict, Versioned
+from study.base.strict import LARGEST, Strict, Versioned
 from study.config.settings import Settings
 from study.config.study import Evidence
 
@@ -35,7 +35,7 @@ class DataUsed(Strict):
     train_images: Count
     valid_images: Images
     valid_majority_images: Count | None = None
-    """Validation images of their most frequent class; null in older records."""
+    """Validation images of their most frequent class; null if files hold images of several classes."""
     left_out: Count = Field(description="Number of files that could not be used; the manifest gives the reasons.")
 
 
@@ -51,8 +51,8 @@ class JobResult(Strict):
     data: DataUsed | None = None
     weights: Weights | None = None
     reference_workload: ReferenceWorkload | None = None
-    timeline: Timeline | None = Field(default=None, description="Null in older records, and without a training.")
-    fp32: Fp32 | None = Field(default=None, description="Arithmetic of fp32; null in older records.")
+    timeline: Timeline | None = Field(default=None, description="Null without a training.")
+    fp32: Fp32 | None = Field(default=None, description="Arithmetic of fp32; null if nothing was measured.")
 
     @model_validator(mode="after")
     def _a_success_is_measured(self) -> Self:
@@ -114,7 +114,7 @@ class Record(JobResult, Versioned):
     cpu_percent_before: Magnitude | None = None
     """Load of the whole machine in percent before this run began, with no process of the study at work."""
     warmed_up: bool = False
-    """Whether a warm-up run had run on the device in this start; false in records from before there was one."""
+    """Whether a warm-up run had run on the device in this start; false without one."""
     quiet: bool | None = None
     """Whether others crossed no limit of the study's `evidence` when this run began; null if unknown."""
     waited_seconds: Seconds | None = None
@@ -124,16 +124,15 @@ class Record(JobResult, Versioned):
     """Keys of the study's `evidence` whose limit was crossed; a run with any was disturbed."""
     telemetry_sha256: str | None = None
     """Checksum of `telemetry/<run>.<key>.parquet` beside the records; null without samples."""
-    ceilings: Retired = None
     started_as: Literal["forked", "fresh"] = "fresh"
     """Whether the run's process was forked from one that had imported torch, or started from nothing."""
     node: str | None = Field(default=None, pattern="^[0-9a-f]{8}$")
-    """Pseudonym of the machine, which tells runs on several machines apart; null in older records."""
+    """Pseudonym of the machine, which tells runs on several machines apart; null if it is not known."""
     allocation: Allocation | None = None
     """What a scheduler gave the run; null where none was at work."""
     software: Software
     record_sha256: str | None = None
-    """Checksum of the record without this key; null in older records."""
+    """Checksum of the record without this key; null until it is sealed."""
 
     @field_validator("disturbed")
     @classmethod

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from study.base.errors import ValueRefused
-from study.base.strict import Retired, Strict
+from study.base.strict import Strict
 
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 """A time that may be 0; 1e9 s are 31 years."""
@@ -208,19 +208,18 @@ class Measurement(Samples):
     body_sha256: str | None
     """Checksum of the body's weights before the first step; null if nothing trains."""
     trained_sha256: str | None = None
-    """Checksum of the trained weights and statistics; null in older records, and if nothing trains. It is computed
+    """Checksum of the trained weights and statistics; null if nothing trains. It is computed
     once no clock runs."""
     decoder_difference: PixelDifference | None = None
     """Distance of the decoder's pixels from Pillow's; null if Pillow decodes."""
     compile_seconds: Seconds | None = None
     """Seconds that torch.compile took in the whole run, validation included; null if nothing is compiled."""
-    flops: Retired = None
     inference: InferenceSamples | None = None
     """Samples of inference, if that is the task of the run; all other fields then describe the training before it."""
     threads: Count = Field(description="Number of CPU threads that torch used in each process, read as training ended.")
     workers: Count
     """Number of the loader's workers, processes or threads, for each training process."""
-    in_force: InForce | None = Field(None, description="How the first process computed; null in older records.")
+    in_force: InForce | None = Field(None, description="How the first process computed; null if nothing trains.")
     global_batch_size: Count | None = None
     """Number of images in a batch, summed over processes; with `gradient_accumulation` a step holds several batches."""
     replica_batch_size: Count | None = Field(None, description="Number of images of a batch that each process takes.")

@@ -79,7 +79,7 @@ class Timing(Strict):
     """Whether a warm-up run of its way of computing and shape ran before, in the same start."""
     started_as: str | None = None
     """Whether the run's process was `forked` from one that had imported torch, or `fresh`."""
-    node: str | None = Field(None, description="Pseudonym of the machine; empty in older records.")
+    node: str | None = Field(None, description="Pseudonym of the machine; empty if it is not known.")
     quiet: bool | None = Field(None, description="Whether others crossed no limit when the run began.")
     others_cpu_percent: Percent = None
     """CPU time of others during the run, in percent of the CPUs that the run might use."""
