@@ -1,4 +1,4 @@
-"""An environment of Python packages, made from locks: by uv, which installs in a third of pip's time, else by pip.
+"""An environment of Python packages, made from locks by uv, which pip brings once.
 
 It needs Python alone, for it makes what everything else needs: ``python -m study.base.environment FOLDER LOCK``.
 """
@@ -94,7 +94,7 @@ class Environment:
         """Install what ``lock`` names, each package checked by its hash, into the environment or the folder ``target``.
 
         With ``installed_torch`` torch, and what belongs to its build, comes from the interpreter that made it. Raise
-        :class:`StudyError` if neither uv nor pip can do it.
+        :class:`StudyError` if uv cannot do it.
         """
         self.make()
         asked, (what, takes) = lock, LOCKS.get(lock.name, (lock.name, "which may take minutes"))
@@ -117,23 +117,22 @@ class Environment:
         _say(f"installed {what}")
 
     def _install(self, options: Sequence[str]) -> None:
-        """Install with uv; with pip where uv fails: it does not read pip.conf, which may name a mirror."""
-        if uv := self._uv():
-            words = ["pip", "install", "--quiet", "--system-certs", "--python", str(self.python), *options]
-            # Each package is compiled now: where PYTHONDONTWRITEBYTECODE is set, every process would do it again.
-            if subprocess.run([uv, *words], check=False, env={"UV_COMPILE_BYTECODE": "1"} | os.environ).returncode == 0:
-                return
-            _say("uv failed; pip goes on, and takes minutes")
-        if subprocess.run([*self._pip(), "install", *QUIET, *options], check=False).returncode:
-            raise StudyError(f"{self.folder}: not all packages can be installed: the lines above say why")
+        words = ["pip", "install", "--quiet", "--system-certs", "--python", str(self.python), *options]
+        # Each package is compiled now: where PYTHONDONTWRITEBYTECODE is set, every process would do it again.
+        done = subprocess.run([self._uv(), *words], check=False, env={"UV_COMPILE_BYTECODE": "1"} | os.environ)
+        if done.returncode:
+            why = "uv's lines above say why (it does not read pip.conf: UV_INDEX_URL names a mirror)"
+            raise StudyError(f"{self.folder}: not all packages can be installed: {why}")
 
-    def _uv(self) -> Path | None:
-        """Return the path of uv, which is brought at its first use; None if it cannot be had."""
+    def _uv(self) -> Path:
+        """Return the path of uv, which is brought at its first use."""
         uv = self.tools / "bin" / "uv"
-        if not uv.exists() and UV.is_file():
+        if not uv.exists():
             options = ["--upgrade", "--target", str(self.tools), "--require-hashes", "-r", str(UV)]
             subprocess.run([*self._pip(), "install", *QUIET, *options], check=False)
-        return uv if uv.exists() else None
+        if not uv.exists():
+            raise StudyError(f"{self.tools}: pip could not bring uv, which installs the packages: its lines say why")
+        return uv
 
     def _pip(self) -> list[str]:
         """Return the command of a pip for it: its own, or that of the interpreter that made it.

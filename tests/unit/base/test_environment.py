@@ -15,6 +15,7 @@ import pytest
 
 from study.base import environment
 from study.base.environment import Environment, enter
+from study.base.errors import StudyError
 from tests.conftest import ROOT
 from tests.errors import refused
 
@@ -39,32 +40,36 @@ def noted(monkeypatch: pytest.MonkeyPatch, fails: str = "") -> list[list[str]]:
     return commands
 
 
+def planted_uv(there: Environment) -> None:
+    """Let uv count as brought."""
+    (there.tools / "bin").mkdir(parents=True)
+    (there.tools / "bin" / "uv").touch()
+
+
 def test_nothing_is_installed_without_a_checksum_and_what_holds_is_known(
     there: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there.make()
     lock = there.folder.parent / "some.lock"
-    for uv in (False, True):
-        if uv:
-            (there.tools / "bin").mkdir(parents=True)
-            (there.tools / "bin" / "uv").touch()
-        commands = noted(monkeypatch)
+    commands = noted(monkeypatch)
+    with pytest.raises(StudyError, match="pip could not bring uv"):
         there.install(lock)
-        installs = [command for command in commands if "install" in command]
-        assert installs
-        assert all("--require-hashes" in command for command in installs)
+    planted_uv(there)
+    there.install(lock)
+    installs = [command for command in commands if "install" in command]
+    assert [Path(command[0]).name for command in installs] == ["python", "uv"]
+    assert all("--require-hashes" in command for command in installs)
     assert there.holds(lock)
     lock.write_text(LOCK + "new==1\n", encoding="utf-8")
     assert not there.holds(lock)
 
 
-def test_where_uv_fails_pip_goes_on(there: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_uv_fails_the_line_says_how_to_name_a_mirror(there: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     there.make()
-    (there.tools / "bin").mkdir(parents=True)
-    (there.tools / "bin" / "uv").touch()
-    commands = noted(monkeypatch, fails="uv")
-    there.install(there.folder.parent / "some.lock")
-    assert [Path(command[0]).name for command in commands if "install" in command] == ["uv", "python"]
+    planted_uv(there)
+    noted(monkeypatch, fails="uv")
+    with pytest.raises(StudyError, match="UV_INDEX_URL"):
+        there.install(there.folder.parent / "some.lock")
 
 
 def test_a_python_without_ensurepip_makes_an_environment_that_its_own_pip_fills(
@@ -81,6 +86,7 @@ def test_the_installed_torch_comes_after_all_that_the_environment_has_itself(
     there: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there.make()
+    planted_uv(there)
     commands = noted(monkeypatch)
     monkeypatch.setattr(environment, "check_installed_torch", lambda python: None)
     there.install(there.folder.parent / "some.lock", installed_torch=True)
