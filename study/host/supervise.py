@@ -14,14 +14,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TextIO, Union
+from typing import IO, Any, Protocol, TextIO
 
 from study.artifacts.record import TIMED_OUT
 from study.base import stopped
 from study.base.processes import adopt_orphans, below, die_with_parent, end_left
-
-if TYPE_CHECKING:
-    from study.host.fork_servers import Forked
 
 TAIL_LINES = 40
 LONGEST_LINE = 65_536
@@ -43,8 +40,17 @@ class Ended:
     oom_killed: bool = False
 
 
-Child = Union["Spawned", "Forked"]
-"""A process that is at work, and all that it starts."""
+class Child(Protocol):
+    """A process that is at work, and all that it starts."""
+
+    lines: Iterator[str]
+    """What it says."""
+
+    def wait(self) -> int:
+        """Return its exit code once nothing is left of it."""
+
+    def end(self) -> None:
+        """Have it killed, with all that it started."""
 
 
 class Spawned:
