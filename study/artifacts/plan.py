@@ -66,7 +66,8 @@ class Command(Strict):
         """Return the command that moves records of a study aside, in the folder of the start."""
         folders = [one.partition("=")[2] for one in self.options if one.startswith("--directory=")]
         results = ["--results", str(Path(folders[-1], "results"))] if folders else []
-        return f"{own_command()} retry {shlex.join([study, *options, *results])}"
+        program = own_command() if self.program == "study" else "python -m study"
+        return f"{program} retry {shlex.join([study, *options, *results])}"
 
 
 def own_command() -> str:

@@ -256,7 +256,7 @@ def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:
         pins = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
         assert all("==" in pin and pin.endswith("\\") for pin in pins)
         pinned[lock.stem] = {re.sub(r"\[.*?\]", "", pin).split(" ")[0] for pin in pins}
-    assert len(pinned) == 7
+    assert len(pinned) == 6
     assert not [pin for pin in pinned["requirements-host"] if pin.startswith("torch==")]
     assert pinned["requirements-host"] <= pinned["requirements"]
 

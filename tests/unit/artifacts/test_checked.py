@@ -11,7 +11,7 @@ import pytest
 
 from study.artifacts.checked import read_records, read_samples
 from study.artifacts.plan import Plan
-from study.artifacts.record import Record, checksum, sealed
+from study.artifacts.record import Record, sealed
 from study.artifacts.record_store import next_session
 from study.artifacts.telemetry import COLUMNS, write_parquet
 from study.base.errors import StudyError, shown
@@ -55,17 +55,6 @@ def set_to(key: str, value: object) -> Callable[[Values], None]:
         target[leaf] = value
 
     return change
-
-
-def test_what_an_earlier_version_measured_and_this_one_does_not_is_forgotten(plan: Plan, folder: Path) -> None:
-    run = plan.runs[0]
-    path = folder / run.file
-    for key in ("ceilings", "measurement.flops"):
-        edit(path, set_to(key, {"product": 1.0}), keep_checksum=True)
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps(content | {"record_sha256": checksum(content)}))
-    written = read_records(plan, folder).included[run.name].model_dump()
-    assert "ceilings" not in written and "flops" not in written["measurement"]
 
 
 def test_a_record_as_a_launcher_writes_it_fits_in_any_layout_and_so_does_one_without_a_checksum(

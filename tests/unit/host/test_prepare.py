@@ -32,7 +32,7 @@ def planned(tmp_path: Path, photos: Path, batch_size: int) -> tuple[Plan, Path, 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch, photos: Path) -> list[Task]:
     """The steps that containers took; each opens the photographs, and leaves the manifest of those that it could."""
-    opened = folder.look  # type: ignore[attr-defined]
+    opened = folder.read_otherwise  # type: ignore[attr-defined]
     taken: list[Task] = []
 
     def refuse(*_: Any) -> None:
@@ -41,11 +41,11 @@ def steps(monkeypatch: pytest.MonkeyPatch, photos: Path) -> list[Task]:
     def inside(task: Task, plan: Plan, run: Run, results: Path, log: Path) -> None:
         taken.append(task)
         with pytest.MonkeyPatch.context() as there:
-            there.setattr(folder, "look", opened)
+            there.setattr(folder, "read_otherwise", opened)
             made = source_of(run.settings.dataset).make(run.settings.dataset, results, results)
         write_if_changed(Results(results).manifest(task.name), made.model_dump_json())
 
-    monkeypatch.setattr(folder, "look", refuse)
+    monkeypatch.setattr(folder, "read_otherwise", refuse)
     monkeypatch.setattr(step, "in_a_container", inside)
     return taken
 
