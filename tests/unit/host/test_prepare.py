@@ -32,7 +32,7 @@ def planned(tmp_path: Path, photos: Path, batch_size: int) -> tuple[Plan, Path, 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch, photos: Path) -> list[Task]:
     """The steps that containers took; each opens the photographs, and leaves the manifest of those that it could."""
-    opened = folder.read_otherwise  # type: ignore[attr-defined]
+    opened = folder.read_otherwise
     taken: list[Task] = []
 
     def refuse(*_: Any) -> None:
