@@ -7,7 +7,6 @@ import pytest
 
 from study.analysis.about import epochs_of
 from study.analysis.analysis import Analysis, read_analysis, result_of
-from study.analysis.caveats.machine import SeparateStarts
 from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.figures.style import Drawn
 from study.analysis.report.context import resources
@@ -348,21 +347,9 @@ def test_the_answer_does_not_contradict_itself_on_pure_noise(tmp_path: Path) -> 
         analysis = analysis_of(plan.study, frame.assign(fit_seconds=np.exp(rng.normal(1, 0.05, len(frame)))))
         (group,) = analysis.groups
         assert group.curve is not None
-        if group.curve.verdict.kind == "no_difference":
+        if group.curve.verdict.kind == "flat":
             contradictions += len(group.indistinguishable) < 5
     assert contradictions == 0
-
-
-def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) -> None:
-    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3)
-    folder = tmp_path / "tiny" / "records"
-    for number, run in enumerate(plan.runs):
-        session = 2 if run.setting.levels["training.batch_size"] == 8 else 1
-        write_new(folder / run.file, make_record(plan, number, session=session).model_dump_json())
-    warnings = analysis_of(plan.study, table(plan, read_records(plan, folder).included)).warnings
-    (found,) = only(SeparateStarts, warnings)
-    assert found.factor == "training.batch_size"
-    assert sorted(sorted(levels) for levels in found.sets) == [["2", "4"], ["8"]]
 
 
 def test_levels_that_are_paths_are_shown_by_their_names_and_kept_apart(tmp_path: Path) -> None:

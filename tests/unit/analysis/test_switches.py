@@ -12,7 +12,7 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context
 from study.analysis.answers.switches import Effect, Switches
 from study.analysis.caveats import find_caveats
-from study.analysis.caveats.work import DecodedBefore
+from study.analysis.caveats.inputs import DecodedBefore
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.base.errors import StudyError
