@@ -130,7 +130,7 @@ def test_no_law_rests_on_a_level_whose_time_cannot_be_told() -> None:
     curve = analysis.groups[0].curve
     assert curve is not None
     assert curve.batch_sizes == 3
-    assert curve.verdict.kind != "zigzag"
+    assert curve.verdict.kind != "turns"
 
 
 def test_a_slow_level_with_one_run_is_left_out_and_the_fastest_is_named() -> None:
