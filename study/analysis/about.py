@@ -69,6 +69,7 @@ def facts_of(study: Study, frame: pd.DataFrame, records: Mapping[str, Record]) -
                 values.setdefault(name, []).append(value)
     for column in MEASURED:
         values[column] = frame[column].dropna().astype(int).tolist()
+    values["precision"] = frame["precision"].dropna().tolist()
     reduced = [f"{key} {study.reduced[key]}, not {full}" for key, full in study.full.items()]
     facts = {"reduced size": "; ".join(reduced)} if reduced else {}
     for name, every in values.items():

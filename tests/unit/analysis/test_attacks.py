@@ -57,7 +57,7 @@ def contrast(overall: Estimate, *ratios: Estimate) -> Contrast:
         for place, one in enumerate(ratios)
     ]  # fmt: skip
     return Contrast(
-        contrast="device", slower="cpu", faster="cuda", least=ends[0], most=ends[-1], differs=[], overall=overall,
+        contrast="device", slower="cpu", faster="cuda", least=ends[0], most=ends[-1], overall=overall,
         machine=False,
     )  # fmt: skip
 

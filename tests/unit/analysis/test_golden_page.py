@@ -34,7 +34,6 @@ from study.analysis.report.step import write_page
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.fits import Bounds, Fitted
-from study.analysis.stats.ratios import Difference
 from study.analysis.table.exclusions import FAR, FIRST
 from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
@@ -104,13 +103,6 @@ CONTRAST = Contrast(
     faster="cuda",
     least=RATIO,
     most=RatioAt(at=setting(size=128), ratio=LONE, together=LONE, slower_seconds=37.6, faster_seconds=3.98),
-    differs=[
-        Difference(what="threads", at=EVERYWHERE, slower=16.0, faster=1.0),
-        Difference(what="workers", at=LOADER, slower=16.0, faster=4.0),
-        Difference(what="precision", at=EVERYWHERE, slower="fp32", faster="bf16"),
-        Difference(what="images", at=setting(size=128), slower=3264.0, faster=3072.0),
-        Difference(what="accuracy", at=LOADER, slower=0.9, faster=0.5),
-    ],
     overall=TIME,
     machine=False,
     alone=[setting(size=256)],
@@ -121,7 +113,6 @@ OF_PRECISION = Contrast(
     faster="bf16",
     least=RATIO.model_copy(update={"at": EVERYWHERE}),
     most=RATIO.model_copy(update={"at": EVERYWHERE}),
-    differs=[],
     overall=TIME,
     machine=False,
 )
