@@ -1,7 +1,6 @@
 """The candidate laws against scipy and lmfit, and planted truths that must come out."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 
 import lmfit
@@ -14,8 +13,6 @@ from benchmarks.coverage_laws import U_SHAPES, fit_curve, means_of_runs, turn_of
 from study.analysis.answers.curve import CurveFit, Verdict
 from study.analysis.stats.fits import Fitted, fit_laws, predict
 from study.analysis.stats.laws import LAWS, Law, LogMeans, by_name
-from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.optimum import Optimum, optimum_of
 from tests.chance import at_least, at_most
 from tests.conftest import repeats
 
@@ -83,23 +80,6 @@ def scipys(law: Law, means: LogMeans, start: Array) -> float:
     return float(2 * least_squares(residuals, first, bounds=(low, high), x_scale=first).cost)
 
 
-def test_a_shift_that_all_means_share_changes_no_shape() -> None:
-    """The machine's own variance widens the intervals of seconds alone."""
-    x, seconds, _ = simulated("root", 1)
-    means = means_of_runs(x, seconds)
-    shifted = replace(means, covariance=np.add(means.covariance, 0.04))
-    for law in LAWS:
-        one, other = (fit_laws(each, [law])[law.name] for each in (means, shifted))
-        assert other.coefficients == pytest.approx(one.coefficients, rel=1e-5)
-        assert (other.rss, other.lack_of_fit_p) == pytest.approx((one.rss, one.lack_of_fit_p), rel=1e-6)
-        if law.shape:
-            bounds = one.intervals[law.shape], other.intervals[law.shape]
-            assert bounds[1].low == pytest.approx(bounds[0].low, rel=1e-4)
-            assert bounds[1].high == pytest.approx(bounds[0].high, rel=1e-4)
-        name = next(iter(one.coefficients))
-        assert (other.intervals[name].high or 0) > (one.intervals[name].high or 0)
-
-
 @pytest.mark.parametrize(
     ("name", "law", "truth"),
     [
@@ -121,15 +101,6 @@ def test_intervals_are_those_of_lmfit(name: str, law: Callable[..., Array], trut
         assert ours.coefficients[key] == pytest.approx(result.params[key].value, rel=1e-3)
         assert ours.intervals[key].low == pytest.approx(bounds[0][1], rel=0.01)
         assert ours.intervals[key].high == pytest.approx(bounds[-1][1], rel=0.01)
-
-
-def test_sizes_in_the_ten_thousands_give_the_laws_of_small_ones() -> None:
-    x, seconds, _ = simulated("u", 4)
-    small, large = means_of_runs(x, seconds), means_of_runs([1000 * size for size in x], seconds)
-    for law in LAWS:
-        one, other = fit_laws(small, [law])[law.name], fit_laws(large, [law])[law.name]
-        assert other.rss == pytest.approx(one.rss, rel=1e-6)
-        assert predict(law, other, 1000 * SIZES) == pytest.approx(predict(law, one, SIZES), rel=1e-5)
 
 
 TRACE = [3971.85, 2014.53, 998.48, 443.88, 262.11, 119.13, 64.70, 33.70, 19.30, 12.06, 10.22, 8.17, 7.09]
@@ -267,16 +238,3 @@ def test_three_sizes_leave_the_laws_of_three_coefficients_untested() -> None:
 def test_three_sizes_that_fall_and_rise_are_said_to_do_so_without_a_law() -> None:
     fit = fit_curve([16.0, 32.0, 64.0] * 4, [20.0, 8.0, 12.0, 20.4, 8.1, 12.2, 19.7, 7.9, 11.9, 20.1, 8, 12], [0] * 12)
     assert fit.verdict == Verdict(kind="turns", low=16.0, high=64.0)
-
-
-def test_the_optimum_of_a_clear_minimum_is_that_one() -> None:
-    found = _optimum("u", 3, 0.02)
-    assert found is not None
-    assert found.indistinguishable == ["64"]
-    assert found.cost["64"] == 1
-    assert found.cost["16"] == pytest.approx(TRUTHS["u"](SIZES)[0] / TRUTHS["u"](SIZES)[2], rel=0.1)
-
-
-def _optimum(truth: str, seed: int, noise: float = 0.05) -> Optimum | None:
-    x, seconds, blocks = simulated(truth, seed, noise)
-    return optimum_of(fit_log_model(seconds, [f"{size:g}" for size in x], blocks))

@@ -129,12 +129,6 @@ def test_four_of_five_studies_find_the_difference_that_is_said_to_be_found(level
     assert at_least(0.78, len(seeds)) <= told <= at_most(0.85, len(seeds))
 
 
-def test_times_in_whole_seconds_tell_no_more_than_their_step_and_no_less() -> None:
-    near = found({16: [10.0] * 5, 32: [10.0] * 5, 64: [11.0] * 5})
-    assert set(near.groups[0].indistinguishable) == {"16", "32", "64"}
-    assert fastest(found({16: [10.0] * 5, 32: [15.0] * 5, 64: [20.0] * 5})).slower == ["32", "64"]
-
-
 def test_a_slope_within_every_block_does_not_call_one_of_equal_settings_slower() -> None:
     """Blocks that differ by nothing lend their degrees to the noise within them, which is larger."""
     false, seeds = 0, repeats(150, 1000)
