@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from study.analysis.answers.curve import CurveFit, Turn, curve_of_model, means_of
+from study.analysis.answers.curve import CurveFit, Verdict, curve_of_model, means_of
 from study.analysis.stats.fits import fit_laws
 from study.analysis.stats.laws import LogMeans, by_name
 from study.analysis.stats.log_model import fit_log_model
@@ -71,14 +71,14 @@ def law_named(sizes: Array, times: Array) -> bool:
     """Whether the verdict is that some law other than the constant describes the times."""
     runs = np.tile(sizes, len(times)).tolist()
     verdict = fit_curve(runs, times.ravel().tolist(), [0] * len(runs)).verdict
-    return verdict.kind not in ("too_few_points", "no_difference", "no_law")
+    return verdict.kind not in ("flat", "undetermined")
 
 
-def turn_of(sizes: Array, times: Array) -> Turn | None:
-    """Where the verdict says that the time turns; None where it does not say so."""
+def turn_of(sizes: Array, times: Array) -> Verdict | None:
+    """The verdict that the time falls and rises again; None where it is another."""
     runs = np.tile(sizes, len(times)).tolist()
     verdict = fit_curve(runs, times.ravel().tolist(), [0] * len(runs)).verdict
-    return verdict if isinstance(verdict, Turn) else None
+    return verdict if verdict.low is not None else None
 
 
 def line(name: str, hits: int, studies: int) -> str:
@@ -111,7 +111,7 @@ def print_turns(count: int, rng: np.random.Generator) -> None:
     for shape, (truth, minimum) in U_SHAPES.items():
         for name, draw in DRAWS.items():
             said = [turn for times in studies(truth(FIVE), draw, rng, count) if (turn := turn_of(FIVE, times))]
-            held = sum(turn.low <= minimum <= turn.high for turn in said)
+            held = sum((turn.low or 0) <= minimum <= (turn.high or 0) for turn in said)
             print(line(f"{shape}, {name}: the turn is said", len(said), count))
             print(line(f"{shape}, {name}: it holds the minimum", held, max(len(said), 1)), flush=True)
 

@@ -4,12 +4,24 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
 import study
 from replications.command import run
 
 NAMES = {"batch_size_performance": "batch_size_performance.png", "telemetry_cuda": "GPU-batch-test.png"}
-"""The blog's name of each figure of the report that it has, too."""
+"""The blog's name of each figure, by the report's name of what it shows."""
 DPI = 160
+GIB = 2**30
+SIZE = "training.batch_size"
+PANELS = (
+    "GPU utilisation (blue) and the memory used on the GPU (orange) over the time of a run: a row for each way to "
+    "train, a panel for each batch size, a line for each run. A utilisation of 100% says that some kernel always ran, "
+    "not that the GPU was full."
+)
+"""What the monitor's panels show."""
 
 
 def blog_name(figure: str) -> str:
@@ -22,17 +34,77 @@ def write_figures(results: Path, output: Path) -> list[Path]:
 
     Raise :class:`study.StudyError` if the folder holds no study, or no study has one of them.
     """
-    written: dict[str, Path] = {}
+    drawn: dict[str, Figure] = {}
     opened = study.open(results)
     for name in opened:
-        drawn = opened[name].figures()
-        for figure in NAMES.keys() & drawn.keys() - written.keys():
-            output.mkdir(parents=True, exist_ok=True)
-            written[figure] = output / blog_name(figure)
-            drawn[figure].figure.savefig(written[figure], dpi=DPI)
-    if not written:
+        for figure, picture in figures_of(opened[name]).items():
+            drawn.setdefault(figure, picture)
+    if not drawn:
         raise study.StudyError(f"{results}: no study has one of the blog's figures: {', '.join(NAMES.values())}")
-    return [written[figure] for figure in NAMES if figure in written]
+    output.mkdir(parents=True, exist_ok=True)
+    written = [output / NAMES[figure] for figure in NAMES if figure in drawn]
+    for path, figure in zip(written, [figure for figure in NAMES if figure in drawn], strict=True):
+        drawn[figure].savefig(path, dpi=DPI)
+    return written
+
+
+def figures_of(results: study.StudyResults) -> dict[str, Figure]:
+    """Return those of the blog's figures that a study has: the report's of the times, and the monitor's panels."""
+    reports = results.figures()
+    found = {name: reports[name].figure for name in ("batch_size_performance",) if name in reports}
+    if "telemetry_cuda" in reports and SIZE in results.plan().study.factors:
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()  # nothing of the caller's style
+            found["telemetry_cuda"] = panels(results)
+    return found
+
+
+def panels(results: study.StudyResults) -> Figure:
+    """Return a row for each way to train on the GPU, with a panel for each batch size and a line for each run."""
+    rows = {label: levels for label, levels in runs_on_gpu(results).items() if levels}
+    columns = max(len(levels) for levels in rows.values())
+    figure = Figure(figsize=(2.4 * columns + 1.2, 2.3 * len(rows) + 0.6), layout="constrained")
+    parts = figure.subfigures(len(rows), 1, squeeze=False)[:, 0]
+    for part, (label, levels) in zip(parts, rows.items(), strict=True):
+        part.suptitle(f"{label}: GPU utilisation (blue) and memory used (orange)", fontsize=10)
+        part.supxlabel("time within a run (s)", fontsize=9)
+        every = part.subplots(1, columns, sharey=True, squeeze=False)[0]
+        every[0].set_ylabel("utilisation (%)")
+        twins: list[Axes] = []
+        for axes, (size, names) in zip(every, levels.items(), strict=False):
+            memory = axes.twinx()
+            twins.append(memory)
+            axes.set(title=f"batch size {size}", ylim=(0, 105))
+            for name in names:
+                samples = results.telemetry(name)
+                if samples is not None:
+                    seconds = samples["seconds"] - samples["seconds"].min()
+                    axes.plot(seconds, samples["gpu_utilisation_percent"], color="C0", alpha=0.5, linewidth=0.8)
+                    memory.plot(seconds, samples["gpu_memory_used_bytes"] / GIB, color="C1", linewidth=0.8)
+        most = max(memory.get_ylim()[1] for memory in twins)
+        for memory in twins:
+            memory.set_ylim(0, most)
+            memory.tick_params(labelright=memory is twins[-1])
+        twins[-1].set_ylabel("memory (GiB)")
+        for axes in every[len(levels) :]:
+            axes.set_axis_off()
+    return figure
+
+
+def runs_on_gpu(results: study.StudyResults) -> dict[str, dict[int, list[str]]]:
+    """Return the names of the runs that count, by the label of their way to train and by their batch size."""
+    times = results.timings()
+    counted = set(times.loc[times["excluded"].isna() & (times["outcome"] == "ok"), "run"])
+    found: dict[str, dict[int, list[str]]] = {}
+    for group in results.analysis().groups:
+        levels: dict[int, list[str]] = {}
+        for planned in results.plan().runs:
+            own = planned.setting.levels
+            same = all(str(own.get(key)) == str(level) for key, level in group.setting.levels.items())
+            if same and planned.settings.device == "cuda" and planned.name in counted:
+                levels.setdefault(planned.settings.training.batch_size, []).append(planned.name)
+        found[group.label] = dict(sorted(levels.items()))
+    return found
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 import study
 from replications.command import run
-from replications.gpu_blog.figures import DPI, NAMES, blog_name
+from replications.gpu_blog.figures import DPI, NAMES, PANELS, blog_name, figures_of
 from replications.gpu_blog.markdown import front_matter, inline, paragraph
 
 LONGEST = 60
@@ -55,11 +55,12 @@ def _pictures(part: study.StudyResults, output: Path) -> list[dict[str, str]]:
     """Write the figures of a study as PNG, and return what the post says of each."""
     folder = Path("images", part.name)
     (output / folder).mkdir(parents=True, exist_ok=True)
-    found = []
+    found, blogs = [], figures_of(part)
     for name, drawn in part.figures().items():
         address = folder / blog_name(name)
-        drawn.figure.savefig(output / address, dpi=DPI)
-        words = {"title": drawn.title, "caption": drawn.caption, "alt": drawn.alt}
+        blogs.get(name, drawn.figure).savefig(output / address, dpi=DPI)
+        caption = PANELS if name == "telemetry_cuda" and name in blogs else drawn.caption
+        words = {"title": drawn.title, "caption": caption, "alt": drawn.alt}
         found.append({"name": name, "address": Markup(quote(str(address)))} | words)  # noqa: S704 - a path, quoted
     return found
 

@@ -23,12 +23,11 @@ from study.analysis.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.stats.usable import usable_runs
-from study.analysis.table.files import read_table, read_timings, read_warm_up_runs
+from study.analysis.table.files import read_table, read_timings
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, Selected
 from study.artifacts.reached import Reached
-from study.artifacts.record import Record
 from study.base.errors import StudyError
 from study.base.strict import Versioned
 
@@ -53,12 +52,10 @@ class Analysis(Versioned):
     """How narrow the answer's interval is; null without `until`, and while a block is half done."""
 
 
-def analyse(
-    plan: Plan, frame: pd.DataFrame, records: Records | None = None, warm_up_runs: Sequence[Record] = ()
-) -> Analysis:
+def analyse(plan: Plan, frame: pd.DataFrame, records: Records | None = None) -> Analysis:
     """Return the analysis of a plan's table of timings, which has a row for each planned run.
 
-    ``records`` are those that the table was made of; the ``warm_up_runs`` are those of every start.
+    ``records`` are those that the table was made of.
     """
     kept = records or Records()
     study, y = plan.study, plan.study.total
@@ -97,7 +94,7 @@ def analyse(
         answers=answers,
         warnings=caveats,
         claims=Judge(study, fitted, groups, ratios).rows(),
-        about=about(plan, frame, kept, warm_up_runs),
+        about=about(plan, frame, kept),
     )
 
 
@@ -124,12 +121,12 @@ def result_of(files: Results, name: str) -> StudyResult:
     The blocks that are not needed for an interval as narrow as the study asks are as if they were not planned. Raise
     :class:`StudyError` if there is no valid plan of it.
     """
-    plan, warm_up_runs = _plan_of(files, name), read_warm_up_runs(files.root)
+    plan = _plan_of(files, name)
     frame, records = read_table(plan, files.records(name), files.telemetry_folder(name))
-    found = analyse(plan, frame, records, warm_up_runs)
+    found = analyse(plan, frame, records)
     if found.reached and found.reached.enough and found.reached.blocks < plan.blocks:
         plan, frame = whole_blocks(plan, frame)
-        found = analyse(plan, frame, records, warm_up_runs)
+        found = analyse(plan, frame, records)
     return StudyResult(plan, frame, found, records)
 
 

@@ -15,7 +15,7 @@ from study.analysis.analysis import Analysis, StudyResult, result_of
 from study.analysis.answers.claim import ClaimRow as ClaimRow
 from study.analysis.answers.context import Context
 from study.analysis.figures.style import Drawn, use_style
-from study.analysis.step import drawn
+from study.analysis.step import drawn, samples_of
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results, bundles
 from study.artifacts.plan import Plan
@@ -113,6 +113,17 @@ class StudyResults:
         ('ok', 64)
         """
         return read_records(self._plan, self._files.records(self.name)).included
+
+    def telemetry(self, run: str) -> pd.DataFrame | None:
+        """Return what was sampled during a run that counts, ten rows a second; None without samples that fit it.
+
+        The columns are ``seconds`` since 1970, utilisation, memory, and on a GPU its power, energy, clock and
+        temperature.
+
+        >>> open("docs/example/results.zip")["photographs-speedup"].telemetry("workers-cuda-r1").shape[1]
+        10
+        """
+        return samples_of(self._result, run, self._files.telemetry_folder(self.name))
 
     def analysis(self) -> Analysis:
         """Return what the report says of the study: means with intervals, the laws, what may be the fastest.

@@ -3,28 +3,27 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import matplotlib
 import pandas as pd
 from matplotlib import rc_context
 
 from study.analysis.analysis import StudyResult, result_of
+from study.analysis.answers.context import Context
 from study.analysis.figures import batch_size_performance, utilisation
 from study.analysis.figures.style import Drawn, use_style
+from study.analysis.rows import group_rows
 from study.analysis.stats.usable import counted
 from study.analysis.table.files import write_csv
-from study.analysis.words import short_key
+from study.analysis.words import place_words
 from study.artifacts.block import forget_deferred, made_of
 from study.artifacts.checked import read_samples
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan
-from study.artifacts.record import Record
 from study.base.errors import StudyError
 from study.base.files import room_for, write_whole
-from study.config.settings import get
-from study.config.study import shown
 
 INDEX = "index.json"
 KINDS = (".svg", ".png", ".snakemake_timestamp")
@@ -38,6 +37,7 @@ def write_analysis(name: str, files: Results) -> str | None:
     """
     forget_deferred(name, files)
     made = made_of(name, files)
+    matplotlib.use("agg")  # whatever MPLBACKEND asks for
     use_style()
     result = result_of(files, name)
     write_csv(result.frame, files.timings(name))
@@ -56,35 +56,36 @@ def write_analysis(name: str, files: Results) -> str | None:
 
 def drawn(result: StudyResult, telemetry: Path) -> dict[str, Drawn]:
     """Return every figure that a study has, by name, in the order of the report; ``telemetry`` holds its samples."""
-    plan, frame, analysis, found = result.plan, result.frame, result.analysis, result.records.included
     # The first shows single runs: the records that were excluded, too.
-    figures = [("batch_size_performance", batch_size_performance.draw(plan, frame, analysis))]
-    figures += _telemetry(plan, counted(frame), found, telemetry)
+    performance = batch_size_performance.draw(result.plan, result.frame, result.analysis)
+    figures = [("batch_size_performance", performance), *_telemetry(result, telemetry)]
     return {name: figure for name, figure in figures if figure}
 
 
-def _telemetry(
-    plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record], folder: Path
-) -> list[tuple[str, Drawn | None]]:
-    """A monitor's view of each device: the samples of every run that has some, by the levels of one factor."""
-    keys = [key for key in plan.study.compared if key != "device"] or ["training.batch_size"]
-    x = next((key for key in keys if key == (plan.study.curve.x if plan.study.curve else None)), keys[0])
-    levels = plan.study.factors.get(x, [])
-    places = {level: place for place, level in enumerate(levels)}
-    runs = {run.name: run for run in sorted(plan.runs, key=lambda run: places.get(get(run.settings, x), len(levels)))}
+def _telemetry(result: StudyResult, folder: Path) -> Iterator[tuple[str, Drawn | None]]:
+    """Yield the figure of each device: the samples of every run that counts and has some, by its group."""
+    counts = counted(result.frame)
+    for device, rows in counts[counts["outcome"] == "ok"].groupby("device", sort=False):
+        yield f"telemetry_{device}", utilisation.draw(_samples(result, rows, folder), str(device))
 
-    def samples(names: Collection[str]) -> Iterator[utilisation.Samples]:
-        for name, run in runs.items():
-            with suppress(StudyError):  # the table says why samples are not used
-                kept = name in names and name in records
-                found = read_samples(records[name], folder / run.telemetry_file) if kept else None
-                if found is not None:
-                    yield str(shown(plan.study, x, get(run.settings, x))), found
 
-    return [
-        (f"telemetry_{device}", utilisation.draw(samples(set(rows["run"])), str(device), short_key(x)))
-        for device, rows in frame[frame["outcome"] == "ok"].groupby("device")
-    ]
+def _samples(result: StudyResult, rows: pd.DataFrame, folder: Path) -> Iterator[utilisation.Samples]:
+    """Yield the group and the samples of each run in some rows of the table."""
+    groups = result.analysis.groups
+    names = Context(result.plan.study, groups).names
+    for group, own in group_rows(result.plan.study, rows, groups):
+        for run in own["run"]:
+            samples = samples_of(result, run, folder)
+            if samples is not None:
+                yield place_words(names[group.setting]) if names else "", samples
+
+
+def samples_of(result: StudyResult, run: str, folder: Path) -> pd.DataFrame | None:
+    """Return the samples of a run that counts, from the ``folder`` of all; None where there are none that fit it."""
+    record = result.records.included.get(run)
+    with suppress(StudyError):  # the table says why samples are not used
+        return read_samples(record, folder / f"{run}.{record.key}.parquet") if record else None
+    return None
 
 
 def save(figures: dict[str, Drawn], folder: Path) -> None:

@@ -21,7 +21,6 @@ HOST_COLUMNS = (
     "seconds",  # epoch seconds, as from time.time(), to compare with the run's phases
     "cpu_percent",  # the whole machine, 0 to 100
     "process_resident_bytes",  # the watched process and its children, added up: see Tree
-    "cpu_package_joules",  # all packages since the first sample, if RAPL is readable: see read_rapl_joules
 )
 GPU_COLUMNS = (
     "gpu_utilisation_percent",  # share of time in which any kernel ran

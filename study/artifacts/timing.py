@@ -186,11 +186,11 @@ class Timing(Strict):
     """`peak_host_resident_bytes`, summed over the processes."""
 
     energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)", "number")] = None
-    """Energy of the GPU, or of the processor packages in a run on a CPU."""
+    """Energy of the GPU; empty in a run on a CPU."""
     images_per_joule: Annotated[float | None, Unit("images/J"), Resource("images per joule", "number")] = None
     """`images_processed` over `energy_joules`."""
     energy_method: str | None = None
-    """`counter` (NVML's), `power` (NVML's readings, integrated) or `rapl` (the processor's)."""
+    """`counter` (NVML's) or `power` (NVML's readings, integrated)."""
     energy_refused: str | None = Field(None, description="Reason for the absence of `energy_joules`.")
     idle_watts: Annotated[float | None, Unit("W"), Resource("idle (W)", "number")] = None
     """Power of the GPU when the run began."""

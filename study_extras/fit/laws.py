@@ -83,7 +83,7 @@ def as_text(fit: Fit) -> str:
     runs = f"{curve.observations} rows at {curve.batch_sizes} values of {name}"
     spreads = ", ".join(f"{name} {100 * spread:.2g}%" for name, spread in curve.spreads.items())
     lines = [
-        curve.verdict.text(),
+        curve.text(),
         "",
         f"{runs}. " + (f"Standard deviations: {spreads}." if spreads else "Nothing was measured twice."),
         *fit.notes,
@@ -92,7 +92,7 @@ def as_text(fit: Fit) -> str:
         "",
         *_laws(curve),
         "",
-        *_fastest(fit.optimum, name, curve.verdict.kind == "equal_times"),
+        *_fastest(fit.optimum, name, curve.verdict.reason == "equal_times"),
     ]
     return "\n".join(lines)
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 
 import pandas as pd
 import pytest
@@ -96,17 +95,15 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert sorted(record.settings.training.batch_size for record in found) == [4, 8]
         trained = [sum(epoch.images for epoch in record.measurement.epochs) for record in found if record.measurement]
         assert 0 < min(trained) < max(trained) == 16  # one whole, and one in small
-        assert re.search(r"2 runs of [0-9.]+(?: to [0-9.]+)? s, at each start for each way of computing", shared.page())
         table, fit = (results / "tiny" / name for name in ("timings.csv", "fit.json"))
         before = table.read_bytes(), read_analysis(fit)
         for file in (*(results / "warm_up_runs").iterdir(), table, fit, results / "report.html"):
             file.unlink()
         said = shared.good(TWO, "warm_up_run=true")
         assert table.read_bytes() == before[0]
-        assert read_analysis(fit).model_copy(update={"about": before[1].about}) == before[1]
+        assert read_analysis(fit) == before[1]
         assert "warm-up run on" not in said  # a start that measures nothing makes none
         assert not list((results / "warm_up_runs").iterdir())
-        assert "Warm-up runs" not in shared.page()
 
 
 def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Checkout) -> None:

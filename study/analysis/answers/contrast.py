@@ -10,10 +10,10 @@ from pydantic import Field
 from study.analysis.answers.context import Context, bounds, capital
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.ratios import Difference, Overall, Ratio, sides_of, telling_keys
+from study.analysis.stats.ratios import Overall, Ratio, sides_of, telling_keys
 from study.analysis.stats.usable import row_settings
 from study.analysis.words import at_setting, device_words, listed, short, with_key
-from study.artifacts.setting import EVERYWHERE, Setting, setting_of
+from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
 from study.config.study import Study
 
@@ -37,7 +37,6 @@ class Contrast(Strict):
     faster: str
     least: RatioAt
     most: RatioAt
-    differs: list[Difference] = Field(description="The largest difference of each kind.")
     overall: Estimate
     """The mean of the ratios over all settings, with the block as the unit."""
     machine: bool
@@ -167,29 +166,11 @@ def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall, alone: 
         faster=least.faster,
         least=RatioAt(**{name: getattr(least, name) for name in RatioAt.model_fields}),
         most=RatioAt(**{name: getattr(most, name) for name in RatioAt.model_fields}),
-        differs=_largest(ratios),
         overall=overall.ratio,
         machine=overall.machine,
         equal=overall.ratio.within(margin) and not differ,
         alone=list(alone),
     )
-
-
-def _largest(ratios: Sequence[Ratio]) -> list[Difference]:
-    """Return the largest difference of each kind, without its setting where it is the same in all of the ratios."""
-    kinds: dict[str, list[Difference]] = {}
-    for found in (found for ratio in ratios for found in ratio.differs):
-        kinds.setdefault(found.what, []).append(found)
-    largest = []
-    for same in kinds.values():
-        everywhere = len(same) == len(ratios) and len({(found.slower, found.faster) for found in same}) == 1
-        apart = [
-            abs(one.slower - one.faster) if isinstance(one.slower, float) and isinstance(one.faster, float) else 0.0
-            for one in same
-        ]
-        most = same[apart.index(max(apart))]
-        largest.append(most.model_copy(update={"at": EVERYWHERE}) if everywhere else most)
-    return largest
 
 
 class NullControl(Strict):

@@ -1,135 +1,61 @@
 """The curve T(b) of a group: every law fitted to its points, and the verdict on what they determine."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 from scipy import special
 
-from study.analysis.stats.fits import Bounds, Fitted, fit_laws, predict
-from study.analysis.stats.laws import CLOSE, RISING_ROOT, LogMeans, by_name
+from study.analysis.stats.fits import Fitted, fit_laws
+from study.analysis.stats.laws import CLOSE, RISING_ROOT, LogMeans
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel
 from study.analysis.stats.optimum import Optimum, has_noise, label, level_test
-from study.analysis.words import coefficients, interval, three_digits
+from study.analysis.words import coefficients, three_digits
 from study.base.strict import Strict
 
-LAWS = {"constant": "a constant", "power": "the power law", "rise": "a curve with a rising arm"}
-
-
-PlainKind = Literal["too_few_points", "equal_times", "no_difference", "no_law", "rise", "zigzag"]
-PLAIN: dict[PlainKind, str] = {
-    "too_few_points": "The points are too few to compare any law with a constant.",
-    "equal_times": "Repeated runs took equal times: their noise is not known, and no law can be weighed against it.",
-    "no_difference": "No law beats a constant: the test of all settings at once finds no difference.",
-    "no_law": "The settings differ, but no law is shown to describe their times better than a constant.",
-    "rise": "The time rises, and no fall before that shows: no falling power law.",
-    "zigzag": "The time goes up and down by more than the noise, and not once: no law describes that.",
+Kind = Literal["power_law", "falls", "turns", "flat", "undetermined"]
+TEXTS: dict[Kind, str] = {
+    "power_law": "Power law (s; 95%): Tmin + c/b^alpha with",
+    "falls": "The time falls. The exponent alpha is no finding:",
+    "turns": "The time rises somewhere by more than the noise: no falling power law.",
+    "flat": "No law is shown to describe the times better than a constant.",
+    "undetermined": "No law can be weighed against a constant:",
+}
+Reason = Literal[
+    "another_law", "untested", "lack_of_fit", "wide_interval", "rising_root", "points", "replicates", "equal_times"
+]
+REASONS: dict[Reason, str] = {
+    "another_law": "another law fits better",
+    "untested": "the settings are too few to test it",
+    "lack_of_fit": "the power law misses the times by more than the noise",
+    "wide_interval": "the points do not determine it",
+    "rising_root": "a root that rises again fits as well",
+    "points": "the points are too few",
+    "replicates": "without replicates the noise is not known",
+    "equal_times": "repeated runs took equal times, so that their noise is not known",
 }
 
 
-class Plain(Strict):
-    """A verdict without numbers.
+class Verdict(Strict):
+    """What the points of T(b) determine.
 
-    `no_law`: levels differ, but by no more than chance does in one of a hundred studies, or no law beats a constant.
-    `equal_times`: a clock of whole seconds does that.
+    `power_law`: the coefficients of T(b) = Tmin + c / b^alpha are findings. `falls`: the time falls, and the exponent
+    is none. `turns`: some setting is slower than a smaller one beyond the noise. `flat`: no difference shows, or none
+    that a law describes. `undetermined`: something is missing to tell.
     """
 
-    kind: PlainKind
-
-    def text(self) -> str:
-        """Return the verdict in words."""
-        return PLAIN[self.kind]
-
-
-class Unreplicated(Strict):
-    """Too few runs were repeated to tell chance from shape: most often none was."""
-
-    kind: Literal["unreplicated"] = "unreplicated"
-    law: str | None = Field(description="The law with the smallest criterion; null where none beats a constant.")
-
-    def text(self) -> str:
-        """Return the verdict in words."""
-        if self.law is None:
-            return "No law beats a constant, and without replicates the noise is not known."
-        return f"Closest is {LAWS[self.law]}; without replicates the noise is not known."
+    kind: Kind
+    reason: Reason | None = Field(None, description="Why the exponent is no finding, or what is missing.")
+    low: float | None = Field(None, description="The level below all that may be the fastest, where it falls to them.")
+    high: float | None = Field(None, description="The level above all that may be the fastest, where it then rises.")
 
 
-class PowerLaw(Strict):
-    """T(b) = Tmin + c / b^alpha: the coefficients of the power law are findings."""
-
-    kind: Literal["power_law"] = "power_law"
-    coefficients: dict[str, float]
-    intervals: dict[str, Bounds]
-
-    def text(self) -> str:
-        """Return the verdict in words."""
-        text = f"Power law (s; 95%): Tmin + c/b^alpha with {coefficients(self.coefficients, self.intervals)}."
-        bounds = self.intervals["alpha"]
-        one = (bounds.low or 0) <= 1 <= (bounds.high or 1)
-        return f"{text} It does not exclude alpha = 1, a cost of each step and one of each image." if one else text
-
-
-class Turn(Strict):
-    """The time falls along the axis, and rises again: both ends are slower than the fastest beyond noise."""
-
-    kind: Literal["turn"] = "turn"
-    low: float = Field(description="The level below all that may be the fastest.")
-    high: float = Field(description="The level above all that may be the fastest.")
-
-    def text(self) -> str:
-        """Return the verdict in words."""
-        ends = f"{label(self.low)} and {label(self.high)}"
-        return f"The time falls and rises again: no power law. Its shortest lies between {ends} (95%)."
-
-
-Doubt = Literal["another_law", "untested", "lack_of_fit", "wide_interval", "rising_root"]
-
-
-class Fall(Strict):
-    """The time falls along the axis, and no rise after that shows; the exponent of the power law is no finding."""
-
-    kind: Literal["fall"] = "fall"
-    law: str = Field(description="The law with the smallest criterion.")
-    doubt: Doubt
-    """Why the power law's coefficients are no findings: another law fits better; no replicates or too few levels to
-    test it; it misses the means by more than the noise; the interval of alpha is too wide."""
-    misses: float | None
-    """Largest distance of a mean from the law, over the law, where the law lacks fit; null where it does not, or where
-    that cannot be told."""
-    alpha_interval: Bounds | None = Field(description="Of the power law.")
-
-    def text(self) -> str:
-        """Return the verdict in words."""
-        power = self.law == "power"
-        told = f"The time falls, and {'the power law fits best' if power else 'no rise after that shows'}."
-        if self.misses is not None:
-            misses = f"{'It' if power else 'The closest curve'} misses a mean by {100 * self.misses:.2g}%"
-            told = f"{told} {misses}, more than the noise."
-        return f"{told} The exponent alpha is no finding: {self._doubt()}."
-
-    def _doubt(self) -> str:
-        bounds = self.alpha_interval
-        known = bounds is not None and interval(bounds.low, bounds.high)
-        alpha = f" (95%: {bounds.low:.2f} to {bounds.high:.2f})" if bounds and known else ""
-        return {
-            "another_law": "another law fits better",
-            "untested": "there are no replicates, or too few settings to test it",
-            "lack_of_fit": "the power law misses the times by more than the noise",
-            "rising_root": "a root that rises again fits as well",
-            "wide_interval": f"the points do not determine it{alpha}",
-        }[self.doubt]
-
-
-Verdict = Annotated[Plain | Unreplicated | PowerLaw | Turn | Fall, Field(discriminator="kind")]
-"""What the points of T(b) determine."""
-
-
-def law_words(verdict: Verdict, x: str) -> str:
+def law_words(curve: "CurveFit", x: str) -> str:
     """Return the power law in words, where it is a finding: ``14.2 s + 380 s / batch size^0.52``; else nothing."""
-    if not isinstance(verdict, PowerLaw):
+    if curve.verdict.kind != "power_law":
         return ""
-    known = {name: three_digits(value) for name, value in verdict.coefficients.items()}
+    known = {name: three_digits(value) for name, value in curve.power.coefficients.items()}
     return f"{known['Tmin']} s + {known['c']} s / {x}^{known['alpha']}"
 
 
@@ -148,12 +74,26 @@ class CurveFit(Strict):
     differs_p: float | None = Field(description="p of the F test that no batch size differs; null without replicates.")
     models: dict[str, Fitted]
     best: str | None = Field(description="The law with the smallest criterion; null where none has one.")
-    verdict: Verdict = Field(description="What the points determine.")
+    verdict: Verdict
 
     @property
     def power(self) -> Fitted:
         """The power law, which is the published one."""
         return self.models["power"]
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        verdict, told = self.verdict, TEXTS[self.verdict.kind]
+        if verdict.reason:
+            return f"{told} {REASONS[verdict.reason]}."
+        if verdict.low is not None and verdict.high is not None:
+            return f"{told} Its shortest lies between {label(verdict.low)} and {label(verdict.high)} (95%)."
+        if verdict.kind != "power_law":
+            return told
+        told = f"{told} {coefficients(self.power.coefficients, self.power.intervals)}."
+        alpha = self.power.intervals["alpha"]
+        one = (alpha.low or 0) <= 1 <= (alpha.high or 1)
+        return f"{told} It does not exclude alpha = 1, a cost of each step and one of each image." if one else told
 
 
 def curve_of_model(model: LogModel, sizes: Sequence[float | None], optimum: Optimum | None) -> CurveFit:
@@ -168,9 +108,11 @@ def curve_of_model(model: LogModel, sizes: Sequence[float | None], optimum: Opti
     known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
     best = min(known, key=lambda name: known[name]) if known else None
     tied = {named[name] for name in optimum.indistinguishable} if optimum else set()
-    equal_times = replicated and not has_noise(model)
-    verdict = Plain(kind="equal_times") if equal_times else judge(models, means, best, differs_p, shape_of(means, tied))
-    models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})
+    if replicated and not has_noise(model):
+        verdict = Verdict(kind="undetermined", reason="equal_times")
+    else:
+        verdict = judge(models, means, best, differs_p, shape_of(means, tied))
+    models["power"] = models["power"].model_copy(update={"reported": verdict.kind == "power_law"})
     return CurveFit(
         observations=int(sum(runs for runs, size in zip(model.counts, sizes, strict=True) if size is not None)),
         batch_sizes=len(means.sizes),
@@ -198,8 +140,8 @@ def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:
     )
 
 
-def shape_of(means: LogMeans, tied: Collection[float]) -> Turn | Plain | None:
-    """Return what the levels show by themselves, whatever law describes them; None where that is a fall at most.
+def shape_of(means: LogMeans, tied: Collection[float]) -> Verdict | None:
+    """Return that the levels turn, whatever law describes them; None where they fall at most.
 
     ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once, the minimum of the
     curve lies between the neighbours of the fastest size.
@@ -209,10 +151,11 @@ def shape_of(means: LogMeans, tied: Collection[float]) -> Turn | Plain | None:
     if not places:
         return None
     if _turns_again(means):
-        return Plain(kind="zigzag")
-    if places[-1] == len(sizes) - 1:
+        return Verdict(kind="turns")
+    first, last = places[0], places[-1]
+    if last == len(sizes) - 1:
         return None
-    return Turn(low=sizes[places[0] - 1], high=sizes[places[-1] + 1]) if places[0] > 0 else Plain(kind="rise")
+    return Verdict(kind="turns", low=sizes[first - 1], high=sizes[last + 1]) if first else Verdict(kind="turns")
 
 
 def _turns_again(means: LogMeans) -> bool:
@@ -231,44 +174,29 @@ def _turns_again(means: LogMeans) -> bool:
 
 
 def judge(
-    models: Mapping[str, Fitted],
-    means: LogMeans,
-    best: str | None,
-    differs_p: float | None,
-    shape: Turn | Plain | None,
+    models: Mapping[str, Fitted], means: LogMeans, best: str | None, differs_p: float | None, turn: Verdict | None
 ) -> Verdict:
     """Return what the laws that were fitted to ``means`` determine; ``best`` is the one with the smallest criterion.
 
-    ``differs_p`` is p of the test that no size differs from another, None without replicates. ``shape`` is what the
+    ``differs_p`` is p of the test that no size differs from another, None without replicates. ``turn`` is what the
     levels show by themselves.
     """
-    if shape and differs_p is not None and differs_p < DIFFERENCE:
-        return shape
+    if turn and differs_p is not None and differs_p < DIFFERENCE:
+        return turn
     if all(fit.aicc is None for name, fit in models.items() if name != "constant") or best is None:
-        return Plain(kind="too_few_points")
+        return Verdict(kind="undetermined", reason="points")
+    if differs_p is None:
+        return Verdict(kind="undetermined", reason="replicates")
     constant, other = models["constant"].aicc, models[best].aicc
     # By more than criteria may differ by chance.
     beats = best != "constant" and (constant is None or (other is not None and other < constant - CLOSE))
-    if differs_p is None:
-        return Unreplicated(law=best if beats else None)
-    if differs_p >= SIGNIFICANCE:
-        return Plain(kind="no_difference")
     if differs_p >= DIFFERENCE or not beats:
-        return Plain(kind="no_law")
-    power, doubt = models["power"], _doubt(models["power"], models[best], means)
-    if doubt is None:
-        return PowerLaw(coefficients=power.coefficients, intervals=power.intervals)
-    over = np.exp(means.logs) / predict(by_name(best), models[best], np.array(means.sizes)) - 1
-    p = models[best].lack_of_fit_p
-    return Fall(
-        law=best,
-        doubt=doubt,
-        misses=float(np.abs(over).max()) if p is not None and p < SIGNIFICANCE else None,
-        alpha_interval=power.intervals.get("alpha"),
-    )
+        return Verdict(kind="flat")
+    doubt = _doubt(models["power"], models[best], means)
+    return Verdict(kind="falls", reason=doubt) if doubt else Verdict(kind="power_law")
 
 
-def _doubt(power: Fitted, best: Fitted, means: LogMeans) -> Doubt | None:
+def _doubt(power: Fitted, best: Fitted, means: LogMeans) -> Reason | None:
     """Return why the power law's coefficients are no findings; None where they are.
 
     A root that is shown to rise shuts them out, unless it fits worse.

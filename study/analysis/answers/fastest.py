@@ -5,7 +5,6 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from study.analysis.answers.context import FEW, Context, bounds, capital
-from study.analysis.answers.curve import Verdict
 from study.analysis.answers.group import Group, Level, smallest
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
 from study.analysis.words import listed, short
@@ -112,7 +111,6 @@ class Fastest(Strict):
     """Whether the machine's change within blocks may be what tells the two settings apart."""
     machine_change: float | None
     """Slowest reference workload over the fastest; null without a reference workload."""
-    curve: Verdict | None = Field(description="Null without a curve, or where the machine's change forbids one.")
 
     @property
     def decided(self) -> bool:
@@ -198,7 +196,6 @@ def group_answer(group: Group, factor: str | None) -> Fastest | CannotSay | Only
         missing=[level.label for level in group.levels if not level.time],
         machine=group.machine,
         machine_change=group.machine_change,
-        curve=group.curve.verdict if group.curve and not group.machine else None,
     )
 
 

@@ -8,18 +8,28 @@ from pydantic import Field
 
 from study.analysis.answers.group import Group
 from study.analysis.caveats.base import OneCaveat, Seen
-from study.analysis.caveats.inputs import Inputs
-from study.analysis.caveats.learning import Learning
-from study.analysis.caveats.machine import OfMachine
-from study.analysis.caveats.payback import Payback
-from study.analysis.caveats.reproduced import Reproduced
-from study.analysis.caveats.runs import Runs
-from study.analysis.caveats.work import FewSteps, Work
+from study.analysis.caveats.inputs import DecodedBefore, RandomWeights
+from study.analysis.caveats.learning import Censored, MayLearnLess, NotLearned
+from study.analysis.caveats.machine import MachineChanged, Starts
+from study.analysis.caveats.runs import DisturbedRuns, ExcludedRuns, FarRuns, Refused, Unsuccessful
 from study.analysis.stats.groups import GroupFit
 from study.artifacts.checked import Records
 from study.config.study import Study
 
-Every = Learning | Work | Payback | Runs | OfMachine | Inputs | Reproduced | FewSteps
+Every = (
+    NotLearned
+    | Censored
+    | MayLearnLess
+    | DecodedBefore
+    | FarRuns
+    | ExcludedRuns
+    | Unsuccessful
+    | Refused
+    | DisturbedRuns
+    | MachineChanged
+    | Starts
+    | RandomWeights
+)
 Caveat = Annotated[Every, Field(discriminator="kind")]
 """One thing that a reader must know before believing the numbers; the kinds stand in the order of their importance."""
 KINDS: tuple[type[OneCaveat], ...] = get_args(Every)
@@ -38,5 +48,7 @@ def find_caveats(
     ``records`` those of its runs.
     """
     seen = Seen(study, frame, fitted, groups, records or Records())
-    found: list[Caveat] = [caveat for kind in KINDS for caveat in kind.find(seen)]  # type: ignore[misc]
+    found: list[Caveat] = []
+    for kind in KINDS:
+        found.extend(kind.find(seen))  # type: ignore[arg-type]
     return found

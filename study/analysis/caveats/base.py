@@ -11,7 +11,7 @@ from study.analysis.answers.group import Group
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.usable import counted
 from study.analysis.table.exclusions import BY_RULE
-from study.analysis.words import device_words, group_names, listed, short
+from study.analysis.words import group_names, listed
 from study.artifacts.checked import Records
 from study.artifacts.record import Record
 from study.artifacts.setting import Setting
@@ -21,8 +21,6 @@ from study.config.study import Study
 
 AGAIN = "Close other programs and start again."
 MORE = "Raise `replicates`, and start again: what was measured counts."
-THINGS = {"runs": "run", "files": "file", "records": "record", "starts": "start", "machines": "machine"}
-"""Fields that hold a number of things, or their names."""
 SHORT = 30
 """Letters of several names that are told in full."""
 
@@ -61,18 +59,10 @@ class Seen:
         """Return a level as it is named in this study: after the short setting of its group, if there are several."""
         return level.within(self.names[group.setting]) if self.names else level
 
-    def several(self, column: str, within: str = "device") -> Iterator[tuple[str, list[str]]]:
-        """Yield each device, or the study, whose records have several values of a column of text, with these."""
-        for name, rows in self.recorded[[within, column]].dropna().groupby(within):
-            if rows[column].nunique() > 1:
-                yield str(name), sorted(set(rows[column]))
-
 
 class OneCaveat(Strict):
     """One kind of caveat: its fields, how it is found, what it says, and what the answer becomes with it."""
 
-    TEXT: ClassVar[str] = ""
-    """What was seen, in 30 words at most, without a full stop; fields in braces, as :func:`in_words` has them."""
     EFFECT: ClassVar[str] = ""
     ADVICE: ClassVar[str] = ""
     IF: ClassVar[str] = "Then"
@@ -81,15 +71,11 @@ class OneCaveat(Strict):
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
         """Yield each caveat of the kind that a study has."""
-        return cls._find(seen)
-
-    @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
         raise NotImplementedError(cls.__name__)
 
     def text(self) -> str:
-        """Return what was seen."""
-        return self.TEXT.format(**{name: in_words(name, value) for name, value in self})
+        """Return what was seen, in 30 words at most, without a full stop."""
+        raise NotImplementedError
 
     def effect(self) -> str:
         """Return what the caveat does to the answer; nothing where the text says it."""
@@ -105,18 +91,6 @@ class OneCaveat(Strict):
         None where it does not concern the group, or its means cannot be computed anew.
         """
         return None
-
-
-def in_words(name: str, value: object) -> str:
-    """Return a caveat's field as its text has it."""
-    if name in THINGS and isinstance(value, int):
-        return quantity(value, THINGS[name])
-    if isinstance(value, list):
-        names = [str(one) for one in value]
-        return few(names, THINGS[name]) if name in THINGS else listed(names)
-    if isinstance(value, float):
-        return short(value)
-    return device_words(value, article=True) if name == "device" and isinstance(value, str) else str(value)
 
 
 class OfSetting(Strict):

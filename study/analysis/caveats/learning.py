@@ -34,7 +34,7 @@ class NotLearned(OneCaveat):
     ADVICE = "Give them more epochs or another learning rate (`training.epochs`, `training.learning_rate_rule`)."
 
     @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
+    def find(cls, seen: Seen) -> Iterator[Self]:
         found, labels = [], set()
         for group, told in zip(seen.fitted, seen.groups, strict=True):
             best = max((one.accuracy or 0.0 for one in group.learning.values()), default=0.0)
@@ -83,7 +83,7 @@ class Censored(OneCaveat):
     ADVICE = "Raise `training.epochs` or `limits.timeout_seconds`."
 
     @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
+    def find(cls, seen: Seen) -> Iterator[Self]:
         missed = [
             Missed(setting=seen.setting(group, group.levels[str(level)]), missed=one.missed, runs=one.runs)
             for group in seen.fitted
@@ -111,7 +111,7 @@ class MayLearnLess(OneCaveat):
     ADVICE = MORE
 
     @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
+    def find(cls, seen: Seen) -> Iterator[Self]:
         for group in seen.groups:
             known = [
                 OfSetting(setting=level.setting, value=level.accuracy)
@@ -136,6 +136,3 @@ class MayLearnLess(OneCaveat):
         out = {one.setting.label for one in self.levels}
         left = {label: seconds for label, seconds in means(group).items() if label not in out}
         return left if group.setting == self.group else None
-
-
-Learning = NotLearned | Censored | MayLearnLess

@@ -37,7 +37,7 @@ class ExcludedRuns(OneCaveat):
     ADVICE = "Raise `replicates`, and start again on a quiet machine."
 
     @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
+    def find(cls, seen: Seen) -> Iterator[Self]:
         y, found, succeeded = seen.study.total, [], 0
         for group in seen.fitted:
             done = group.part[(group.part["outcome"] == "ok") & group.part[y].notna()]
@@ -83,7 +83,7 @@ class FarRuns(OneCaveat):
     ADVICE = MORE
 
     @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
+    def find(cls, seen: Seen) -> Iterator[Self]:
         y = seen.study.total
         for group in seen.fitted:
             for level, rows in group.clean[group.clean["far"] != 0].groupby("level", sort=False):
@@ -112,36 +112,6 @@ class FarRuns(OneCaveat):
         return means(group) | far if far else None
 
 
-class Noisier(OneCaveat):
-    """A setting whose runs differ more than those of the others do, shown or not."""
-
-    kind: Literal["noisier"] = "noisier"
-    setting: Setting
-    spread: float = Field(description="Standard deviation of log seconds between its runs in different blocks.")
-    others: float = Field(description="That of the other settings.")
-    shown: bool = Field(description="Whether it has a noise of its own: an F test at 3% (at 20% it may have one).")
-    EFFECT = "Its bounds have that noise."
-    ADVICE = MORE
-
-    @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
-        for group in seen.fitted:
-            if group.model and (one := group.model.noise.noisiest):
-                level, spread, others = one
-                setting = seen.setting(group, group.levels[str(group.model.levels[level])])
-                yield cls(setting=setting, spread=spread, others=others, shown=group.model.uneven)
-
-    def text(self) -> str:
-        """Return both spreads."""
-        unsure = "" if self.shown else ", perhaps by chance"
-        both = f"differ by {100 * self.spread:.2g}%, those of the others by {100 * self.others:.2g}%"
-        return f"The runs of {self.setting.label} {both}{unsure}"
-
-    def effect(self) -> str:
-        """Return what it does to the numbers."""
-        return self.EFFECT if self.shown else "If it is not chance, its bounds are too narrow."
-
-
 class Unsuccessful(OneCaveat):
     """Runs that ended in the same way for the same reason."""
 
@@ -153,7 +123,7 @@ class Unsuccessful(OneCaveat):
     ADVICE = "See the log of each run; once that is mended: `python -m study retry STUDY`."
 
     @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
+    def find(cls, seen: Seen) -> Iterator[Self]:
         failed = seen.recorded[~seen.recorded["outcome"].isin(["ok", "refused", "unavailable"])]
         for (outcome, message), rows in failed.groupby(["outcome", "message"], dropna=False, sort=False):
             why = message if isinstance(message, str) else None
@@ -175,7 +145,7 @@ class Refused(OneCaveat):
     ADVICE = "Move them aside with `python -m study retry STUDY`, then start again."
 
     @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
+    def find(cls, seen: Seen) -> Iterator[Self]:
         files = seen.frame["run"].astype(str) + "." + seen.frame["key"].astype(str)
         for reason, names in files[seen.frame["outcome"] == "refused"].groupby(seen.frame["message"], sort=False):
             yield cls(what="record", files=[f"{name}.json" for name in names], reason=str(reason))
@@ -207,7 +177,7 @@ class DisturbedRuns(OneCaveat):
     ADVICE = AGAIN
 
     @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
+    def find(cls, seen: Seen) -> Iterator[Self]:
         marked = seen.frame[seen.frame["disturbed"].notna() & (seen.frame["excluded"] != "broken block")]
         if marked.empty:
             return
@@ -231,23 +201,3 @@ class DisturbedRuns(OneCaveat):
         """Return whose times may be too long: a second record counts in place of the first."""
         long = len(self.runs) - self.measured_again + len(self.disturbed_again)
         return f"{quantity(long, 'time')} may be too long." if long else "None: the second records count."
-
-
-class BrokenBlocks(OneCaveat):
-    """Blocks that a start began and did not end, whose records were excluded."""
-
-    kind: Literal["broken_blocks"] = "broken_blocks"
-    blocks: list[int]
-    records: int
-    TEXT = "A start broke off in block {blocks}: {records} kept, in no number"
-    EFFECT = "None: the whole block is measured again."
-    ADVICE = "Start again."
-
-    @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
-        broken = seen.frame[seen.frame["excluded"] == "broken block"]
-        if len(broken):
-            yield cls(blocks=sorted({int(block) for block in broken["block"]}), records=len(broken))
-
-
-Runs = ExcludedRuns | FarRuns | Noisier | Unsuccessful | Refused | DisturbedRuns | BrokenBlocks

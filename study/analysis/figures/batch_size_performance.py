@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.group import Group, Level
-from study.analysis.figures.style import COLOURS, LABEL_BOX, PALETTE, Drawn
+from study.analysis.figures.style import COLOURS, LABEL_BOX, PALETTE, Drawn, printable
 from study.analysis.rows import group_rows
 from study.analysis.stats.fits import predict
 from study.analysis.stats.laws import by_name
@@ -39,17 +39,21 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         levels = [level for level in group.levels if level.time]
         _bars(bars, levels, group)
         reached = ", and the accuracy reached" if any(level.accuracy is not None for level in levels) else ""
-        bars.set(title=f"{place_words(group.setting)}: mean and 95% interval", xlabel=f"{name}{reached}", ylabel=y)
+        bars.set_title(f"{printable(place_words(group.setting))}: mean and 95% interval", loc="left", wrap=True)
+        bars.set(xlabel=f"{name}{reached}", ylabel=y)
         _line(line, levels, group, own[own["outcome"] == "ok"].assign(x=own[curve.x], y=own[curve.y]))
         star = ", the fastest mean marked" if group.best else ""
-        line.set(title=f"{place_words(group.setting)}: every run{star}", xlabel=name, ylabel=y, ylim=(0, None))
+        line.set_title(f"every run{star}", loc="left")
+        line.set(xlabel=name, ylabel=y, ylim=(0, None))
         line.legend(loc="best", frameon=True)
     return Drawn(figure, f"{name.capitalize()} and time", CAPTION, _alt(groups, name))
 
 
 def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
     times = [level.time for level in levels if level.time]
-    labels = [level.label if level.accuracy is None else f"{level.label}\n{level.accuracy:.0%}" for level in levels]
+    labels = [
+        printable(level.label) + ("" if level.accuracy is None else f"\n{level.accuracy:.0%}") for level in levels
+    ]
     colours = [PALETTE["answer"] if level.label == group.best else PALETTE["other"] for level in levels]
     places = list(range(len(levels)))
     values = [time.value for time in times]
@@ -79,7 +83,7 @@ def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -
     if group.best:
         at = next(index for index, level in enumerate(levels) if level.label == group.best)
         star: dict[str, Any] = {"color": PALETTE["answer"], "markersize": 17, "markeredgecolor": "white", "zorder": 4}
-        axes.plot(xs[at], means[at], "*", label=f"fastest mean: {group.best}", **star)
+        axes.plot(xs[at], means[at], "*", label=f"fastest mean: {printable(group.best)}", **star)
     fit = group.curve
     if fit and fit.best and fit.best != "constant" and fit.models[fit.best].reported is not False:
         grid = np.geomspace(min(xs), max(xs), 100)

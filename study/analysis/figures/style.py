@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import seaborn as sns
+from matplotlib import rcdefaults
 from matplotlib.figure import Figure
 
 PALETTE = {
@@ -55,7 +56,8 @@ class Drawn:
 
 
 def use_style() -> None:
-    """Set seaborn's whitegrid, the palette of the page and small text."""
+    """Set seaborn's whitegrid, the palette of the page and small text, and nothing of a ``matplotlibrc``."""
+    rcdefaults()
     # The same data give the same bytes. No text is read as a formula: a machine's name may hold any sign, and a broken
     # formula ends the drawing.
     whole = {"svg.hashsalt": "study", "text.parse_math": False, "figure.constrained_layout.use": True}
@@ -69,3 +71,8 @@ def use_style() -> None:
     colours = {"text.color": PALETTE["ink"], "grid.color": PALETTE["grid"], "axes.edgecolor": PALETTE["rule"]}
     spines = {"axes.spines.top": False, "axes.spines.right": False}
     sns.set_theme(context="notebook", style="whitegrid", palette=list(COLOURS), rc=whole | sizes | colours | spines)
+
+
+def printable(text: str) -> str:
+    """Return a text as a picture has it: no font has a shape for a control character."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.about.facts import glossary
+from study.analysis.about import glossary
 from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level

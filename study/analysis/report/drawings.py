@@ -125,9 +125,7 @@ def _laws(analysis: Analysis, study: Study) -> str:
     """Return the law of each group's times that has one, as an end of the caption."""
     if study.curve is None:
         return ""
-    known = [
-        (group, law_words(group.curve.verdict, short_key(study.curve.x))) for group in analysis.groups if group.curve
-    ]
+    known = [(group, law_words(group.curve, short_key(study.curve.x))) for group in analysis.groups if group.curve]
     names = Context(study, analysis.groups).names
     told = [f"{f'{place_words(names[group.setting])}: ' if names else ''}{law}." for group, law in known if law]
     return " ".join(told[:MOST_LAWS])

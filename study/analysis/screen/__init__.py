@@ -69,10 +69,8 @@ def screen_of(
     first = first_answer(plan.study, answers, switches)
     limit = limit_of(context, first, level_rows(plan.study, frame, context.groups), plan.study.total)
     changes = changes_of(context, first, caveats)
-    asked = "training.deterministic" in plan.study.factors
-    repeated = [f"{(text := one.text())[0].lower()}{text[1:]}" for one in caveats if asked and one.kind == "reproduced"]
     return Screen(
-        job=[*job_of(plan, records), *([reached.text()] if reached else []), *repeated],
+        job=[*job_of(plan, records), *([reached.text()] if reached else [])],
         chart=_shown(context, first),
         scope=context.scope,
         limit=limit,

@@ -12,7 +12,6 @@ from study.analysis.answers.switches import Combination, Switches
 from study.analysis.answers.ways import Ways
 from study.analysis.caveats import Caveat
 from study.analysis.caveats.runs import Unsuccessful
-from study.analysis.caveats.work import ShortJob
 from study.analysis.words import at_setting, short
 from study.artifacts.setting import Setting
 from study.base.errors import quantity
@@ -38,8 +37,6 @@ def changes_of(context: Context, first: Answer | Switches, caveats: Sequence[Cav
     """Return the caveats that change a word or the first digit of the answer, those that change a word first."""
     found = []
     for caveat in caveats:
-        if isinstance(first, Fastest) and isinstance(caveat, ShortJob):
-            continue  # the time of more images is none of these
         means = {group.setting: own for group in context.groups if (own := caveat.applied(group))}
         told = _becomes(context, first, means) if means else None
         if told:

@@ -17,9 +17,9 @@ from study.config.study import TOTALS_OF_INFERENCE, Study
 def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
     """Return the parts of the job line; what the study varies is in its question and its chart, and not here."""
     used = [record for record in records.values() if record.outcome == "ok"]
-    return [*filter(None, (_training(plan.study, used), _images(used), *_machines(used), runs_of(plan, records)))] + (
-        _days(list(records.values()))
-    )
+    size = "reduced size" if plan.study.full else ""
+    told = [_training(plan.study, used), size, _images(used), *_machines(used), runs_of(plan, records)]
+    return [*filter(None, told), *_days(list(records.values()))]
 
 
 def _training(study: Study, used: Sequence[Record]) -> str:

@@ -4,8 +4,7 @@ What a block shifts cancels here, whatever it is: the mixed model would take noi
 differ by less than their runs do, as on a machine that slows down within each of them.
 """
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,6 @@ from study.analysis.stats.mixed_model import Array
 
 OWN = 0.03
 """p below which a level has a noise of its own: a missed difference costs more than a few degrees of freedom."""
-DOUBT = 0.20
-"""p below which it is said that a level may be noisier."""
 OWN_RUNS = 3
 """Runs from which a level can show a noise of its own."""
 MOST_OWN = 5
@@ -48,8 +45,6 @@ class Noises:
     """Variance (m,) of a run of each level."""
     own: NDArray[np.bool_]
     """Whether a level (m,) has a noise of its own; the others share one."""
-    noisiest: tuple[int, float, float] | None = None
-    """The place of a level that may be noisier, the standard deviation of its runs, and that of the others'."""
 
 
 def within_blocks(logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int64]) -> Within:
@@ -86,14 +81,11 @@ def noises_of(logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int64],
         p = (len(counts) - len(own) + 1) * float(special.fdtrc(counts[most] - 1, others.within.degrees, ratio))
         if counts[most] < OWN_RUNS:
             continue
-        if p < DOUBT and len(own) == 1:
-            variance = others.variance_of(most)
-            found = replace(found, noisiest=(most, math.sqrt(variance), math.sqrt(others.within.variance)))
         if p < OWN:
             variances = np.full(len(counts), others.within.variance)
             for level in own:
                 variances[level] = others.variance_of(level)
-            found = replace(found, variances=variances, own=~alike)
+            found = Noises(variances, ~alike)
     return found
 
 

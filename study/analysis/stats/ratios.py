@@ -1,41 +1,19 @@
 """Ratios of times between two levels of a factor: quotients of their means, with the noise of pairs in blocks."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from scipy import stats
 
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.log_model import SIGNIFICANCE, Critical, LogModel, fit_log_model, together
+from study.analysis.stats.log_model import Critical, LogModel, fit_log_model, together
 from study.analysis.stats.usable import mean_lean, mean_of, places_of, row_settings, stands_out
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
 from study.config.study import Study, shown
-
-ACCURACY_LIMIT = 0.02
-"""Accuracies that differ by less count as equal: it is the noise of a validation set of some hundred images."""
-
-CIRCUMSTANCES: dict[Literal["threads", "workers", "precision", "images"], tuple[str, tuple[str, ...]]] = {
-    "threads": ("threads", ("training.threads",)),
-    "workers": ("workers", ("loader.workers", "loader.kind")),
-    "precision": ("precision", ("training.precision",)),
-    "images": ("images_processed", ()),
-}
-"""Column of the table of timings, and the contrasts that are this difference themselves."""
-
-
-class Difference(Strict):
-    """A circumstance in which the sides of a contrast differ, beside the contrast itself: their ratio holds its part,
-    too."""
-
-    what: Literal["threads", "workers", "precision", "images", "accuracy"]
-    at: Setting = Field(description="Where it is largest; of no factor where it is the same at every setting.")
-    slower: float | str
-    faster: float | str
 
 
 class Ratio(Strict):
@@ -59,9 +37,6 @@ class Ratio(Strict):
     faster_images: float | None
     slower_accuracy: float | None = Field(description="Mean accuracy, 0 to 1, of the level.")
     faster_accuracy: float | None
-    differs: list[Difference]
-    """What else differs between the two. Accuracies count if they differ by 2 points or more, and by more than their
-    noise (a t test of the pairs at 5%)."""
 
 
 class Overall(NamedTuple):
@@ -212,7 +187,6 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
                 together=joint.bare if overall.machine else joint,
                 slower_seconds=times[0],
                 faster_seconds=times[1],
-                differs=_differences(at, setting, overall.contrast, groups),
                 slower_images=images[0],
                 faster_images=images[1],
                 slower_accuracy=reached[0],
@@ -267,34 +241,3 @@ def _quotient(times: tuple[float, float], model: LogModel | None, at: Hashable, 
         return Estimate(value=value)
     found = model.interval(model.weights(at), reach)
     return found.times(value / found.value)
-
-
-def _differences(at: pd.DataFrame, setting: Setting, contrast: str, groups: Sequence[GroupFit]) -> list[Difference]:
-    """Return in what the runs of pairs differ beside the contrast. What was not measured on both sides is left out."""
-    found = []
-    for what, (column, own) in CIRCUMSTANCES.items():
-        known = at[[f"{column}_a", f"{column}_b"]].dropna()
-        apart = known[known.iloc[:, 0] != known.iloc[:, 1]]
-        if len(apart) and contrast not in own:
-            slower, faster = (_value(apart[name]) for name in apart)
-            found.append(Difference(what=what, at=setting, slower=slower, faster=faster))
-    reached = _means(at, groups, "accuracy")
-    if reached[0] is not None and reached[1] is not None and not _same_accuracy(at):
-        found.append(Difference(what="accuracy", at=setting, slower=reached[0], faster=reached[1]))
-    return found
-
-
-def _value(side: "pd.Series[Any]") -> str | float:
-    """Return the value of one side of pairs, or its smallest and largest in words."""
-    values = sorted(side.unique())
-    words = [value if isinstance(value, str) else f"{value:.10g}" for value in (values[0], values[-1])]
-    if len(values) > 1:
-        return " to ".join(words)
-    return words[0] if isinstance(values[0], str) else float(values[0])
-
-
-def _same_accuracy(at: pd.DataFrame) -> bool:
-    gaps = (at["accuracy_a"] - at["accuracy_b"]).dropna()
-    if len(gaps) < 2 or abs(gaps.mean()) < ACCURACY_LIMIT:
-        return True
-    return bool(gaps.std() > 0 and stats.ttest_1samp(gaps, 0).pvalue >= SIGNIFICANCE)

@@ -1,6 +1,5 @@
 """What the table is made of, and the table as a file."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,8 @@ from study.analysis.table import telemetry as telemetry_table
 from study.analysis.table.exclusions import ASIDE
 from study.analysis.table.rows import KEYS, Sampled, Values, table_of, values_of
 from study.artifacts.checked import Records, Refused, each_record, read_samples, without_steps
-from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
-from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.artifacts.timing import Timing, dtype, kind
@@ -48,15 +45,6 @@ def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame
         else:
             counted[found.run.name] = values
     return table_of(plan, counted, aside), kept
-
-
-def read_warm_up_runs(results: Path) -> list[Record]:
-    """Return the records of the warm-up runs of every start, in their order. A damaged one is left out."""
-    found = []
-    for path in sorted(Results(results).warm_up_runs.glob("*.json")):
-        with suppress(StudyError):
-            found.append(read_record(path))
-    return found
 
 
 def summary_of(record: Record, path: Path) -> Sampled | None:

@@ -43,9 +43,8 @@ class Energy:
     """Energy of one window in joules, with its method, or the reason for its absence."""
 
     joules: float | None = None
-    method: Literal["counter", "power", "rapl"] | None = None
-    """`counter`: NVML's energy counter. `power`: NVML's power readings, integrated. `rapl`: the processor's energy
-    counter."""
+    method: Literal["counter", "power"] | None = None
+    """`counter`: NVML's energy counter. `power`: NVML's power readings, integrated."""
     refused: str | None = None
 
 
@@ -53,14 +52,14 @@ def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dic
     """Return what samples (columns ``COLUMNS``) from ``start`` to ``end``, both in epoch seconds, tell of a run.
 
     The keys are columns of the table of timings; a value is None where no sample has one. The energy is that of the
-    ``device`` that trained: of the GPUs, or of the processor packages without their memory.
+    GPUs, where the ``device`` that trained is one.
     """
     # Arrays: a study has thousands of these tables, and pandas takes longer to choose a column than to add it up.
     whole = dict(zip(COLUMNS, frame[list(COLUMNS)].to_numpy(float).T, strict=True))
     inside = (whole["seconds"] >= start) & (whole["seconds"] <= end)
     window = {name: values[inside] for name, values in whole.items()}
     masks = window["gpu_throttle_reasons"]
-    energy = {"cuda": _gpu_energy, "tpu": _tpu_energy}.get(device, _cpu_energy)(whole, start, end)
+    energy = _gpu_energy(whole, start, end) if device == "cuda" else Energy(refused="Only a GPU counts its energy.")
     return {
         "cpu_percent": _of_known(np.mean, window["cpu_percent"]),
         "peak_tree_resident_bytes": _of_known(np.max, window["process_resident_bytes"], int),
@@ -85,7 +84,7 @@ def throttle_words(masks: Iterable[int]) -> list[str]:
 def _gpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energy:
     power, counted = _read(samples, "gpu_power_watts"), _read(samples, "gpu_energy_joules")
     if len(counted[0]):
-        found = _by_counter(*counted, start, end, "counter")
+        found = _by_counter(*counted, start, end)
         # A counter that stands still is broken, as on some virtual GPUs; the power may still be known.
         if found.refused or found.joules or not len(power[0]):
             return found
@@ -94,23 +93,12 @@ def _gpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energ
     return _by_power(*power, start, end)
 
 
-def _tpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energy:
-    return Energy(refused="Nothing reports the energy of a TPU.")
-
-
-def _cpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energy:
-    counted = _read(samples, "cpu_package_joules")
-    if not len(counted[0]):
-        return Energy(refused="The processor's energy counter is not readable here.")
-    return _by_counter(*counted, start, end, "rapl")
-
-
 def _read(samples: Mapping[str, Array], name: str) -> tuple[Array, Array]:
     known = ~(np.isnan(samples["seconds"]) | np.isnan(samples[name]))
     return samples["seconds"][known], samples[name][known]
 
 
-def _by_counter(seconds: Array, joules: Array, start: float, end: float, method: Literal["counter", "rapl"]) -> Energy:
+def _by_counter(seconds: Array, joules: Array, start: float, end: float) -> Energy:
     inside = seconds[(seconds >= start) & (seconds <= end)]
     # Between two samples a counter continues; before the first and after the last it is unknown.
     refused = _too_little(inside, start, end) or _hole([seconds[0] - start, end - seconds[-1]])
@@ -119,7 +107,7 @@ def _by_counter(seconds: Array, joules: Array, start: float, end: float, method:
     if (np.diff(joules) < 0).any():
         return Energy(refused="The energy counter went back: its driver was loaded again.")
     first, last = np.interp([start, end], seconds, joules)
-    return Energy(joules=float(last - first), method=method)
+    return Energy(joules=float(last - first), method="counter")
 
 
 def _by_power(seconds: Array, watts: Array, start: float, end: float) -> Energy:

@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -32,7 +31,6 @@ REFRESH_SECONDS = 1.0
 """Seconds between two searches for children. Finding them costs far more than reading them."""
 STOP_SECONDS = 2.0
 """Seconds that a sampler may take to end once it is told to."""
-POWERCAP = Path("/sys/class/powercap")
 Value = float | int | None
 TOGETHER: Mapping[str, Callable[[Any], float]] = {
     "gpu_utilisation_percent": fmean,
@@ -63,7 +61,9 @@ class Tree:
             self._refresh_at = now + REFRESH_SECONDS
             if not self._root.is_running():  # also checks that the id is not another process's by now
                 return None
-            self._children = _descendants(self._root)
+            with suppress(psutil.Error):
+                every = self._root.children(recursive=True)
+                self._children = [child for child in every if child.pid != os.getpid()]
         resident = 0
         for process in (self._root, *self._children):
             try:
@@ -77,36 +77,6 @@ class Tree:
                 return None
             resident += memory
         return resident
-
-
-def _descendants(root: psutil.Process) -> list[psutil.Process]:
-    """Return all visible processes below ``root``, without this process."""
-    try:
-        pids = _listed_children(root.pid)
-    except OSError:  # this kernel keeps no such lists, so every process of the machine is examined
-        with suppress(psutil.Error):
-            return [child for child in root.children(recursive=True) if child.pid != os.getpid()]
-        return []
-    processes = []
-    for pid in pids:
-        with suppress(psutil.Error):
-            processes.append(psutil.Process(pid))
-    return processes
-
-
-def _listed_children(pid: int) -> list[int]:
-    """Return the ids of the processes below ``pid``, from the kernel's lists of the children of each thread."""
-    pids: list[int] = []
-    for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - ten times as fast for a thread per core
-        with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:  # noqa: PTH123
-            own = [int(child) for child in file.read().split()]
-        for child in own:
-            if child == os.getpid():
-                continue
-            pids.append(child)
-            with suppress(OSError):  # ended meanwhile
-                pids += _listed_children(child)
-    return pids
 
 
 class Gpu:
@@ -169,56 +139,12 @@ def read_together(gpus: Sequence[Gpu]) -> dict[str, Value]:
     return {column: TOGETHER.get(column, sum)(told) for column, told in values.items() if None not in told}
 
 
-@dataclass
-class Package:
-    """A processor package that counts its energy in microjoules, and from zero again when the counter is full."""
-
-    counter: Path
-    full: int
-    last: int
-    total: int = 0
-
-    def joules(self) -> float:
-        """Return the joules since the package was opened. Call it at least once before the counter overflows twice."""
-        now = int(self.counter.read_text(encoding="ascii"))
-        # It counts up to and including `full`, and then continues from 0.
-        self.total += now - self.last if now >= self.last else now - self.last + self.full + 1
-        self.last = now
-        return self.total / 1e6
-
-
-def open_packages(folder: Path = POWERCAP) -> list[Package]:
-    """Return the packages whose counters this user may read.
-
-    By default only root may. AMD's are named like Intel's.
-    """
-    packages = []
-    for zone in sorted(folder.glob("intel-rapl:*")):
-        with suppress(OSError, ValueError):
-            # Not the parts of a package, nor `psys`, the whole board: both would count the packages twice.
-            if not (zone / "name").read_text(encoding="ascii").startswith("package"):
-                continue
-            counter = zone / "energy_uj"
-            full = int((zone / "max_energy_range_uj").read_text(encoding="ascii"))
-            packages.append(Package(counter, full, int(counter.read_text(encoding="ascii"))))
-    return packages
-
-
-def read_rapl_joules(packages: Sequence[Package]) -> float | None:
-    """Return the joules of all packages since they were opened, overflows included, or None if no counter answers."""
-    try:
-        return sum(package.joules() for package in packages) if packages else None
-    except (OSError, ValueError):
-        return None
-
-
 class Sampler:
     """Takes one sample of all columns at a time."""
 
-    def __init__(self, pid: int, gpus: Sequence[Gpu], packages: Sequence[Package]) -> None:
+    def __init__(self, pid: int, gpus: Sequence[Gpu]) -> None:
         self._tree = Tree(pid)
         self._gpus = gpus
-        self._packages = packages
         psutil.cpu_percent()  # the first answer covers no time at all
 
     def sample(self) -> dict[str, Value] | None:
@@ -231,7 +157,6 @@ class Sampler:
             "seconds": seconds,
             "cpu_percent": psutil.cpu_percent(),
             "process_resident_bytes": resident,
-            "cpu_package_joules": read_rapl_joules(self._packages),
         } | (read_together(self._gpus) if self._gpus else {})
 
 
@@ -261,7 +186,7 @@ def watch(path: Path, pid: int, gpus: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the run, which then ends us
     parent = os.getppid()
     die_with_parent(signal.SIGTERM)
-    sampler = Sampler(pid, [gpu for number in range(gpus) if (gpu := open_gpu(number=number))], open_packages())
+    sampler = Sampler(pid, [gpu for number in range(gpus) if (gpu := open_gpu(number=number))])
     with path.open("a", encoding="ascii", buffering=1) as file:
         if not file.tell():
             file.write(",".join(COLUMNS) + "\n")

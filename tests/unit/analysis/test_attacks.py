@@ -2,15 +2,9 @@
 
 import numpy as np
 
-from study.analysis.answers.context import Context, bounds
-from study.analysis.answers.contrast import Contrast, RatioAt
 from study.analysis.stats.equivalence import equivalent_to
-from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.optimum import may_be_fastest
-from study.artifacts.setting import setting_of
-from study.config.study import Study
-from tests.conftest import study_values
 
 
 def model_of_blocks(logs: np.ndarray, starts: int = 1, missing: np.ndarray | None = None) -> LogModel:
@@ -45,51 +39,6 @@ def test_one_of_many_settings_beyond_the_margin_is_not_equal_by_chance() -> None
         truth = np.r_[0, np.full(9, np.log(1.0501))]
         false += bool(equivalent_to(model_of_blocks(truth + rng.normal(0, 0.01, (5, 10))), 0, 0.05))
     assert false <= 6  # 21% before; 5% of 40 exceed this in 1 of 300
-
-
-def contrast(overall: Estimate, *ratios: Estimate) -> Contrast:
-    """A contrast with these ratios at as many batch sizes."""
-    ends = [
-        RatioAt(
-            at=setting_of(STUDY, {"training.batch_size": 8 * 2**place}), ratio=one, together=one,
-            slower_seconds=one.value, faster_seconds=1.0,
-        )
-        for place, one in enumerate(ratios)
-    ]  # fmt: skip
-    return Contrast(
-        contrast="device", slower="cpu", faster="cuda", least=ends[0], most=ends[-1], differs=[], overall=overall,
-        machine=False,
-    )  # fmt: skip
-
-
-STUDY = Study.model_validate(
-    study_values(factors={"device": ["cpu", "cuda"], "training.batch_size": [8, 16]}, contrast="device")
-)
-
-
-def test_no_contrast_is_called_tied_beside_an_interval_without_one() -> None:
-    far = contrast(Estimate(value=1.9, low=0.73, high=5.0), Estimate(value=1.9, low=1.1, high=5.0))
-    assert far.text(Context(study=STUDY)) == ("The GPU and the CPU are **tied**: 1.9 times as long (95%: 0.73 to 5.0).")
-    timed_out = contrast(
-        Estimate(value=1.2),
-        Estimate(value=1.1),
-        Estimate(value=1.2, low=1.1, high=1.3),
-    )
-    assert timed_out.text(Context(study=STUDY)) == (
-        "**Not decided** over all: the GPU was 1.10 times as fast as the CPU at batch size 8, and 1.2 times at batch "
-        "size 16 (1.1 to 1.3)."
-    )
-
-
-def test_opposite_ratios_that_the_machine_may_explain_are_not_told() -> None:
-    less, more = Estimate(value=0.7, low=0.6, high=0.8), Estimate(value=1.4, low=1.2, high=1.6)
-    found = contrast(Estimate(value=1.0, low=0.8, high=1.2), less, more).model_copy(update={"machine": True})
-    assert not found.decided
-    assert found.text(Context(study=STUDY)).endswith("but the machine's change within blocks may explain it.")
-
-
-def test_a_bound_above_one_is_not_printed_as_one() -> None:
-    assert bounds(Estimate(value=1.2, low=1.02, high=1.4)) == " (95%: 1.02 to 1.4)"
 
 
 def test_settings_that_no_start_holds_beside_each_other_are_not_told_apart_and_have_no_ratio() -> None:

@@ -1,20 +1,15 @@
 """What the means become with a caveat counted in, on the example's three ways."""
 
-import pytest
-
-from study.analysis.analysis import read_analysis
 from study.analysis.caveats.base import OneCaveat, means
+from study.analysis.caveats.inputs import DecodedBefore
 from study.analysis.caveats.learning import MayLearnLess
 from study.analysis.caveats.runs import FarRuns
-from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalWork
 from study.analysis.table.exclusions import with_exclusions
-from study.analysis.table.files import read_timings
-from study.artifacts.plan import Plan
-from tests.examples import EXAMPLE
+from tests.examples import example
 from tests.unit.analysis.planted import analysis_of
 
-STUDY = EXAMPLE / "photographs"
-ANALYSIS = read_analysis(STUDY / "fit.json")
+PHOTOGRAPHS = example("photographs")
+ANALYSIS = PHOTOGRAPHS.analysis
 FASTAI, TORCH, SWITCHED = ANALYSIS.groups
 BEFORE = means(SWITCHED)
 
@@ -25,8 +20,7 @@ def caveat(kind: type[OneCaveat]) -> OneCaveat:
 
 
 def test_a_far_run_counts_in_its_own_setting_alone() -> None:
-    plan = Plan.read(STUDY / "plan.json")
-    frame = read_timings(STUDY / "timings.csv", plan)
+    plan, frame = PHOTOGRAPHS.plan, PHOTOGRAPHS.frame.copy()
     slow = frame["run"] == "bs64-torch-channels_last-cudagraphtrue-fused-device-cuda-r1"
     frame.loc[slow, ["fit_seconds", "blog_seconds"]] *= 4
     found = analysis_of(plan.study, with_exclusions(plan.study, frame))
@@ -50,17 +44,3 @@ def test_a_setting_that_may_learn_less_is_left_out_of_its_group() -> None:
     left = {label: one for label, one in BEFORE.items() if label not in ("96", "128")}
     assert caveat(MayLearnLess).applied(SWITCHED) == left
     assert caveat(MayLearnLess).applied(FASTAI) is None
-
-
-def test_a_longer_job_has_the_times_of_its_steady_steps() -> None:
-    found = caveat(ShortJob)
-    after = found.model_copy(update={"prefetched": False}).applied(SWITCHED)
-    assert after
-    assert after["64"] == pytest.approx(0.52, rel=0.15)
-    # An epoch of 12 batches is less than 16 workers make ahead: its steps waited for nothing, and a longer one's would.
-    assert found.model_dump()["prefetched"]
-    assert found.applied(SWITCHED) is None
-
-
-def test_other_caveats_leave_every_mean_as_it_is() -> None:
-    assert caveat(UnequalWork).applied(SWITCHED) is None

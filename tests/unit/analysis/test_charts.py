@@ -2,12 +2,11 @@
 
 import re
 
-import numpy as np
 import pytest
 
-from study.analysis.figures.marks import Arrow, Dot, Row
+from study.analysis.figures.marks import Dot, Row
 from study.analysis.figures.rows import Group, RowsChart, rows_chart
-from study.analysis.figures.svg import Axis, Chart
+from study.analysis.figures.svg import Chart
 from study.analysis.report.drawings import main_chart, pairs_chart
 from study.analysis.rows import level_rows
 from study.analysis.table.files import read_timings
@@ -58,14 +57,6 @@ def seconds(drawing: str, kind: str) -> list[float]:
     return [low + (x - left) * (high - low) / (right - left) for x in places(drawing, kind)]
 
 
-@pytest.mark.parametrize("width", [120, 160, 320, 640])
-def test_an_axis_has_two_numbers_at_least_and_room_for_each(width: int) -> None:
-    for highest in np.geomspace(0.01, 9000, 60):
-        ticks = list(Axis(0, width, 0, highest).ticks(" s"))
-        assert 2 <= len(ticks) <= 1 + width / 25
-        assert ticks[0] == 0
-
-
 def test_every_run_is_a_dot_at_its_time_that_links_to_its_row() -> None:
     dots = tuple(Dot(value, f"tiny/r{place}") for place, value in enumerate((2.0, 3.0, 3.001, 5.0)))
     chart = chart_of(Row("16", dots, mean=3.1, low=2.5, high=4.0))
@@ -94,24 +85,6 @@ def test_what_is_out_of_the_ranking_is_hollow_dashed_and_grey_and_a_failed_row_h
     assert hollow in chart.wide and "stroke-dasharray" in chart.wide
     assert "out of memory" in [told for told, _, _ in texts(chart.narrow)]
     assert "out of the ranking" in dict(chart.key).values()
-
-
-def test_an_arrow_leads_from_mean_to_mean_with_the_ratio_on_it() -> None:
-    rows = (Row("CPU", (Dot(38.0),), 38.6), Row("GPU", (Dot(6.4),), 6.49, look="answer", claimed=3.9))
-    group = Group(rows, "Data loader", Arrow("6.0 times", "95%: 4.0 to 8.8"))
-    chart = present(rows_chart(RowsChart((group,), "The speed-up", axis="log")))
-    for drawing in (chart.wide, chart.narrow):
-        found = {told: (x, y) for told, x, y in texts(drawing)}
-        assert found["CPU"][1] < found["6.0 times"][1] < found["95%: 4.0 to 8.8"][1] < found["GPU"][1]
-        fast, slow = places(drawing, "mean")[:2]
-        assert fast < found["6.0 times"][0] < slow
-
-
-def test_a_ratio_has_a_line_at_one_and_the_claim_a_diamond() -> None:
-    chart = chart_of(Row("16", mean=1.5, low=1.2, high=2.0, claimed=1.8), axis="ratio", unit="")
-    (one,) = re.findall('class="one"[^>]*><path d="M([^ ]*)', chart.wide)
-    assert float(one) == pytest.approx(next(x for told, x, _ in texts(chart.wide) if told == "1"), abs=0.2)
-    assert len(places(chart.wide, "claim")) == 1
 
 
 @pytest.mark.parametrize("names", [NAMES, NAMES[:3], NAMES[:1]])

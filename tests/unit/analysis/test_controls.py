@@ -8,19 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.about.facts import glossary
+from study.analysis.about import glossary
 from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.contrast import NullControl
-from study.analysis.caveats import find_caveats
-from study.analysis.caveats.machine import Busy
 from study.analysis.caveats.runs import ExcludedRuns, FarRuns
-from study.analysis.caveats.work import UnequalCircumstances
 from study.analysis.report.context import resources
 from study.analysis.table.exclusions import FAR, FIRST, MANY, with_exclusions
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
 from study.base.errors import StudyError
-from study.config.settings import Settings, get
+from study.config.settings import Settings
 from study.config.study import Study
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
@@ -142,46 +139,6 @@ def test_others_on_the_gpus_that_are_visible_are_seen(
     monkeypatch.setitem(sys.modules, "pynvml", NVML)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert devices.activity() == expected
-
-
-@pytest.mark.parametrize(
-    ("processes", "percent", "flagged"), [(0, 0, False), (1, 0, True), (0, 60, True), (float("nan"), 0, False)]
-)
-def test_a_gpu_that_others_use_is_flagged(processes: float, percent: float, flagged: bool) -> None:
-    study = study_of()
-    frame = rows_of(study, lambda *_: 1.0, other_device_processes=processes, device_percent_before=percent)
-    found = only(Busy, find_caveats(study, frame))
-    assert [caveat.runs for caveat in found] == [len(frame)] * flagged
-
-
-@pytest.mark.parametrize(
-    ("key", "levels", "told"),
-    [
-        ("training.loop", ["fastai", "torch"], {"training.loop": {"fastai": 16, "torch": 1}}),
-        ("training.threads", [16, 1], {}),
-    ],
-)
-def test_settings_with_unequal_threads_are_warned_of_unless_that_is_the_question(
-    key: str, levels: list[Any], told: dict[str, dict[str, int]]
-) -> None:
-    study = study_of(
-        factors={"device": ["cpu"], key: levels, "training.batch_size": [4, 8]}, loader={"kind": "workers"}
-    )
-    frame = rows_of(study, lambda settings, _: 1.0 if get(settings, key) == levels[0] else 2.0)
-    first = frame["fit_seconds"] == 1
-    frame = frame.assign(threads=np.where(first, 16, 1), workers=4, **{key: np.where(first, *levels)})
-    found = only(UnequalCircumstances, find_caveats(study, frame))
-    assert {one.factor: one.counts for one in found} == told
-    equal = find_caveats(study, frame.assign(threads=8))
-    assert only(UnequalCircumstances, equal) == []
-
-
-def test_where_no_factor_tells_unequal_workers_apart_their_range_is_told() -> None:
-    study = study_of(replicates=4)
-    frame = rows_of(study, lambda *_: 1.0).assign(threads=1)
-    frame["workers"] = [2 + place % 3 for place in range(len(frame))]
-    (found,) = only(UnequalCircumstances, find_caveats(study, frame))
-    assert (found.factor, found.counts) == (None, {"fewest": 2, "most": 4})
 
 
 def test_a_run_that_is_excluded_says_why() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from study.analysis.analysis import StudyResult
-from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns
+from study.analysis.caveats.runs import DisturbedRuns
 from study.analysis.report.context import view
 from study.analysis.step import drawn
 from study.analysis.table.files import read_table
@@ -16,6 +16,7 @@ from study.artifacts.record_store import free_aside, move_aside
 from study.base.files import write_new
 from tests.conftest import tiny_plan
 from tests.timings import table
+from tests.unit.analysis.found import only
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.artifacts.test_records import make_record
 
@@ -66,19 +67,15 @@ def test_the_table_has_a_row_for_each_record_that_was_excluded_and_no_number_has
         found.model_dump(exclude={"warnings": True, "screen": {"other_notes"}}) for found in (with_them, without)
     ]
     assert numbers[0] == numbers[1]
-    rest = [caveat for caveat in with_them.warnings if not isinstance(caveat, (DisturbedRuns, BrokenBlocks))]
+    rest = [caveat for caveat in with_them.warnings if not isinstance(caveat, DisturbedRuns)]
     assert rest == [caveat for caveat in without.warnings if not isinstance(caveat, DisturbedRuns)]
 
 
 def test_the_marked_runs_are_named_with_the_kind_and_how_many_were_measured_again(plan: Plan, folder: Path) -> None:
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
-    found = [
-        item for item in analysis_of(plan.study, every).warnings if isinstance(item, (DisturbedRuns, BrokenBlocks))
-    ]
     names = [plan.runs[number].name for number in (7, 5)]
-    assert found == [
-        DisturbedRuns(kinds={KIND: 3}, runs=names, measured_again=2, disturbed_again=names[:1]),
-        BrokenBlocks(blocks=[1], records=2),
+    assert only(DisturbedRuns, analysis_of(plan.study, every).warnings) == [
+        DisturbedRuns(kinds={KIND: 3}, runs=names, measured_again=2, disturbed_again=names[:1])
     ]
 
 

@@ -20,48 +20,20 @@ from study.analysis.answers import Answer
 from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, NoRatio, NullControl, RatioAt
-from study.analysis.answers.curve import (
-    PLAIN,
-    Fall,
-    Plain,
-    PowerLaw,
-    Turn,
-    Unreplicated,
-    Verdict,
-)
+from study.analysis.answers.curve import REASONS, CurveFit, Kind, Reason, Verdict
 from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
 from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Way, Ways
 from study.analysis.caveats import KINDS, Caveat
 from study.analysis.caveats.base import OfSetting
-from study.analysis.caveats.inputs import LeftOut, Mixed, NoChecksum, RandomWeights, Reduced, UnrepeatedTraining
+from study.analysis.caveats.inputs import DecodedBefore, RandomWeights
 from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
-from study.analysis.caveats.machine import Busy, MachineChanged, SeparateStarts, Starts, Throttled
-from study.analysis.caveats.payback import Payback
-from study.analysis.caveats.reproduced import Repeated, Reproduced
-from study.analysis.caveats.runs import (
-    BrokenBlocks,
-    DisturbedRuns,
-    ExcludedRuns,
-    FarRuns,
-    Noisier,
-    Refused,
-    SetAsideRun,
-    Unsuccessful,
-)
-from study.analysis.caveats.work import (
-    DecodedBefore,
-    FewSteps,
-    ShortJob,
-    UnequalCircumstances,
-    UnequalWork,
-    WaitsForData,
-)
+from study.analysis.caveats.machine import MachineChanged, Starts
+from study.analysis.caveats.runs import DisturbedRuns, ExcludedRuns, FarRuns, Refused, SetAsideRun, Unsuccessful
 from study.analysis.report.step import write_page
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.fits import Bounds
-from study.analysis.stats.ratios import Difference
+from study.analysis.stats.fits import Bounds, Fitted
 from study.analysis.table.exclusions import FAR, FIRST
 from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
@@ -82,25 +54,25 @@ TIME, LONE = Estimate(value=9.4567, low=8.58, high=10.4), Estimate(value=9.4567)
 TOGETHER = Estimate(value=9.4567, low=8.2, high=10.9)
 ALPHA, WIDE, TIGHT = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5), Bounds(low=4.2, high=5.9)
 POWER = {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}
+MISSING = ("points", "replicates", "equal_times")
 
-VERDICTS: list[Verdict] = [
-    Plain(kind="too_few_points"),
-    Unreplicated(law=None),
-    Unreplicated(law="rise"),
-    Plain(kind="equal_times"),
-    Plain(kind="no_difference"),
-    Plain(kind="no_law"),
-    PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}),
-    PowerLaw(coefficients=POWER, intervals={"alpha": Bounds(low=0.8, high=1.2), "Tmin": TIGHT, "c": WIDE}),
-    Turn(low=32.0, high=128.0),
-    Plain(kind="rise"),
-    Plain(kind="zigzag"),
-    Fall(law="rise", doubt="another_law", misses=None, alpha_interval=ALPHA),
-    Fall(law="rise", doubt="lack_of_fit", misses=0.042, alpha_interval=ALPHA),
-    Fall(law="power", doubt="lack_of_fit", misses=0.042, alpha_interval=ALPHA),
-    Fall(law="power", doubt="untested", misses=None, alpha_interval=None),
-    Fall(law="power", doubt="wide_interval", misses=None, alpha_interval=WIDE),
-    Fall(law="power", doubt="rising_root", misses=None, alpha_interval=ALPHA),
+
+def curve(kind: Kind, reason: Reason | None = None, alpha: Bounds = ALPHA, **ends: float) -> CurveFit:
+    intervals = {"alpha": alpha, "Tmin": TIGHT, "c": WIDE}
+    power = Fitted(coefficients=POWER, intervals=intervals, rss=1.0, aicc=1.0, lack_of_fit_p=0.5)
+    return CurveFit(
+        observations=25, batch_sizes=5, spreads={}, differs_p=0.001, models={"power": power}, best="power",
+        verdict=Verdict(kind=kind, reason=reason, **ends),
+    )  # fmt: skip
+
+
+CURVES = [
+    curve("power_law"),
+    curve("power_law", alpha=Bounds(low=0.8, high=1.2)),
+    *(curve("undetermined" if reason in MISSING else "falls", reason) for reason in REASONS),
+    curve("turns", low=32.0, high=128.0),
+    curve("turns"),
+    curve("flat"),
 ]
 
 
@@ -119,7 +91,6 @@ def fastest(**changes: object) -> Fastest:
         missing=[],
         machine=False,
         machine_change=1.26,
-        curve=None,
     )
     return plain.model_copy(update=changes)
 
@@ -132,13 +103,6 @@ CONTRAST = Contrast(
     faster="cuda",
     least=RATIO,
     most=RatioAt(at=setting(size=128), ratio=LONE, together=LONE, slower_seconds=37.6, faster_seconds=3.98),
-    differs=[
-        Difference(what="threads", at=EVERYWHERE, slower=16.0, faster=1.0),
-        Difference(what="workers", at=LOADER, slower=16.0, faster=4.0),
-        Difference(what="precision", at=EVERYWHERE, slower="fp32", faster="bf16"),
-        Difference(what="images", at=setting(size=128), slower=3264.0, faster=3072.0),
-        Difference(what="accuracy", at=LOADER, slower=0.9, faster=0.5),
-    ],
     overall=TIME,
     machine=False,
     alone=[setting(size=256)],
@@ -149,7 +113,6 @@ OF_PRECISION = Contrast(
     faster="bf16",
     least=RATIO.model_copy(update={"at": EVERYWHERE}),
     most=RATIO.model_copy(update={"at": EVERYWHERE}),
-    differs=[],
     overall=TIME,
     machine=False,
 )
@@ -238,16 +201,6 @@ def unlearned(size: int, accuracy: float, reason: Literal["at_chance", "unclear"
     return Unlearned(level=level, setting=own, reason=reason, accuracy=accuracy, beside=0.5)
 
 
-REPEATED = Repeated(setting=ON_GPU, pairs=3, equal=0, deterministic=False)
-PAYBACK = Payback(
-    compiled=setting(size=64, **{"training.compile": "compile"}),
-    other=setting(size=64, **{"training.compile": "no compile"}),
-    extra_seconds=21.3,
-    saved_seconds=0.52,
-    epochs=Estimate(value=40.96, low=37.2, high=45.5),
-    never=False,
-    starts=1,
-)
 CAVEATS: list[Caveat] = [
     NotLearned(levels=[unlearned(128, 0.57), unlearned(256, 0.51)], margin=0.02, everywhere=True),
     NotLearned(levels=[unlearned(128, 0.75, "unclear")], margin=0.02, everywhere=False),
@@ -259,19 +212,9 @@ CAVEATS: list[Caveat] = [
         where=None,
     ),
     DecodedBefore(prepared=[OfSetting(setting=ON_GPU, value=0.73)]),
-    ShortJob(shares=[OfSetting(setting=ON_GPU, value=0.12), OfSetting(setting=setting(size=64), value=0.4)]),
-    UnequalCircumstances(what="threads", device="cuda", factor="training.loop", counts={"fastai": 16, "torch": 1}),
-    UnequalCircumstances(what="workers", device="cpu", factor=None, counts={"fewest": 2, "most": 4}),
-    UnequalWork(least_images=3072, most_images=6144, causes=["epochs", "data"]),
-    WaitsForData(settings=[ON_GPU], of=4),
-    PAYBACK,
-    PAYBACK.model_copy(update={"epochs": None, "never": True}),
-    PAYBACK.model_copy(update={"epochs": LONE}),
     FarRuns(setting=setting(size=16), slow=True, far=[20.0], others=[12.2, 12.4, 12.3]),
     FarRuns(setting=setting(size=16), slow=False, far=[6.1], others=[12.2, 12.4, 12.3]),
     FarRuns(setting=setting(size=16), slow=True, far=[20.0, 21.0], others=[12.2, 12.4, 12.3]),
-    Noisier(setting=setting(size=16), spread=0.09, others=0.02, shown=True),
-    Noisier(setting=setting(size=16), spread=0.06, others=0.02, shown=False),
     ExcludedRuns(runs=[ASIDE], of=25),
     ExcludedRuns(runs=[ASIDE, ASIDE.model_copy(update={"reason": FAR})], of=25),
     Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
@@ -280,25 +223,12 @@ CAVEATS: list[Caveat] = [
     Refused(what="samples", files=[f"{name}.parquet" for name in MANY], reason="telemetry_sha256: another checksum"),
     DisturbedRuns(kinds={"others_cpu_percent": 2}, runs=FEW, measured_again=2, disturbed_again=FEW[:1]),
     DisturbedRuns(kinds={"device_processes": 5}, runs=MANY, measured_again=0, disturbed_again=[]),
-    BrokenBlocks(blocks=[2, 4], records=3),
-    SeparateStarts(factor=BATCH, sets=[["16", "32"], ["512"]]),
     MachineChanged(device="cuda", host=False, fastest_seconds=0.00178, slowest_seconds=0.00254),
     MachineChanged(device="cuda", host=True, fastest_seconds=0.00178, slowest_seconds=0.00254),
-    Busy(what="CPUs", runs=2),
-    Throttled(runs=2, reasons=["power cap", "thermal slowdown"]),
     Starts(starts=1, machines=1),
     Starts(starts=2, machines=2),
     Starts(starts=4, machines=1, shifted=[setting(device="cuda")]),
-    Mixed(what="software", values=["Python 3.12.3, torch 2.11.0, commit 9bf", "Python 3.12.3, torch 2.11.0"]),
-    Mixed(what="machines", values=["NVIDIA A100", "NVIDIA H200"]),
-    UnrepeatedTraining(device="cuda", weights=2),
-    Reduced(keys=["training.epochs 2, not 8"]),
     RandomWeights(reason="ImageNet weights are not available"),
-    LeftOut(files=1),
-    NoChecksum(records=24),
-    Reproduced(settings=[REPEATED, REPEATED.model_copy(update={"setting": setting(size=64), "equal": 1})]),
-    Reproduced(settings=[REPEATED.model_copy(update={"equal": 3, "deterministic": True})] * 4),
-    FewSteps(batch_sizes=[128, 256]),
 ]
 SEEN = [
     Sensitivity(smallest_ratio=1.03, spreads={"noise": 0.012}, margin=0.05, blocks=9, blocks_for_margin=5),
@@ -383,7 +313,7 @@ def page(results: Path) -> str:
     write_page([replace(found, analysis=analysis)], results, results / "report.html")
     context = Context(plan.study, analysis.groups)
     told = ["# Every answer", *(answer.text(context) for answer in ANSWERS)]
-    told += ["# Every verdict on a curve", *(verdict.text() for verdict in VERDICTS), "# The terminal"]
+    told += ["# Every verdict on a curve", *(one.text() for one in CURVES), "# The terminal"]
     told += analysis.screen.lines(analysis.answer, analysis.claims)
     shown = Words((results / "report.html").read_text(encoding="utf-8")).text().rstrip()
     return "\n".join([shown, *told]) + "\n"
@@ -426,10 +356,10 @@ class Words(HTMLParser):
         )
 
 
-@pytest.mark.parametrize(("union", "examples"), [(Verdict, VERDICTS), (Answer, ANSWERS), (Caveat, CAVEATS)])
+@pytest.mark.parametrize(("union", "examples"), [(Answer, ANSWERS), (Caveat, CAVEATS)])
 def test_every_kind_of_finding_stands_on_the_golden_page(union: object, examples: list[object]) -> None:
     assert set(get_args(get_args(union)[0])) == {type(example) for example in examples}
-    assert set(PLAIN) == {verdict.kind for verdict in VERDICTS if isinstance(verdict, Plain)}
+    assert set(get_args(Kind)) == {one.verdict.kind for one in CURVES}
 
 
 def test_a_caveat_says_what_it_is_and_what_it_does_in_thirty_words_each_and_none_is_forgotten_on_the_way() -> None:

@@ -9,7 +9,6 @@ import pytest
 from study.analysis.caveats import Caveat
 from study.analysis.caveats.learning import Censored as CensoredRuns
 from study.analysis.caveats.learning import NotLearned
-from study.analysis.caveats.work import UnequalWork
 from study.analysis.stats.learning import learning_of
 from study.config.study import Study
 from tests.conftest import study_values
@@ -151,28 +150,6 @@ def test_runs_that_missed_the_target_are_a_caveat_that_names_their_setting_and_n
         accuracy=([0.95, 0.96, 0.94], [0.91, 0.7, 0.92]),
         reached_target=([True, True, True], [True, False, True]),
         target_seconds=([2.0, 2.1, 2.2], [1.0, None, 1.1]),
-        images_processed=([32, 32, 48], [64, 160, 64]),
     )
     (caveat,) = [one for one in found if isinstance(one, CensoredRuns)]
     assert [(one.setting.label, one.missed, one.runs) for one in caveat.missed] == [("8", 1, 3)]
-    assert not any(isinstance(one, UnequalWork) for one in found), "it is the target that decides the work"
-
-
-@pytest.mark.parametrize(
-    ("images", "processed", "train", "causes"),
-    [
-        (64.0, 128, 64, ["epochs"]),
-        (60.0, 60, 64, ["partial_batch"]),
-        (128.0, 128, 128, ["data"]),
-        (60.0, 120, 64, ["epochs", "partial_batch"]),
-    ],
-)
-def test_more_work_is_put_to_what_differs(images: float, processed: int, train: int, causes: list[str]) -> None:
-    """The first size trains once on 64 images in an epoch."""
-    found = caveats(
-        images_processed=([64] * 3, [processed] * 3),
-        images_per_epoch=([64.0] * 3, [images] * 3),
-        train_images=([64] * 3, [train] * 3),
-    )
-    (work,) = [one for one in found if isinstance(one, UnequalWork)]
-    assert work.causes == causes

@@ -105,12 +105,3 @@ def test_a_study_that_is_not_narrow_yet_lacks_runs_and_one_at_its_most_says_what
     most = result_of(measured(tmp_path / "b", 6, noise=0.2, replicates={"until": "5%", "most": 6})[1], "tiny")
     assert most.analysis.screen.job[-1].startswith("6 blocks, the most: ±")
     assert most.analysis.screen.job[-1].endswith("% is reached, 5% was asked")
-
-
-def test_an_answer_without_an_interval_is_never_enough(tmp_path: Path) -> None:
-    plan, files = measured(tmp_path, 0, replicates={"until": 0.05, "most": 6})
-    for number, run in enumerate(plan.runs):
-        write_new(files.record("tiny", run.file), make_record(plan, number, "failed").model_dump_json(indent=1))
-    reached = result_of(files, "tiny").analysis.reached
-    assert reached is not None
-    assert reached.text() == "6 blocks, the most: no interval yet, 5% was asked"

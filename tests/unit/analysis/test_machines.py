@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
-from study.analysis.caveats.inputs import Mixed
 from study.analysis.caveats.machine import Starts
 from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
@@ -53,20 +51,3 @@ def test_a_slow_machine_is_named_and_makes_no_difference_between_settings() -> N
     assert only(Starts, found.warnings) == [Starts(starts=2, machines=2)]
     (group,) = found.groups
     assert sorted(group.indistinguishable) == ["4", "8"]
-
-
-@pytest.mark.parametrize(
-    ("factor", "column", "what"),
-    [
-        ("image", "image_id", "images"),
-        ("image", "software", "software"),
-        ("machine", "device_name", "machines"),
-    ],
-)
-def test_what_a_factor_is_meant_to_change_is_no_caveat(factor: str, column: str, what: str) -> None:
-    frame = timings(1)
-    values = np.where(frame[BATCH] == 4, "one", "two")
-    frame = frame.assign(**{column: values, factor: values})
-    assert [one.what for one in only(Mixed, analysis_of(study(), frame).warnings)] == [what]
-    meant = study(**{factor: ["one", "two"]}).model_copy(update={"factors": {factor: ["one", "two"]}})
-    assert not only(Mixed, analysis_of(meant, frame).warnings)

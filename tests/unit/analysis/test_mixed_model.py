@@ -106,17 +106,6 @@ def test_a_slow_run_in_a_block_of_its_own_moves_no_other_mean() -> None:
         assert with_it.mean(level).value == pytest.approx(without.mean(level).value, rel=1e-6)
 
 
-def test_levels_whose_spread_differs_have_intervals_of_their_own() -> None:
-    rng = np.random.default_rng(7)
-    levels, blocks = WHOLE
-    spread = np.array([0.01, 0.01, 0.01, 0.01, 0.2])
-    seconds = np.exp(rng.normal(0, 1, LEVELS * BLOCKS) * spread[np.array(levels)]).tolist()
-    model = fit_log_model(seconds, levels, blocks)
-    assert errors(model, model.weights(4)) > 4 * errors(model, model.weights(0))
-    even = fit_log_model(drawn(8), *WHOLE)
-    assert errors(even, even.weights(4)) == pytest.approx(errors(even, even.weights(0)), rel=1e-6)
-
-
 def test_times_without_noise_are_their_own_intervals() -> None:
     a, b = 2.000000001, 3.000000001  # with the digits of a clock whose step is nothing
     mean = fit_log_model([a, a, b, b], ["a", "a", "b", "b"], [1, 2, 1, 2]).mean("a")
@@ -136,16 +125,6 @@ def test_noise_blocks_and_levels_that_differ_make_no_run_far() -> None:
         assert not far_runs(seconds, *WHOLE).any()
     slow_block = [second * (3 if block == 2 else 1) for second, block in zip(drawn(12), WHOLE[1], strict=True)]
     assert not far_runs(slow_block, *WHOLE).any()
-
-
-def test_a_slow_run_in_a_block_of_its_own_is_far() -> None:
-    seconds, blocks = drawn(13, 0.05), [*WHOLE[1][:-1], 99]
-    seconds[-1] *= 1.8
-    assert np.flatnonzero(far_runs(seconds, WHOLE[0], blocks)).tolist() == [24]
-
-
-def test_two_runs_a_level_cannot_tell_which_is_far() -> None:
-    assert not far_runs([1.0, 3.0, 1.0, 1.0], ["a", "a", "b", "b"], [1, 2, 1, 2]).any()
 
 
 def _uneven_model(levels: int = 12) -> LogModel:

@@ -94,14 +94,6 @@ def test_a_damaged_record_is_missing_and_the_rest_is_rendered(
     assert said[1].endswith("1 of the missing has a record that cannot be used.")
 
 
-def test_a_shared_folder_without_a_selection_is_reported_on_whole(tmp_path: Path) -> None:
-    begun(tmp_path, 4, "other")
-    begun(tmp_path, 4)
-    (tmp_path / "plan.json").unlink()
-    assert main(["report", "--results", str(tmp_path), "--output", str(tmp_path / "mine.html")]) == 0
-    assert {tag.get("id") for _, tag in Page(tmp_path / "mine.html").tags} >= {"tiny", "other"}
-
-
 def test_runs_that_this_machine_cannot_make_are_not_missing() -> None:
     plan = tiny_plan(factors=FACTORS, replicates=3)
     every = {run.name: make_record(plan, number) for number, run in enumerate(plan.runs)}

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from study.analysis.report.drawings import PARTS, Parts, time_parts
-from study.analysis.report.step import stylesheet, templates
+from study.analysis.report.step import stylesheet
 from study.analysis.rows import level_rows
 from study.analysis.screen.limit import Bar
 from study.artifacts.plan import Plan
@@ -108,11 +108,6 @@ def test_failed_runs_are_in_no_bar_and_a_group_without_parts_has_none() -> None:
     assert "On a GPU" not in phases_of(plan_of(), frame_of(plan_of())).caption
 
 
-@pytest.mark.parametrize("column", list(SECONDS))
-def test_without_one_of_the_phases_there_is_no_chart(column: str) -> None:
-    assert found(plan_of(), frame_of(plan_of()).assign(**{column: float("nan")})) is None
-
-
 def test_a_time_that_is_no_sum_of_parts_has_no_chart() -> None:
     plan = plan_of(curve={"x": "training.batch_size", "y": "step_seconds"})
     assert found(plan, frame_of(plan).assign(step_seconds=1.0)) is None
@@ -126,17 +121,6 @@ def test_a_study_without_a_curve_has_a_bar_for_each_level_in_the_order_of_its_fi
     labels = ["PyTorch loop, last batch dropped", "PyTorch loop, last batch kept"]
     labels += ["fastai, last batch dropped", "fastai, last batch kept"]
     assert [[bar.label for bar in own] for own in chart.groups.values()] == [labels, labels]
-
-
-def test_parts_are_drawn_one_after_the_other_as_wide_as_their_seconds_with_words_where_they_have_room() -> None:
-    bar = Bar(label="16", seconds={"waiting for data": 2.3, "forward": 0.7, "validation": 1.5, "optimizer": 0.0001})
-    drawn = templates().get_template("study.html.j2").module.bars([bar, Bar(label="8", seconds={})], 10.0)  # type: ignore[attr-defined]
-    parts = re.findall(r'<span class="phase-([a-z-]+) w(\d+)"[^>]*>(.*?)</span>', drawn)
-    assert [(name, int(width), re.sub("<.*?>", "", told)) for name, width, told in parts] == [
-        ("waiting-for-data", 23, "waiting for data 2.30 s"),
-        ("forward", 7, "0.7"),
-        ("validation", 15, "1.50"),
-    ]  # a hair of the optimizer is not drawn
 
 
 def test_every_part_has_a_colour_of_its_own() -> None:

@@ -103,13 +103,6 @@ def test_the_page_is_made_if_every_record_is_refused(plan: Plan, files: Results)
     assert "0 of 4 planned runs are there" in page
 
 
-def test_records_without_a_checksum_are_counted(plan: Plan, files: Results) -> None:
-    for run in plan.runs[:3]:
-        path = files.record("tiny", run.file)
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"record_sha256": None}))
-    assert "3 records without a checksum" in analysed(files)
-
-
 def test_a_damaged_record_that_was_excluded_is_named(plan: Plan, files: Results) -> None:
     path = files.records("tiny") / "disturbed" / plan.runs[0].file
     path.parent.mkdir()

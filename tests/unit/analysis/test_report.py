@@ -7,13 +7,11 @@ import pytest
 
 from study.analysis.about import epochs_of
 from study.analysis.analysis import Analysis, read_analysis, result_of
-from study.analysis.caveats.machine import SeparateStarts
 from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.figures.style import Drawn
-from study.analysis.report.context import resources
 from study.analysis.report.step import breakable, content_hash, marked, render, write_page
 from study.analysis.step import drawn, write_analysis
-from study.analysis.table.files import read_timings, write_csv
+from study.analysis.table.files import write_csv
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
@@ -117,17 +115,6 @@ def test_every_link_within_the_page_leads_to_a_part_of_it(tmp_path: Path) -> Non
     assert wanted <= set(parts)
 
 
-def test_the_claims_come_before_the_chart_and_before_all_that_is_folded(tmp_path: Path) -> None:
-    """Six loaders are six answers."""
-    factors = {"device": ["cuda"], "loader.workers": [0, 1, 2, 3, 4, 5, 6], "training.batch_size": [8, 16]}
-    claim = {"claim": "Batch size 16 is best", "best": {"training.batch_size": 16}, "source": {"title": "A report"}}
-    workers = {"kind": "workers"}
-    analysed(with_gpu(tiny_plan(factors=factors, loader=workers, replicates=3, claims=[claim])), tmp_path)
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    row, chart, folded = (text.index(part) for part in ("Batch size 16 is best", "<figure>", "<details"))
-    assert row < chart < folded
-
-
 def test_a_list_of_all_studies_gives_the_answer_of_each_and_the_screen_counts_the_notes_that_are_folded(
     tmp_path: Path,
 ) -> None:
@@ -157,17 +144,6 @@ def test_the_committed_page_of_the_example_is_what_its_tables_give_now(tmp_path:
     assert set(studies) == set(STUDIES)
     render(studies, EXAMPLE, tmp_path / "report.html")
     assert Page(tmp_path / "report.html").text.split() == Page(KEPT).text.split()
-
-
-def test_a_page_of_a_thousand_runs_stays_below_a_megabyte(tmp_path: Path) -> None:
-    sizes = []
-    for replicates in (10, 30):
-        folder = tmp_path / str(replicates)
-        folder.mkdir()
-        analysed(tiny_plan(factors={"training.batch_size": [4, 8]}, replicates=replicates), folder)
-        sizes.append((folder / "report.html").stat().st_size)
-    each = (sizes[1] - sizes[0]) / 40
-    assert sizes[0] + 980 * each < 1e6, each
 
 
 def test_every_run_is_a_dot_that_leads_to_its_row_and_its_record(tmp_path: Path) -> None:
@@ -275,19 +251,6 @@ def test_a_line_ends_within_a_name_after_a_hyphen_or_an_underscore_alone() -> No
     assert breakable("") == ""
 
 
-def test_what_many_processes_share_is_told_and_nothing_of_it_where_one_trains(tmp_path: Path) -> None:
-    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]})
-    analysed(plan, tmp_path)
-    assert "processes that train" not in (tmp_path / "report.html").read_text(encoding="utf-8")
-    frame = read_timings(tmp_path / "tiny" / "timings.csv", plan)
-    frame = frame.assign(replicas=2, global_batch_size=8, replica_batch_size=4, peak_all_device_allocated_bytes=2**30)
-    (group,) = analysis_of(plan.study, frame).groups
-    told = {resource.words: resource.show(group.levels[0].resources[resource.key]) for resource in resources(group)}
-    assert told["processes that train"] == "2"
-    assert told["images of a step, each process"] == "4"
-    assert told["device memory, tensors of all processes"] == "1.00 GiB"
-
-
 def test_speedup_pairs_within_blocks(tmp_path: Path) -> None:
     """Blocks that differ by a factor of three leave no trace in the ratio."""
     plan = with_gpu(tiny_plan(factors=FACTORS, replicates=4, contrast="device"))
@@ -320,14 +283,6 @@ def test_a_study_in_which_nothing_succeeded_still_has_a_report(tmp_path: Path) -
     assert "No answer: no run has succeeded." in Page(tmp_path / "report.html").text
 
 
-def test_a_study_on_an_absent_device_alone_still_has_a_report(tmp_path: Path) -> None:
-    analysed(tiny_plan(factors={"device": ["cuda"], "training.batch_size": [4]}), tmp_path, figures=True)
-    text = Page(tmp_path / "report.html").text
-    assert "No answer: no run was made." in text
-    assert "no GPU here" in text
-    assert "1 run: no GPU in this test" in text
-
-
 def test_records_of_a_device_that_is_away_stay_in_the_report(tmp_path: Path) -> None:
     """Measured on a machine with a GPU, looked at on one without."""
     plan = tiny_plan(factors=FACTORS, replicates=3, contrast="device")
@@ -336,33 +291,6 @@ def test_records_of_a_device_that_is_away_stay_in_the_report(tmp_path: Path) -> 
     frame = table(plan, read_records(plan, tmp_path / "tiny" / "records").included)
     assert set(frame["outcome"]) == {"ok"}
     assert len(analysis_of(plan.study, frame).ratios) == 3
-
-
-def test_the_answer_does_not_contradict_itself_on_pure_noise(tmp_path: Path) -> None:
-    """Where no difference shows at all, no level is called slower than the best."""
-    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [1, 2, 4, 8, 16]}, replicates=3)
-    frame = table(plan, {run.name: make_record(plan, number) for number, run in enumerate(plan.runs)})
-    rng = np.random.default_rng(8)
-    contradictions = 0
-    for _ in range(20):
-        analysis = analysis_of(plan.study, frame.assign(fit_seconds=np.exp(rng.normal(1, 0.05, len(frame)))))
-        (group,) = analysis.groups
-        assert group.curve is not None
-        if group.curve.verdict.kind == "no_difference":
-            contradictions += len(group.indistinguishable) < 5
-    assert contradictions == 0
-
-
-def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) -> None:
-    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3)
-    folder = tmp_path / "tiny" / "records"
-    for number, run in enumerate(plan.runs):
-        session = 2 if run.setting.levels["training.batch_size"] == 8 else 1
-        write_new(folder / run.file, make_record(plan, number, session=session).model_dump_json())
-    warnings = analysis_of(plan.study, table(plan, read_records(plan, folder).included)).warnings
-    (found,) = only(SeparateStarts, warnings)
-    assert found.factor == "training.batch_size"
-    assert sorted(sorted(levels) for levels in found.sets) == [["2", "4"], ["8"]]
 
 
 def test_levels_that_are_paths_are_shown_by_their_names_and_kept_apart(tmp_path: Path) -> None:

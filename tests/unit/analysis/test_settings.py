@@ -79,12 +79,6 @@ def test_page_terminal_and_fit_say_a_name_in_place_of_its_levels(
         assert "mall steps" in text
 
 
-def test_a_name_changes_no_run_of_the_plan() -> None:
-    plain, named = named_plan(), named_plan(names=NAMES)
-    assert [(run.name, run.key) for run in named.runs] == [(run.name, run.key) for run in plain.runs]
-    assert [run.setting.label for run in named.runs] != [run.setting.label for run in plain.runs]
-
-
 def test_a_start_that_leaves_a_level_out_leaves_out_the_names_of_it(tmp_path: Path) -> None:
     changed = study_values(factors={SIZE: [4, 8], DROP: [False, True]}, curve=None, names=NAMES)
     plan = plan_of(tmp_path, changed, overrides={SIZE: [8]})

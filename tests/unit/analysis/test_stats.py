@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.coverage_laws import fit_curve
-from study.analysis.answers.curve import Plain
+from study.analysis.answers.curve import Verdict
 from study.analysis.stats.fits import Bounds, aicc
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import level_test
@@ -19,7 +19,7 @@ def test_no_law_fits_the_blogs_five_points_better_than_a_constant() -> None:
     assert not fit.power.reported
     assert fit.power.intervals["alpha"] == Bounds(low=None, high=None)
     assert fit.best == "constant"
-    assert fit.verdict == Plain(kind="too_few_points")
+    assert fit.verdict == Verdict(kind="undetermined", reason="points")
 
 
 def test_the_blogs_two_runs_together_do_not_tell_one_batch_size_from_another() -> None:
@@ -27,7 +27,7 @@ def test_the_blogs_two_runs_together_do_not_tell_one_batch_size_from_another() -
     fit = fit_curve([*BLOG, *BLOG], [*table, *figure], ["table"] * 5 + ["figure"] * 5)
     assert fit.differs_p is not None
     assert fit.differs_p > 0.05
-    assert fit.verdict.kind == "no_difference"
+    assert fit.verdict.kind == "flat"
 
 
 def test_aicc_is_undefined_where_it_divides_by_nothing() -> None:

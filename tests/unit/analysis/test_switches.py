@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,21 +10,16 @@ import pytest
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context
 from study.analysis.answers.switches import Effect, Switches
-from study.analysis.caveats import find_caveats
-from study.analysis.caveats.work import DecodedBefore
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.base.errors import StudyError
-from study.base.files import write_new
 from study.config.load import read_study
 from study.config.selection import Selection
 from study.host.plan.configuration import study_folders
 from tests.chance import at_most
 from tests.conftest import repeats, tiny_plan
-from tests.timings import as_timings, table
-from tests.unit.analysis.found import only as only_of
+from tests.timings import table
 from tests.unit.analysis.planted import analysis_of
-from tests.unit.analysis.test_report import finish
 from tests.unit.artifacts.test_records import make_record
 
 FACTORS = {
@@ -125,20 +119,6 @@ def test_the_bounds_hold_the_planted_effects_where_one_run_is_far_and_one_block_
     assert held >= 0.9 * len(studies)
 
 
-def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() -> None:
-    made = records(1)
-    for number, run in enumerate(PLAN.runs):
-        if (
-            run.setting.levels["training.precision"] == "bf16"
-            and run.setting.levels["training.memory_format"] == "contiguous"
-        ):
-            made[run.name] = make_record(PLAN, number, "failed")
-    effects = {effect.level: effect for effect in only(analysis_of(PLAN.study, table(PLAN, made))).effects}
-    assert effects["bf16"].settings == 3
-    assert effects["bf16"].times_as_fast.value == pytest.approx(2 * TOGETHER, rel=0.03)
-    assert effects["channels_last"].settings == 3
-
-
 SAVES = {"bf16": 0.5, "fused": 1.2}
 """Energy at these levels over that at the first."""
 
@@ -177,43 +157,12 @@ def test_energy_is_compared_where_it_is_known_on_both_sides() -> None:
     assert effects[without].changes() == ["no change shown", "no change shown", ""]
 
 
-def test_one_pair_is_too_few_for_a_mean_where_there_are_more_and_what_no_run_knows_has_no_change() -> None:
-    keys, known = list(FACTORS)[1:], (("auto", "contiguous", "auto"), ("bf16", "contiguous", "auto"))
-    frame = with_beside(1, lambda run: tuple(run.setting.levels[key] for key in keys) not in known, SAVES, 0.02)
-    assert effects_of(frame)["bf16"].energy is None
-    assert {effect.energy for effect in effects_of(table(PLAN, records(1))).values()} == {None}
-
-
 def test_where_a_switch_changes_nothing_a_change_is_stated_in_no_more_than_one_study_of_twenty() -> None:
     stated, studies = 0, repeats(15, 200)
     for seed in studies:
         frame = with_beside(seed, lambda run: False, {}, 0.05)
         stated += any("(" in told for effect in effects_of(frame).values() for told in effect.changes())
     assert stated <= at_most(0.05, len(studies))
-
-
-def test_accuracies_that_all_runs_share_show_no_change_and_memory_without_noise_shows_one() -> None:
-    """Memory is counted to the byte; accuracies that happen to agree have not shown that they always do."""
-    frame, bf16 = table(PLAN, records(1)), "training.precision"
-    frame = frame.assign(
-        accuracy=np.where(frame[bf16] == "bf16", 0.9, 0.8),
-        peak_host_resident_bytes=np.where(frame[bf16] == "bf16", 6e8, 8e8),
-    )
-    effects = effects_of(frame)
-    assert effects["bf16"].changes()[0] == "no change shown"
-    assert effects["bf16"].changes()[1].startswith("0.75")
-    assert effects["fused"].changes()[:2] == ["no change shown"] * 2
-
-
-def test_the_page_has_a_row_for_each_switch_and_for_those_that_depend_on_each_other(tmp_path: Path) -> None:
-    for run in PLAN.runs:
-        write_new(tmp_path / PLAN.name / "records" / run.file, records(1)[run.name].model_dump_json())
-    found = finish(PLAN, tmp_path)
-    page = (tmp_path / "report.html").read_text()
-    switches = only(found)
-    names = [switches.label(effect).replace("_", "_<wbr>") for effect in switches.effects]
-    names += [f"{both.first.label} with {both.second.label}" for both in switches.interactions]
-    assert all(f'<th scope="row">{name}</th>' in page for name in names)
 
 
 def test_the_study_of_switches_is_a_full_factorial_and_goes_with_no_curve() -> None:
@@ -224,8 +173,15 @@ def test_the_study_of_switches_is_a_full_factorial_and_goes_with_no_curve() -> N
         tiny_plan(factors=FACTORS, contrast="training.precision", curve=None, effects=True)
 
 
-@pytest.mark.parametrize(("kinds", "found"), [(["workers", "device"], 1), (["workers", "threads"], 0)])
-def test_what_the_clock_of_images_on_the_device_leaves_out_is_found(kinds: list[str], found: int) -> None:
-    study = tiny_plan(factors={"loader.kind": kinds}, loader={"kind": "workers"}, curve=None).study
-    frame = as_timings({"loader.kind": kind, "fit_seconds": 1.0} for kind in kinds)
-    assert len(only_of(DecodedBefore, find_caveats(study, frame))) == found
+def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() -> None:
+    made = records(1)
+    for number, run in enumerate(PLAN.runs):
+        if (
+            run.setting.levels["training.precision"] == "bf16"
+            and run.setting.levels["training.memory_format"] == "contiguous"
+        ):
+            made[run.name] = make_record(PLAN, number, "failed")
+    effects = {effect.level: effect for effect in only(analysis_of(PLAN.study, table(PLAN, made))).effects}
+    assert effects["bf16"].settings == 3
+    assert effects["bf16"].times_as_fast.value == pytest.approx(2 * TOGETHER, rel=0.03)
+    assert effects["channels_last"].settings == 3

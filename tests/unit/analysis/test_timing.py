@@ -58,21 +58,6 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path, outcomes: dict[int, s
     pd.testing.assert_frame_equal(read_timings(tmp_path / "t.csv", plan), frame)
 
 
-def test_factors_follow_what_the_plan_says_of_a_run(tmp_path: Path) -> None:
-    frame = written(tiny_plan(factors={"loader.workers": [0], "device": ["cpu"]}, curve=None), tmp_path / "t.csv")
-    names = frame.columns.tolist()
-    assert names[names.index("precision") : names.index("outcome")] == [
-        "precision", "training.batch_size", "loader.workers",
-    ]  # fmt: skip
-
-
-def test_whole_numbers_are_written_as_such_beside_missing_ones(tmp_path: Path) -> None:
-    written(tiny_plan(), tmp_path / "t.csv", {0: "failed"})
-    text = pd.read_csv(tmp_path / "t.csv", dtype=str)
-    assert text["parameters"].dropna().tolist() == ["10"]
-    assert text["session"].tolist() == ["1", "1"]
-
-
 def test_a_column_that_is_not_declared_is_refused() -> None:
     values: dict[str, Any] = dict.fromkeys(("study", "run", "key", "device", "precision", "outcome"), "x")
     with pytest.raises(ValidationError, match="fit_second"):
@@ -158,11 +143,6 @@ def test_the_start_of_the_workers_is_within_the_wait_for_the_first_batch_that_it
     headings = [resource.heading for resource in timing.resources().values()]
     place = headings.index("first batch of an epoch (s)")
     assert headings[place + 1] == "of that, workers' start (s)"
-
-
-def test_no_row_of_the_page_adds_up_memory_that_processes_share() -> None:
-    assert "peak_host_resident_bytes" in timing.resources()
-    assert "peak_tree_resident_bytes" not in timing.resources()
 
 
 def test_how_far_a_decoders_pixels_lie_from_pillows_is_a_column() -> None:

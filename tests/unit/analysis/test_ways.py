@@ -65,14 +65,6 @@ def test_the_fastest_of_all_comes_first_and_is_the_answer_beside_the_first_way()
     assert analysis.answer == found.text(Context(measured(1)[0], analysis.groups, scope="95% in this start"))
 
 
-def test_ways_have_the_names_that_the_study_gives_them() -> None:
-    names = {"stock fastai": {"training.loop": "fastai"}, "plain loop": {"training.loop": "torch"}}
-    analysis = analysis_of(*measured(1, names=names))
-    assert "With **plain loop** the training takes" in analysis.answer
-    assert "times as fast** as stock fastai" in analysis.answer
-    assert analysis.screen.chart.startswith("Plain loop is faster")
-
-
 @pytest.mark.parametrize("broken", [False, True])
 def test_the_interval_holds_the_planted_ratio_as_often_as_it_says(broken: bool) -> None:
     """Its sides are at different batch sizes. 19 of 20 are expected.
@@ -97,11 +89,6 @@ def test_groups_that_a_contrast_compares_are_compared_by_it_alone() -> None:
     assert not any(isinstance(one, Ways) for one in found.answers)
 
 
-def test_a_single_block_gives_a_ratio_without_an_interval_and_no_word_of_certainty() -> None:
-    found = [one for one in analysis_of(*measured(1, blocks=1)).answers if isinstance(one, Ways)]
-    assert not any(one.decided for one in found)
-
-
 def test_which_way_is_the_fastest_is_told_from_two_blocks_though_its_batch_size_is_open() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(TIMES, ("torch", "channels_last"), dict.fromkeys((16, 32, 64), 3.0))
@@ -109,3 +96,8 @@ def test_which_way_is_the_fastest_is_told_from_two_blocks_though_its_batch_size_
         (found,) = [one for one in analysis_of(*measured(1, blocks=2)).answers if isinstance(one, Ways)]
     assert found.decided
     assert found.ways[0].group.levels["training.loop"] == "torch"
+
+
+def test_a_single_block_gives_a_ratio_without_an_interval_and_no_word_of_certainty() -> None:
+    found = [one for one in analysis_of(*measured(1, blocks=1)).answers if isinstance(one, Ways)]
+    assert not any(one.decided for one in found)

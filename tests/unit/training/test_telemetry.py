@@ -20,7 +20,7 @@ from study.artifacts import telemetry
 from study.artifacts.telemetry import COLUMNS, from_parquet, read_samples, write_parquet
 from study.base.errors import StudyError
 from study.training.instruments import sampler as sampler_module
-from study.training.instruments.sampler import Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
+from study.training.instruments.sampler import Tree, line, open_gpu, sampling
 from tests.conftest import ROOT
 from tests.waiting import has_ended, wait_for
 
@@ -131,9 +131,7 @@ def test_a_process_that_has_given_up_its_memory_leaves_no_sample(monkeypatch: py
             return SimpleNamespace(rss=held)
 
     monkeypatch.setattr(psutil, "Process", Leaving)
-    monkeypatch.setattr(
-        sampler_module, "_descendants", lambda root: []
-    )  # another test may have left this process children
+    monkeypatch.setattr(Leaving, "children", lambda *_, **__: [])  # another test may have left this process some
     tree = Tree(os.getpid())
     assert tree.resident_bytes(0.0) == MIB
     held = 0
@@ -190,19 +188,7 @@ def test_a_sampler_that_is_a_child_of_the_watched_process_does_not_count_itself(
     assert int(done.stdout.split()[-1]) < 100 * MIB
 
 
-@pytest.mark.parametrize("lists", ["kept", "not kept"])
-def test_children_and_theirs_count_and_are_looked_for_once_a_second_whether_the_kernel_keeps_lists_of_them_or_not(
-    lists: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listdir = os.listdir
-
-    def without_lists(path: str) -> list[str]:
-        if str(path).endswith("/task"):
-            raise FileNotFoundError(path)
-        return listdir(path)
-
-    if lists == "not kept":
-        monkeypatch.setattr(os, "listdir", without_lists)
+def test_children_and_theirs_count_and_are_looked_for_once_a_second() -> None:
     tree = Tree(os.getpid())
 
     def resident(now: float) -> int:
@@ -268,10 +254,9 @@ def test_a_gpu_is_in_each_sample_and_asked_once_for_what_it_does_not_support() -
             "gpu_throttle_reasons": 0x24,
         }
     assert (asked.count("power"), asked.count("temperature")) == (1, 3)
-    taken = sampler_module.Sampler(os.getpid(), [gpu], []).sample()
+    taken = sampler_module.Sampler(os.getpid(), [gpu]).sample()
     assert taken is not None
     assert set(taken) == set(COLUMNS) - {"gpu_power_watts", "gpu_temperature_celsius"}
-    assert taken["cpu_package_joules"] is None
 
 
 @pytest.mark.parametrize(
@@ -295,31 +280,6 @@ def test_a_line_holds_a_value_for_each_column_and_nothing_where_there_is_none() 
     given = {"seconds": 1763728000.123456, "cpu_percent": 100.0, "process_resident_bytes": 10, "gpu_energy_joules": 0.5}
     written = dict(zip(given, ("1763728000.1235", "100", "10", "0.5"), strict=True))
     assert line(given).rstrip("\n").split(",") == [written.get(column, "") for column in COLUMNS]
-
-
-def plant_zone(folder: Path, zone: str, name: str, microjoules: int) -> Path:
-    (folder / zone).mkdir()
-    for file, content in (("name", name), ("max_energy_range_uj", 9999999), ("energy_uj", microjoules)):
-        (folder / zone / file).write_text(f"{content}\n")
-    return folder / zone / "energy_uj"
-
-
-def test_a_processor_counter_that_starts_again_goes_on(tmp_path: Path) -> None:
-    first = plant_zone(tmp_path, "intel-rapl:0", "package-0", 9_000_000)
-    second = plant_zone(tmp_path, "intel-rapl:1", "package-1", 0)
-    plant_zone(tmp_path, "intel-rapl:2", "psys", 0)
-    part = plant_zone(tmp_path, "intel-rapl:0:0", "core", 0)
-    packages = open_packages(tmp_path)
-    assert read_rapl_joules(packages) == 0
-    first.write_text("1000000\n")  # 1 J to the end of the counter, 1 J more, and the turn itself is 1 uJ
-    second.write_text("3000000\n")
-    part.write_text("7000000\n")
-    assert read_rapl_joules(packages) == pytest.approx(5.0)
-    first.write_text("2000000\n")
-    assert read_rapl_joules(packages) == pytest.approx(6.0)
-    first.unlink()
-    assert read_rapl_joules(packages) is None
-    assert read_rapl_joules(open_packages(tmp_path / "nothing")) is None
 
 
 def test_lines_that_no_sampler_wrote_or_that_were_cut_off_cost_the_others_nothing(tmp_path: Path) -> None:
@@ -397,18 +357,16 @@ def energy(samples: pd.DataFrame, start: float, end: float, device: str = "cuda"
 
 
 def test_energy_comes_from_the_counters_where_there_are_some() -> None:
-    """Of the GPU 50 W until second 10, then 200 W, of the processor 20 and 80; the GPU's power readings are planted
-    wrong, to see which was used."""
+    """50 W until second 10, then 200 W; the power readings are planted wrong, to see which was used."""
     seconds = tenths(30)
     counter = [5 * min(s, 10) + 20 * max(s - 10, 0) for s in seconds]
     samples = frame(
         seconds,
         gpu_energy_joules=[1e6 + 10 * joules for joules in counter],
-        cpu_package_joules=[4 * joules for joules in counter],
         gpu_power_watts=[60.0 if s < 10 else 400.0 for s in seconds],
     )
     assert energy(samples, 10.05, 20.05) == ("counter", pytest.approx(2000), None)
-    assert energy(samples, 10.05, 20.05, "cpu") == ("rapl", pytest.approx(800), None)
+    assert energy(samples, 10.05, 20.05, "cpu") == (None, None, "Only a GPU counts its energy.")
 
 
 @pytest.mark.parametrize("counter", [None, 5.0])
@@ -420,23 +378,19 @@ def test_energy_comes_from_the_power_where_no_counter_moves(counter: float | Non
 
 
 NO_GPU = "The device reports neither its energy nor its power."
-NO_PROCESSOR = "The processor's energy counter is not readable here."
 
 
-@pytest.mark.parametrize(
-    ("column", "silence"),
-    [("gpu_power_watts", NO_GPU), ("gpu_energy_joules", NO_GPU), ("cpu_package_joules", NO_PROCESSOR)],
-)
-def test_energy_is_refused_where_the_samples_cannot_tell(column: str, silence: str) -> None:
+@pytest.mark.parametrize("column", ["gpu_power_watts", "gpu_energy_joules"])
+def test_energy_is_refused_where_the_samples_cannot_tell(column: str) -> None:
     seconds = tenths(20)
     samples = frame(seconds, **{column: seconds})
     for given, start, end, why in (
         (samples, 10.0, 11.99, "The window of 1.99 s is under 2 s."),
         (samples.iloc[::5], 10.1, 14.1, "The window holds 8 samples, fewer than 10."),
         (samples, 18.0, 22.0, "The samples leave out 2.0 s of the window."),
-        (frame(seconds), 0.0, 20.0, silence),
+        (frame(seconds), 0.0, 20.0, NO_GPU),
     ):
-        assert energy(given, start, end, "cpu" if column.startswith("cpu") else "cuda") == (None, None, why)
+        assert energy(given, start, end) == (None, None, why)
 
 
 def test_a_hole_spoils_an_integral_and_not_a_counter_and_a_counter_that_goes_back_is_refused() -> None:
