@@ -28,7 +28,6 @@ class LeftOut(Strict):
 
     name: str = Field(description="Path relative to the data's folder.")
     reason: str
-    expected: bool = Field(False, description="True for what no one takes for a picture of a class, as hidden files.")
 
 
 class InBoth(Strict):
@@ -56,11 +55,6 @@ class Manifest(Strict):
     in_both: list[InBoth] = Field(default_factory=list)
     otherwise: list[LeftOut] = Field(default_factory=list)
     """Used files that stock fastai reads otherwise than our decoder."""
-
-    @property
-    def missed(self) -> int:
-        """Files left out that a user may have meant as pictures to train or to validate on."""
-        return sum(not one.expected for one in self.left_out)
 
     def said(self, with_fastai: bool) -> Iterator[str]:
         """Yield what there is, and what makes an accuracy look better than it is, or gives the loops other pictures."""

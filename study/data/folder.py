@@ -40,7 +40,7 @@ class Listing:
     splits: dict[str, Split]
     """The part of each of these, if folders above the classes say it; empty otherwise."""
     left_out: list[LeftOut]
-    """All other files, with the reason."""
+    """All other files that are not hidden, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,6 @@ class _Found:
 
     parts: tuple[str, ...]
     why: str | None
-    expected: bool = False
-    """Whether no one takes it for a picture."""
 
     @property
     def name(self) -> str:
@@ -199,9 +197,7 @@ def listing(folder: Path, given: str) -> Listing:
         kind = parts.get(one.parts[0])
         reason = one.why or (TESTED if kind == "test" else BESIDE if len(one.parts) < at + 2 else None)
         if reason:
-            beside = one.why is not None and len(one.parts) < at + 2
-            expected = one.expected or beside or kind == "test"
-            left_out.append(LeftOut(name=as_text(one.name), reason=reason, expected=expected))
+            left_out.append(LeftOut(name=as_text(one.name), reason=reason))
             continue
         classes.setdefault(one.parts[at], []).append(one.name)
         if kind:
@@ -210,28 +206,24 @@ def listing(folder: Path, given: str) -> Listing:
     return Listing({label: classes[label] for label in sorted(classes)}, splits, left_out)
 
 
-def _walk(folder: Path, above: tuple[str, ...], real: tuple[Path, ...], why: str | None = None) -> Iterator[_Found]:
-    """Yield what lies below ``folder`` and is no folder; ``real`` are the true paths of all folders around it."""
+def _walk(folder: Path, above: tuple[str, ...], real: tuple[Path, ...]) -> Iterator[_Found]:
+    """Yield what lies below ``folder``, and is no folder and not hidden; ``real`` are the true paths of all folders
+    around it."""
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
-        parts, hidden = (*above, path.name), why or _not_counted(path.name)
+        parts = (*above, path.name)
+        if _is_hidden(path.name):
+            continue
         if not path.is_dir():
-            yield _Found(parts, hidden or _why_no_image(path, "/".join(parts)), hidden is not None)
-        elif hidden:
-            try:
-                yield from [] if path.is_symlink() else list(_walk(path, parts, real, hidden))
-            except OSError:
-                yield _Found(parts, hidden, expected=True)
+            yield _Found(parts, _why_no_image(path, "/".join(parts)))
         elif (target := path.resolve()) in real:
             yield _Found(parts, "it is a link to a folder that holds it")
         else:
             yield from _walk(path, parts, (*real, target))
 
 
-def _not_counted(name: str) -> str | None:
-    """Return why nothing of this name counts, nor what lies in it, or None."""
-    if name.startswith("."):
-        return f"{as_text(name)!r} is hidden"
-    return f"{name!r} holds no pictures of yours" if name.lower() in OF_SYSTEMS else None
+def _is_hidden(name: str) -> bool:
+    """Return whether nothing of this name counts, nor what lies in it: systems and programs made it."""
+    return name.startswith(".") or name.lower() in OF_SYSTEMS
 
 
 def _why_no_image(path: Path, name: str) -> str | None:
@@ -245,7 +237,7 @@ def _why_no_image(path: Path, name: str) -> str | None:
 
 def _class_folders(folder: Path) -> list[Path]:
     """Return the folders at the top. Raise :class:`StudyError` if one has no proper name, or holds the others."""
-    tops = [path for path in folder.iterdir() if path.is_dir() and not _not_counted(path.name)]
+    tops = [path for path in folder.iterdir() if path.is_dir() and not _is_hidden(path.name)]
     for path in tops:
         refused = partial(StudyError, key="dataset.path", value=as_text(path.name), context="as a class")
         if path.name != as_text(path.name):

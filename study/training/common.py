@@ -68,7 +68,7 @@ def read_inputs(job: Job) -> Inputs:
     manifest = Manifest.read(files.manifest(job.run.dataset))
     check_batch_size(job.run.settings, manifest.train_images, job.study)
     told = {name: getattr(manifest, name) for name in DataUsed.model_fields}
-    used = DataUsed.model_validate(told | {"left_out": manifest.missed})
+    used = DataUsed.model_validate(told | {"left_out": len(manifest.left_out)})
     return Inputs(manifest, Weights.read(files.weights(job.study, job.run.weights)), used)
 
 
