@@ -146,7 +146,7 @@ lock: host  ## Pin every dependency again in the lock files
 	$(LOCK) pyproject.toml --extra train -o requirements.lock
 	$(LOCK) pyproject.toml --extra train --extra tpu -o requirements-tpu.lock -c requirements.lock
 	$(LOCK) pyproject.toml -o requirements-host.lock -c requirements.lock
-	$(LOCK) pyproject.toml --extra dev --extra search $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
+	$(LOCK) pyproject.toml --extra dev $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
 	$(LOCK) --group slurm --no-deps -o requirements-slurm.lock -c requirements.lock
 	$(LOCK) --group docs -o requirements-docs.lock -c requirements.lock
 	$(LOCK) --group installer -o requirements-uv.lock

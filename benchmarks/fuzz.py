@@ -38,7 +38,6 @@ from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from study.verbs.declare import VERBS, load
 from study_extras.bundle.unbundle import METADATA, unpack
-from study_extras.search.manifest import read_earlier
 from tests.examples import EXAMPLE
 
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU here"}
@@ -73,23 +72,6 @@ MANIFEST: dict[str, Any] = {
         }
         for label in ("a", "b")
         for number, split in enumerate(("train", "valid"))
-    ],
-    "left_out": [],
-}
-PICTURES: dict[str, Any] = {
-    "max_size": 400,
-    "encoder": "Pillow",
-    "pictures": [
-        {
-            "label": label,
-            "term": "a",
-            "url": "https://a.example/b",
-            "bytes": 9,
-            "sha256": digest,
-            "stored_sha256": digest,
-        }
-        for label in ("a", "b")
-        for digest in ("0" * 64, "1" * 64)
     ],
     "left_out": [],
 }
@@ -214,13 +196,6 @@ def manifest(tree: Any, folder: Path) -> None:
     Manifest.read(path)
 
 
-def pictures(tree: Any, folder: Path) -> None:
-    """Read the manifest of a search as one does that downloads its pictures again."""
-    path = folder / "pictures.json"
-    path.write_text(json.dumps(tree), encoding="utf-8")
-    read_earlier(path)
-
-
 def _one_run(results: Path) -> tuple[Path, Path]:
     """Write the plan of one run of the example into a folder of results, and return its record and its samples."""
     plan = json.loads((SPEEDUP / "plan.json").read_text(encoding="utf-8"))
@@ -310,8 +285,8 @@ def command_line(words: list[str], folder: Path) -> None:
     said(words)
 
 
-HARMLESS = [name for name in VERBS if name not in ("schema", "engine", "start", "tune", "search")]
-"""The verbs that write nothing into the checkout, ask no engine and no network, and start nothing."""
+HARMLESS = [name for name in VERBS if name not in ("schema", "engine", "start", "tune")]
+"""The verbs that write nothing into the checkout, ask no engine, and start nothing."""
 OPTIONS = sorted({word for name in VERBS for words, _ in load(name).arguments for word in words if word[0] == "-"})
 WORDS = st.one_of(
     st.sampled_from(
@@ -424,7 +399,6 @@ EDGES = {
         telemetry,
     ),
     "manifests": Edge(changed(MANIFEST) | VALUES, manifest),
-    "manifests of a search": Edge(changed(PICTURES) | VALUES, pictures),
     "tables": Edge(tables(), table),
     "bundles": Edge(st.lists(ENTRIES, max_size=3), bundle),
     "command lines": Edge(

@@ -97,7 +97,6 @@ EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
 EXTRAS |= {"tune": "study_extras.tune.verbs"}
 EXTRAS |= dict.fromkeys(("bundle", "unbundle"), "study_extras.bundle.verbs")
 EXTRAS |= {"fit": "study_extras.fit.verbs"}
-EXTRAS |= {"search": "study_extras.search.verbs"}
 """What packages beside the core offer. The help names these; the core imports none of them."""
 VERBS = SHOWN | HIDDEN | EXTRAS
 
