@@ -93,8 +93,7 @@ SHOWN = dict.fromkeys(("new", "start", "plan", "report", "answer", "retry"), "st
 """What a user types. The help shows these, and says what each does."""
 HIDDEN = dict.fromkeys(("image", "environment", "dataset", "weights", "measure", "analyse"), "study.verbs.steps")
 """What the workflow calls."""
-EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
-EXTRAS |= {"tune": "study_extras.tune.verbs"}
+EXTRAS = {"compare": "study_extras.compare.verbs", "tune": "study_extras.tune.verbs"}
 EXTRAS |= dict.fromkeys(("bundle", "unbundle"), "study_extras.bundle.verbs")
 EXTRAS |= {"fit": "study_extras.fit.verbs"}
 """What packages beside the core offer. The help names these; the core imports none of them."""

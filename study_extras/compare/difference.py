@@ -3,7 +3,7 @@
 Each result has the variance between its own starts, for one may be quieter than the other. From three starts on this
 is the estimate. Fewer hardly tell it: two that happen to agree have not shown that all do, and one alone shows nothing.
 Below three a spread is therefore assumed, and two results of one start each are told apart only by a factor of 1.74.
-``python -m benchmarks.compared`` counts how often this is wrong.
+``tests/extras/compare/test_verdicts.py`` counts how often this is wrong.
 """
 
 import math

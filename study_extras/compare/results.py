@@ -201,13 +201,11 @@ def _first_difference(results: Sequence[_Result]) -> str:
 
 
 def _side(result: _Result, keys: Mapping[str, str], labels: Mapping[str, str]) -> Side:
-    commits = {run: record.software.git_commit or "unknown" for run, record in result.records.items()}
     runs = result.runs.assign(
-        commit=[commits.get(run, "unknown") for run in result.runs["run"]],
         setting=[labels.get(keys.get(run, ""), "") for run in result.runs["run"]],
         start=result.runs["session"],
     )
-    columns = ["setting", "seconds", "start", "started", "commit", "accuracy", "valid_images", *PHASES, *STATES]
+    columns = ["setting", "seconds", "start", "started", "accuracy", "valid_images", *PHASES, *STATES]
     counted = runs.loc[runs["setting"] != "", columns].sort_values("started", kind="stable")
     numbers = dict.fromkeys((*PHASES, *STATES), float)
     return Side(result.name, counted.astype(numbers), result.plan.study.learning_margin)

@@ -18,7 +18,6 @@ from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE
 from study.analysis.stats.mixed_model import Array
 from study.base.strict import Strict
 from study_extras.compare.difference import Difference, difference_of
-from study_extras.compare.more_starts import More, more_starts
 from study_extras.compare.side import PHASES, STATES, Side, Stand, learning, noise_within, start_means
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "not_enough_starts"]
@@ -41,7 +40,6 @@ class Compared(Strict):
         description="How each result has learned beside the other; over all settings the worst that one of them shows."
     )
     verdict: Verdict
-    more: More | None = Field(description="What is needed for a verdict; null where there is one.")
     phases: dict[str, float] = Field(
         description="Seconds that each phase takes more in the second result, mean over the settings."
     )
@@ -106,9 +104,9 @@ def compare(first: Side, second: Side, settings: Sequence[str], margin: float) -
         starts=whole.starts,
         assumed=whole.assumed,
         spreads=whole.spreads,
-        overall=_compared(None, whole, verdict, 1, margin, runs, _worst(stands)),
+        overall=_compared(None, whole, verdict, 1, runs, _worst(stands)),
         settings=[
-            _compared(one, found, told, len(settings), margin, (first.at(one), second.at(one)), stands[one])
+            _compared(one, found, told, len(settings), (first.at(one), second.at(one)), stands[one])
             for one, (found, told) in zip(settings, each, strict=True)
         ],
     )
@@ -190,7 +188,6 @@ def _compared(
     found: Difference,
     verdict: Verdict,
     tests: int,
-    margin: float,
     runs: tuple[pd.DataFrame, pd.DataFrame],
     stands: Sequence[Stand],
 ) -> Compared:
@@ -204,7 +201,6 @@ def _compared(
         accuracies=(_mean(first["accuracy"]), _mean(second["accuracy"])),
         learning=(stands[0], stands[1]),
         verdict=verdict,
-        more=more_starts(found, margin, tests) if verdict == "not_enough_starts" else None,
         phases=_phases(first, second),
         states=_states(first, second),
     )

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from study.analysis.words import TOTALS, listed
+from study.analysis.words import TOTALS, listed, number
 from study.base.strict import Strict
 from study_extras.compare.results import Same, same_work, studies_of
 from study_extras.compare.statistics import Margin, Pair, Ranking, compare, rank
@@ -36,6 +36,28 @@ def compare_folders(folders: Sequence[Path], studies: Sequence[str], margin: flo
     Raise :class:`StudyError` if the folders share no study, or if the work is not the same.
     """
     return [_compared(same_work(study, folders), margin) for study in studies_of(folders, studies)]
+
+
+def failures(found: Sequence[Compared], limit: float) -> Iterator[str]:
+    """Yield what forbids that the others pass beside the first result: a line each.
+
+    A slowdown by more than ``limit`` counts only where the interval, which knows how far starts differ, excludes equal
+    times. A setting that was not measured may be slower, too, and one that learns less is no replacement.
+    """
+    for one in found:
+        for pair in one.pairs:
+            yield from (f"{one.study}: {pair.second} {words}" for words in _failures(pair, limit))
+        if missing := one.left_out.get(one.pairs[0].first):
+            yield f"{one.study}: some result has no run that counts at {listed(missing)}"
+
+
+def _failures(pair: Pair, limit: float) -> Iterator[str]:
+    for one in (pair.overall, *pair.settings):
+        at = "over all settings" if one.setting is None else f"at {one.setting}"
+        if one.ratio.value > 1 + limit and (one.ratio.low or 0) > 1:
+            yield f"takes {number(one.ratio.value)} times as long {at}, and {number(1 + limit)} is the limit"
+        if one.setting is not None and one.learning[1] == "less":
+            yield f"learns less {at}"
 
 
 def _compared(same: Same, given: float | None) -> Compared:

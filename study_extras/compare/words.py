@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from study.analysis.answers.context import bounds
-from study.analysis.words import agreeing, listed, number, short
+from study.analysis.words import listed, number, short
 from study.base.errors import quantity
-from study_extras.compare.more_starts import MOST_MORE, More
 from study_extras.compare.side import PHASES, STATES, Stand
 from study_extras.compare.statistics import Compared, Margin, Pair, Ranking
 
@@ -23,15 +22,15 @@ def _times(pair: Pair) -> str:
     ratio, verdict = pair.overall.ratio, pair.overall.verdict
     long = f"{short(ratio.value)} times as long{bounds(ratio)}"
     if verdict == "equivalent":
-        return f"{pair.second} and {pair.first} are **equal within {_percent(pair.margin)}**: {long}"
+        return f"{pair.second} and {pair.first} are equal within {_percent(pair.margin)}: {long}"
     if verdict == "not_enough_starts":
-        return f"{pair.second} and {pair.first} are **tied**: {long}"
+        return f"{pair.second} and {pair.first} are tied: {long}"
     if verdict == "mixed":
-        return f"Which of {pair.first} and {pair.second} is faster **depends on the setting**: over all {long}"
+        return f"Which of {pair.first} and {pair.second} is faster depends on the setting: over all {long}"
     if verdict == "faster":
         times = ratio.inverse
-        return f"{pair.second} is **{short(times.value)} times as fast** as {pair.first}{bounds(times)}"
-    return f"{pair.second} takes **{short(ratio.value)} times as long** as {pair.first}{bounds(ratio)}"
+        return f"{pair.second} is {short(times.value)} times as fast as {pair.first}{bounds(times)}"
+    return f"{pair.second} takes {short(ratio.value)} times as long as {pair.first}{bounds(ratio)}"
 
 
 def _settings(pair: Pair) -> str:
@@ -50,7 +49,7 @@ def _settings(pair: Pair) -> str:
 
 def _learns(pair: Pair) -> Iterator[str]:
     """Yield which result learns less, where one does, and at which settings."""
-    stands: dict[Stand, str] = {"less": "**learns less**", "unclear": "may learn less, which is not shown"}
+    stands: dict[Stand, str] = {"less": "learns less", "unclear": "may learn less, which is not shown"}
     for place, name in enumerate((pair.first, pair.second)):
         for stand, words in stands.items():
             fell = [one for one in pair.settings if one.learning[place] == stand]
@@ -73,43 +72,17 @@ def verdict_word(found: Compared, margin: float) -> str:
 
 def verdict_lines(pair: Pair) -> list[str]:
     """Return the sentence that answers, and what it rests on."""
-    return [answer_of(pair).replace("**", ""), *_starts(pair, _percent(pair.margin))]
+    return [answer_of(pair), _starts(pair)]
 
 
-def _starts(pair: Pair, margin: str) -> list[str]:
-    counts = f"{pair.first} has {_counted(pair.starts[0])}, {pair.second} {_counted(pair.starts[1])}"
+def _starts(pair: Pair) -> str:
+    counts = f"{pair.first} has {quantity(pair.starts[0], 'start')}, {pair.second} {quantity(pair.starts[1], 'start')}"
     spreads = [f"{100 * one:.2g}%" for one in pair.spreads]
     guessed = [one for one, assumed in zip(spreads, pair.assumed, strict=True) if assumed]
-    told = (
-        f"{counts}: fewer than three hardly tell how far starts differ, and {' and '.join(dict.fromkeys(guessed))} is "
-        "assumed."
-        if guessed
-        else f"{counts}, which differ among each other by {' and '.join(spreads)}."
-    )
-    more = pair.overall.more
-    return [told, *([] if more is None else [_more(more, margin)])]
-
-
-def _more(more: More, margin: str) -> str:
-    """Return how many more starts would tell, and what they would."""
-    if more.test == "spread":
-        return f"{_counted(more.starts or 0, 'more ')} of each would tell how far starts differ."
-    aim = f"show that they are equivalent within {margin}" if more.test == "equivalence" else "show which is faster"
-    if more.starts is None:
-        return f"More than {MOST_MORE} more starts of each would be needed to {aim}."
-    return (
-        f"{_counted(more.starts, 'more ')} of each would {aim}, in four of five comparisons, if the ratio and the "
-        "spread stay as they are."
-    )
-
-
-def _verdict(found: Compared, margin: float) -> str:
-    more, word = found.more, verdict_word(found, margin)
-    return word if more is None else f"{word}: {more.starts or f'over {MOST_MORE}'} more of each"
-
-
-def _counted(starts: int, kind: str = "") -> str:
-    return f"{starts} {kind}{agreeing(starts, 'start', 'starts')}"
+    if guessed:
+        assumed = " and ".join(dict.fromkeys(guessed))
+        return f"{counts}: fewer than three hardly tell how far starts differ, and {assumed} is assumed."
+    return f"{counts}, which differ among each other by {' and '.join(spreads)}."
 
 
 def _bounds(found: Compared) -> str:
@@ -145,7 +118,7 @@ def settings_table(pair: Pair) -> list[str]:
             str(found.setting),
             number(found.ratio.value),
             _bounds(found),
-            _verdict(found, pair.margin),
+            verdict_word(found, pair.margin),
             " and ".join(map(str, found.runs)),
             " and ".join(map(_accuracy, found.accuracies)),
         )

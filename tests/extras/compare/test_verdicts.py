@@ -1,24 +1,32 @@
-"""Verdicts that must not be given, or must: few starts, settings that differ, accuracies that fell, nights in a row."""
+"""Verdicts that must not be given, or must: few starts, settings that differ, accuracies that fell."""
 
-from pathlib import Path
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.compared import differences, fails, nights
-from study.artifacts.record import Record
-from study_extras.compare.gate import gate_folders
-from study_extras.compare.night import Gate, correlation, gate
+from study_extras.compare.difference import Difference, difference_of
 from study_extras.compare.side import PHASES, STATES, Side
 from study_extras.compare.statistics import Pair, compare, differs, rank, within
-from study_extras.compare.step import as_text, compare_folders
 from study_extras.compare.words import answer_of, settings_table, verdict_lines
 from tests.chance import at_least, at_most
-from tests.conftest import repeats, tiny_plan
-from tests.extras.compare.test_compare import FACTORS, result, slower
+from tests.conftest import repeats
 
 IMAGES = 200
+NOISE = 0.02 / math.sqrt(15)
+"""What 15 runs of 2% leave in the mean of a start."""
+
+
+def differences(
+    rng: np.random.Generator, studies: int, starts: tuple[int, int], spreads: tuple[float, float], gap: float
+) -> list[Difference]:
+    """Pairs of results, the second of which takes ``gap`` times as long, with standard deviations between starts."""
+    first, second = (
+        math.hypot(spread, NOISE) * rng.standard_normal((studies, count))
+        for spread, count in zip(spreads, starts, strict=True)
+    )
+    return [difference_of(a, b + math.log(gap), [NOISE**2] * 2) for a, b in zip(first, second, strict=True)]
 
 
 def side(
@@ -49,7 +57,7 @@ def test_one_start_against_three_that_differ_by_a_fifth_is_told_apart_by_nothing
     found = pair(side("A", {"64": starts_of(8.0, 10.0, 12.0)}), side("B", {"64": starts_of(12.0)}))
     assert found.overall.verdict == "not_enough_starts"
     assert found.spreads[1] == pytest.approx(found.spreads[0]) == pytest.approx(0.2, abs=0.01)
-    assert "2 more starts of each would tell how far starts differ." in verdict_lines(found)
+    assert "fewer than three hardly tell how far starts differ, and 20% is assumed." in verdict_lines(found)[1]
 
 
 def test_bounds_beyond_ten_times_are_no_interval() -> None:
@@ -108,9 +116,8 @@ def test_settings_that_differ_in_opposite_directions_are_not_equal_in_the_mean()
     second = side("B", {"a": starts_of(14.0, 14.14, 14.07), "b": starts_of(7.1, 7.17, 7.14)})
     found = pair(first, second)
     assert found.overall.verdict == "mixed"
-    assert found.overall.more is None
     assert answer_of(found).startswith(
-        "Which of A and B is faster **depends on the setting**: over all 1.00 times as long (95%: "
+        "Which of A and B is faster depends on the setting: over all 1.00 times as long (95%: "
     )
     assert answer_of(found).endswith("; B is faster in 1 and B is slower in 1 of 2 settings.")
 
@@ -133,7 +140,7 @@ def test_a_result_that_is_faster_since_it_learned_less_is_not_called_faster_alon
     first = side("A", {"64": starts_of(10.0, 10.1, 10.2)}, accuracy=0.92)
     found = pair(first, side("B", {"64": starts_of(5.0, 5.1, 5.05)}, accuracy=0.5))
     assert found.overall.learning == ("as_well", "less")
-    assert answer_of(found).endswith("; but B **learns less** (accuracy at 64: 50.0% and not 92.0%).")
+    assert answer_of(found).endswith("; but B learns less (accuracy at 64: 50.0% and not 92.0%).")
     assert "faster, learns less" in settings_table(found)[1]
     assert pair(first, side("B", {"64": starts_of(5.0, 5.1)}, accuracy=0.9)).overall.learning == ("as_well", "as_well")
 
@@ -165,62 +172,3 @@ def test_a_result_that_learned_less_is_not_among_those_that_may_be_the_fastest()
     assert found.order[0] == "c"
     assert found.may_be_fastest == ["a", "b"]
     assert found.learn_less == ["c"]
-
-
-def test_a_night_that_learned_less_does_not_pass_and_says_so(tmp_path: Path) -> None:
-    def forgot(record: Record, block: int) -> Record:
-        good = slower(0.5)(record, block)
-        assert good.measurement
-        epochs = [one.model_copy(update={"accuracy": 0.0}) for one in good.measurement.epochs]
-        return good.model_copy(update={"measurement": good.measurement.model_copy(update={"epochs": epochs})})
-
-    plan = tiny_plan(factors=FACTORS, replicates=4)
-    old, new = result(tmp_path / "old", plan, slower(1.0)), result(tmp_path / "new", plan, forgot)
-    (found,) = gate_folders(old, new, [])
-    assert found.failed
-    assert found.kind == "LEARNS LESS"
-    assert "it learns less at 4 and 8" in found.line
-    assert "learns less" in as_text(compare_folders([old, new], [], None))
-
-
-def tonight(slow: float, starts: int = 6, settings: int = 10) -> Gate:
-    """A night in which one of ten settings takes ``slow`` times as long; nights differ by 3%."""
-    rng = np.random.default_rng(7)
-    names = [f"s{number}" for number in range(settings)]
-    states = np.exp(rng.normal(0, 0.03, starts))
-    old = side("old", {one: [[10.0 * state * np.exp(rng.normal(0, 0.01))] for state in states] for one in names})
-    new = side("new", {one: [[10.0 * (slow if one == "s3" else 1.0)]] for one in names})
-    found = gate(old, new)
-    assert found
-    return found
-
-
-def test_one_of_ten_settings_that_is_slower_by_half_does_not_pass() -> None:
-    found = tonight(1.5)
-    assert found.overall.ratio < 1.06
-    assert [one.setting for one in found.slower_settings] == ["s3"]
-    assert found.slower
-    assert not tonight(1.0).slower_settings
-
-
-@pytest.mark.parametrize("settings", [1, 10])
-def test_nights_that_keep_two_fifths_of_the_one_before_fail_in_one_of_twenty(settings: int) -> None:
-    """Baselines of ten starts, and a night long after."""
-    rng = np.random.default_rng(settings)
-    wrong = [
-        fails(np.repeat(old[:, None], settings, 1), np.repeat(new[:, None], settings, 1))
-        for old, new in zip(nights(rng, 600, 10, 0.4), nights(rng, 600, 1, 0.0), strict=True)
-    ]
-    assert sum(wrong) <= at_most(0.05, len(wrong))
-
-
-def test_a_baseline_whose_starts_follow_each_other_states_no_rate_of_false_alarms() -> None:
-    drifting = [10.0 * (1 + 0.01 * number) for number in range(12)]
-    found = gate(side("old", {"64": [[one] for one in drifting]}), side("new", {"64": [[10.5]]}))
-    assert found
-    assert found.followed
-    assert correlation(np.log(drifting)) > 0.5
-    steady = gate(side("old", {"64": [[10.0 + 0.1 * (-1) ** n] for n in range(12)]}), side("new", {"64": [[10.0]]}))
-    assert steady
-    assert not steady.followed
-    assert steady.correlation == 0.0
