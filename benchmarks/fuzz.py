@@ -320,13 +320,12 @@ def tables(draw: st.DrawFn) -> tuple[list[list[str]], list[str]]:
         st.sampled_from(
             [
                 [],
-                ["--by", "day"],
                 ["--rate"],
-                ["--decimal", "comma"],
+                ["--read", "sep=;"],
                 ["--block", "day"],
                 ["--session", "day"],
-                ["--x", "seconds"],
-                ["--y", "day"],
+                ["seconds"],
+                ["batch_size", "day"],
             ]
         )
     )

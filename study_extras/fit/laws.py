@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -10,7 +12,8 @@ from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.words import coefficients, law_formula, listed, number
-from study_extras.fit.table import Columns, checked_table
+from study.base.errors import StudyError
+from study_extras.fit.table import Columns, checked_table, read_table
 
 
 @dataclass(frozen=True)
@@ -30,16 +33,18 @@ class Fit:
 
 
 def fit(
-    frame: pd.DataFrame,
+    table: pd.DataFrame | str | PathLike[str],
     x: str = "batch_size",
     y: str = "seconds",
     block: str | None = None,
     session: str | None = None,
     pool: Sequence[str] = (),
-    rate: bool | None = None,
+    rate: bool = False,
+    **read: Any,
 ) -> Fit:
     """Return the laws and the optimum of any table of times: one row per measurement.
 
+    ``table`` is a frame, or the path of a file that :func:`pandas.read_csv` reads with the options ``read``.
     ``x`` and ``y`` are columns of numbers above 0; ``y`` is in seconds. ``block`` is a column that names rows measured
     together, such as a replicate, and ``session`` one that names the start in which a row was measured. With ``rate``
     the times are 1/y. Another column whose levels have curves of their own, such as a model, is refused unless it is
@@ -49,12 +54,18 @@ def fit(
     >>> fit(times).curve.best
     'constant'
     """
+    if isinstance(table, pd.DataFrame):
+        if read:
+            raise StudyError(f"{next(iter(read))}: an option for a file, and the table is a frame")
+        frame = table
+    else:
+        frame = read_table(Path(table), read)
     return fit_columns(frame, Columns(x, y, block, session, pool, rate))
 
 
-def fit_columns(frame: pd.DataFrame, columns: Columns, name: str = "the table", prefix: str = "") -> Fit:
-    """Return what the columns of a table determine. ``name`` and ``prefix`` are as in :func:`checked_table`."""
-    table, notes = checked_table(frame, columns, name, prefix)
+def fit_columns(frame: pd.DataFrame, columns: Columns) -> Fit:
+    """Return what the columns of a table determine."""
+    table, notes = checked_table(frame, columns)
     return Fit(columns.x, *fit_table(table), tuple(notes))
 
 

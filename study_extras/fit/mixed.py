@@ -14,7 +14,7 @@ COUNTED = ("warm_up_steps",)
 
 
 def check_unmixed(
-    frame: pd.DataFrame, x: "pd.Series[float]", used: Collection[str], pool: Collection[str], name: str
+    frame: pd.DataFrame, x: "pd.Series[float]", used: Collection[str], pool: Collection[str]
 ) -> list[str]:
     """Return the columns that vary, are not ``used`` and do no visible harm. ``x`` holds the numbers of that column.
 
@@ -34,9 +34,9 @@ def check_unmixed(
         some = ", ".join(printable(level)[:20] or "nothing" for level in mixed[first][:3])
         more = f"; so do {', '.join(map(repr, others[:MOST_NAMED]))}" if others else ""
         raise StudyError(
-            f"{name}: column {first!r} varies ({some}{', ...' * (len(mixed[first]) > 3)}) and is not used, and one "
-            f"curve would mix its levels: --by {first} fits each alone, --block {first} takes each as measured "
-            f"together, --pool {first} makes no difference between them{more}"
+            f"the table: column {first!r} varies ({some}{', ...' * (len(mixed[first]) > 3)}) and is not used, and one "
+            f"curve would mix its levels: fit each alone, or give it as block (measured together) or in pool (no "
+            f"difference between them){more}"
         )
     return varying
 

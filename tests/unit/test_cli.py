@@ -198,7 +198,7 @@ STEERING = "\x1b[2J\x1b]0;mine\x07 <b>\u202e"
 def test_hostile_words_are_printed_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     times = tmp_path / "times.csv"
     times.write_text(f"{STEERING},seconds\n16,2\n32,1\n64,1.5\n", encoding="utf-8")
-    assert main(["fit", str(times), "--x", STEERING]) == 0
+    assert main(["fit", str(times), STEERING]) == 0
     said = capsys.readouterr().out
     assert all(line.isprintable() for line in said.splitlines())
     assert "\\x1b[2J\\x1b]0;mine\\x07 <b>\\u202e" in said

@@ -41,7 +41,7 @@ def table(tmp_path: Path) -> Path:
 
 def test_the_blogs_five_points_support_a_constant_and_no_alpha(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Not what scipy prints, unbounded: c = -4228 with an error of 9e7."""
-    found = fit(table, BLOG, "--x", "batch_size", "--y", "seconds")
+    found = fit(table, BLOG, "batch_size", "seconds")
     said = capsys.readouterr().out
     assert (found["best"], found["optimum"]) == ("constant", None)
     assert found["verdict"] == {"kind": "too_few_points"}
@@ -59,7 +59,7 @@ def test_a_planted_alpha_of_a_half_is_reported_within_its_interval(
     rng = np.random.default_rng(2)
     sizes = np.repeat([8, 16, 32, 64, 128, 256, 512], 6)
     seconds = (5 + 15 * (16 / sizes) ** 0.5) * np.exp(rng.normal(0, 0.02, len(sizes)))
-    found = fit(table, text_of(b=sizes, t=seconds), "--x", "b", "--y", "t")
+    found = fit(table, text_of(b=sizes, t=seconds), "b", "t")
     power = found["models"]["power"]
     assert power["reported"]
     assert power["alpha_interval"][0] <= 0.5 <= power["alpha_interval"][1]
@@ -79,53 +79,29 @@ def test_blocks_that_are_named_are_taken_out(table: Path) -> None:
 FEW = "batch_size,seconds\n"
 DAYS = "batch_size,seconds,day\n"
 REFUSED: dict[str, tuple[str, list[str], str]] = {
-    "unknown x": (BLOG, ["--x", "size"], "--x: t.csv has no column 'size'; allowed: batch_size, seconds"),
-    "unknown y": (BLOG, ["--y", "time"], "--y: t.csv has no column 'time'"),
-    "unknown block": (BLOG, ["--block", "day"], "--block: t.csv has no column 'day'"),
-    "unknown session": (BLOG, ["--session", "day"], "--session: t.csv has no column 'day'"),
-    "text": (FEW + "16,fast\n32,2\n", [], "line 2, column 'seconds': 'fast' is not allowed: give a number above 0"),
-    "negative": (FEW + "16,1\n32,-2\n", [], "line 3, column 'seconds': '-2' is not allowed: give a number above 0"),
-    "no time": (FEW + "16,1\n32,\n", [], "line 3, column 'seconds': '' is not allowed"),
-    "zero": (FEW + "0,1\n32,2\n", [], "line 2, column 'batch_size': '0' is not allowed"),
-    "nan": (FEW + "16,1\n32,nan\n", [], "line 3, column 'seconds': 'nan' is not allowed"),
-    "infinite": (FEW + "16,1\n32,inf\n", [], "line 3, column 'seconds': 'inf' is not allowed"),
-    "huge": (FEW + "16,1e200\n32,2\n", [], "line 2, column 'seconds': '1e200' is not allowed: give 1e-09 to 1e+12"),
-    "tiny": (FEW + "16,1\n32,1e-300\n", [], "line 3, column 'seconds': '1e-300' is not allowed: give 1e-09 to 1e+12"),
-    "400 digits": (FEW + f"16,1\n32,{'9' * 400}\n", [], "9... (400 characters) is not allowed: give a number above 0"),
-    "grouped digits": (FEW + "16,1_000\n32,2\n", [], "line 2, column 'seconds': '1_000' is not allowed"),
-    "after blank lines": (FEW + "16,1\n\n\n32,fast\n", [], "line 5, column 'seconds': 'fast'"),
-    "after a cell of two lines": (DAYS + '16,1,"a\nb"\n32,fast,c\n', [], "line 4, column 'seconds': 'fast'"),
-    "long row": (FEW + "16,1\n32,2,3\n", [], "t.csv: line 3: 3 cell(s), where the first line has 2"),
-    "decimal commas": (FEW + "16,9,44\n32,7,18\n", [], "t.csv: line 2: 3 cell(s), where the first line has 2"),
-    "short row": (FEW + "16,1\n\n32\n", [], "t.csv: line 4: 1 cell(s), where the first line has 2"),
-    "open quote": (FEW + '16,1\n32,"2\n64,3\n', [], "t.csv: line 3: cannot be read as a table"),
-    "two separators": ("batch_size;seconds\n16,9\n32,8\n", [], "t.csv: line 2: 1 cell(s), where the first line has 2"),
-    "two marks": (
-        "batch_size;seconds\n1.024;9,44\n32;8\n",
-        [],
-        "'9,44' (line 2, column 'seconds') and '1.024' (line 2",
-    ),
-    "thousands or decimals": (
-        "batch_size\tseconds\n512\t9\n1,024\t8\n",
-        [],
-        "line 3, column 'batch_size': '1,024' may be 1.024 or 1024: leave out marks of thousands, or say --decimal",
-    ),
-    "thousands beside decimals": (
-        "batch_size;seconds\n512;9,44\n1,024;8,3\n",
-        [],
-        "line 3, column 'batch_size': '1,024' may be 1.024 or 1024",
-    ),
-    "points of thousands": ("batch_size;seconds\n512;9\n1.024;8\n", [], "'1.024' may be 1.024 or 1024"),
-    "points by name": ("batch_size;seconds\n16;9,44\n32;8\n", ["--decimal", "point"], "'9,44' is not allowed"),
-    "a rate": (
-        "batch_size,throughput_img_s\n16,100\n32,180\n",
-        ["--y", "throughput_img_s"],
-        "--y: t.csv: 'throughput_img_s' is a rate by its name, and the most of a rate is the fastest: --rate takes",
-    ),
+    "unknown x": (BLOG, ["size"], "x: the table has no column 'size'; allowed: batch_size, seconds"),
+    "unknown y": (BLOG, ["batch_size", "time"], "y: the table has no column 'time'"),
+    "unknown block": (BLOG, ["--block", "day"], "block: the table has no column 'day'"),
+    "unknown session": (BLOG, ["--session", "day"], "session: the table has no column 'day'"),
+    "unknown pool": (BLOG, ["--pool", "net"], "pool: the table has no column 'net'"),
+    "one column twice": (BLOG, ["seconds"], "y: 'seconds' is x already: name another column"),
+    "text": (FEW + "16,fast\n32,2\n", [], "row 0, column 'seconds': 'fast' is not allowed: give a number above 0"),
+    "negative": (FEW + "16,1\n32,-2\n", [], "row 1, column 'seconds': "),
+    "no time": (FEW + "16,1\n32,\n", [], "row 1, column 'seconds': "),
+    "zero": (FEW + "0,1\n32,2\n", [], "row 0, column 'batch_size': "),
+    "infinite": (FEW + "16,1\n32,inf\n", [], "row 1, column 'seconds': "),
+    "huge": (FEW + "16,1e200\n32,2\n", [], "is not allowed: give 1e-09 to 1e+12"),
+    "400 digits": (FEW + f"16,1\n32,{'9' * 400}\n", [], "row 1, column 'seconds': "),
+    "decimal commas": (FEW + "16,9,44\n32,7,18\n", [], "t.csv: pandas.read_csv cannot read it: Length of header"),
+    "long row": (FEW + "16,1\n32,2,3\n", [], "t.csv: pandas.read_csv cannot read it: "),
+    "open quote": (FEW + '16,1\n32,"2\n64,3\n', [], "t.csv: pandas.read_csv cannot read it: "),
+    "thousands": ("batch_size;seconds\n512;9\n1,024;8\n", ["--read", "sep=;"], "'1,024' is not allowed: give a number"),
+    "unknown option": (BLOG, ["--read", "separator=;"], "unexpected keyword argument 'separator'"),
+    "parts of a table": (BLOG, ["--read", "chunksize=2"], "pandas.read_csv with {'chunksize': 2} gives no table"),
     "devices in one table": (
         "batch_size,seconds,device\n16,9,cpu\n32,8,cpu\n16,2,gpu\n32,1,gpu\n",
         [],
-        "column 'device' varies (cpu, gpu) and is not used, and one curve would mix its levels: --by device fits each",
+        "column 'device' varies (cpu, gpu) and is not used, and one curve would mix its levels: fit each alone, or",
     ),
     "a model that ran once": (
         "batch_size,seconds,net\n16,9,a\n32,8,a\n16,2,b\n",
@@ -133,40 +109,21 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
         "column 'net' varies (a, b) and is not used",
     ),
     "days without --block": (DAYS + "16,1,1\n32,2,1\n16,1,2\n32,2,2\n", [], "column 'day' varies (1, 2)"),
-    "every group refused": (DAYS + "16,1,a\n32,2,b\n", ["--by", "day"], "--x: t.csv, day a has 1 row(s) with 1 value"),
-    "no rows by day": (DAYS, ["--by", "day"], "t.csv: it has no rows"),
-    "unknown by": (BLOG, ["--by", "net"], "--by: t.csv has no column 'net'"),
-    "unknown pool": (BLOG, ["--pool", "net"], "--pool: t.csv has no column 'net'"),
-    "one column twice": (BLOG, ["--x", "seconds"], "--y: 'seconds' is --x already: name another column"),
-    "same name twice": ("batch_size,seconds,seconds\n16,1,2\n32,2,3\n", [], "--y: t.csv has several columns 'seconds'"),
-    "no block": (DAYS + "16,1,a\n32,2,\n", ["--block", "day"], "line 3, column 'day': '' is not allowed: name what"),
-    "blank block": (DAYS + "16,1,a\n32,2,  \n", ["--block", "day"], "line 3, column 'day': '  ' is not allowed"),
-    "no session": (DAYS + "16,1,a\n32,2,\n", ["--session", "day"], "line 3, column 'day': '' is not allowed"),
-    "blocks go with x": (
-        DAYS + "16,1,a\n16,1.1,a\n32,2,b\n32,2.1,b\n",
-        ["--block", "day"],
-        "--block: t.csv: 'day': blocks go with 'batch_size': 16 and 32 share none",
-    ),
+    "no block": (DAYS + "16,1,a\n32,2,\n", ["--block", "day"], "row 1, column 'day': nan is not allowed: name what"),
+    "blank session": (DAYS + "16,1,a\n32,2,  \n", ["--session", "day"], "row 1, column 'day': '  ' is not allowed"),
     "blocks go with some x": (
         DAYS + "16,1,a\n32,2,a\n64,3,b\n128,4,b\n",
         ["--block", "day"],
-        "16 and 64 share none, nor does a chain of blocks join them",
+        "block: 'day': blocks go with 'batch_size': 16 and 64 share none, nor does a chain of blocks join them",
     ),
-    "a block for each row": (
-        DAYS + "".join(f"{2 ** (row % 5)},1,{row}\n" for row in range(20)),
-        ["--block", "day"],
-        "1 and 2 share none",
-    ),
-    "one row": (FEW + "16,1\n", [], "--x: t.csv has 1 row(s) with 1 value(s) of 'batch_size'"),
-    "one size": (FEW + "16,1\n16,2\n", [], "has 2 row(s) with 1 value(s) of 'batch_size'"),
+    "one size": (FEW + "16,1\n16,2\n", [], "x: the table has 2 row(s) with 1 value(s) of 'batch_size'"),
     "no row": (FEW, [], "has 0 row(s) with 0 value(s)"),
     "3000 sizes": (
         FEW + "".join(f"{size},{size}\n" for size in range(1, 3001)),
         [],
         "3000 value(s) of 'batch_size'; at most 300 are allowed: choose some, or round them",
     ),
-    "empty": ("", [], "t.csv: cannot be read as a table: it is empty"),
-    "blank": ("\n \n", [], "t.csv: cannot be read as a table: it is empty"),
+    "empty": ("", [], "t.csv: pandas.read_csv cannot read it: No columns to parse from file"),
 }
 
 
@@ -178,7 +135,6 @@ def test_a_table_that_cannot_be_used_is_one_line(given: str, table: Path, capsys
     error = capsys.readouterr().err
     assert words in error
     assert error.count("\n") == 1
-    assert len(error) < 280
 
 
 def test_what_is_no_text_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,8 +146,8 @@ def test_what_is_no_text_file_is_one_line(tmp_path: Path, capsys: pytest.Capture
     for name, words in (
         *others,
         ("none.csv", "no such file"),
-        ("binary.csv", "not text in"),
-        ("sheet.csv", "save a sheet as CSV"),
+        ("binary.csv", "pandas.read_csv cannot read it: 'utf-8' codec can't decode"),
+        ("sheet.csv", "the table has no column 'batch_size'"),
     ):
         assert main(["fit", str(tmp_path / name)]) == 1
         error = capsys.readouterr().err
@@ -199,9 +155,34 @@ def test_what_is_no_text_file_is_one_line(tmp_path: Path, capsys: pytest.Capture
         assert error.count("\n") == 1
 
 
-def test_a_mark_of_byte_order_blank_lines_and_spaces_change_nothing(table: Path) -> None:
-    odd = "\ufeff" + BLOG.replace("\n", "\r\n\r\n").replace(",", " , ")
-    assert fit(table, odd) == fit(table, BLOG)
+def test_the_options_of_pandas_read_the_table_of_another_country(table: Path) -> None:
+    table.write_text(BLOG.replace(",", ";").replace(".", ","), encoding="utf-16")
+    plain = table.with_name("plain.csv")
+    here = ["--read", "sep=;", "--read", "decimal=,", "--read", "encoding=utf-16"]
+    assert main(["fit", str(table), *here, "--output", str(plain.with_suffix(".other"))]) == 0
+    assert json.loads(plain.with_suffix(".other").read_text()) == fit(plain, BLOG)
+    assert str(study.fit(table, sep=";", decimal=",", encoding="utf-16")) == str(study.fit(plain))
+
+
+def test_a_rate_is_inverted_where_that_is_asked(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The slowest size was the fastest with probability 1.00."""
+    text = "batch_size,img/s\n" + "".join(f"{b},{r}\n{b},{r + 1}\n" for b, r in ((16, 100), (32, 180), (64, 300)))
+    told = fit(table, text, "batch_size", "img/s", "--rate")
+    assert told["optimum"]["indistinguishable"] == ["64"]
+    assert told["notes"] == ["The times are 1/img/s."]
+    assert "The times are 1/img/s." in capsys.readouterr().out
+
+
+def test_rows_of_pooled_levels_are_repetitions_and_what_varies_is_named(table: Path) -> None:
+    text = "batch_size,seconds,host,accuracy\n16,9,a,0.91\n32,8,a,0.92\n16,9.1,b,0.90\n32,8.1,b,0.92\n"
+    assert fit(table, text, "--pool", "host")["notes"] == ["Not used, though they vary: host, accuracy."]
+
+
+def test_a_table_is_never_replaced_by_what_it_determines(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table.write_text(BLOG)
+    assert main(["fit", str(table), "--output", str(table)]) == 1
+    assert "is not allowed: it is the table that is read" in capsys.readouterr().err
+    assert table.read_text() == BLOG
 
 
 def test_equal_times_are_repetitions(table: Path) -> None:
@@ -285,23 +266,6 @@ def test_any_table_is_fitted_as_the_command_fits_a_file(tmp_path: Path) -> None:
     assert study.fit(TIMES).optimum is None
 
 
-def test_blocks_are_taken_out_of_a_table() -> None:
-    halves = [TIMES.assign(day=1), TIMES.assign(seconds=2 * TIMES["seconds"], day=2)]
-    assert set(study.fit(pd.concat(halves), block="day").curve.spreads) == {"noise", "block"}
-
-
-@pytest.mark.parametrize(
-    ("change", "arguments", "words"),
-    [
-        ({}, {"x": "size"}, "x: the table has no column 'size'; allowed: batch_size, seconds"),
-        ({}, {"block": "day"}, "block: the table has no column 'day'; allowed: batch_size, seconds"),
-        ({"seconds": ["7", "8", "nine", "10", "11"]}, {}, "the table: row 2, column 'seconds': 'nine' is not allowed"),
-        ({"batch_size": 16}, {}, "x: the table has 5 row(s) with 1 value(s) of 'batch_size'"),
-    ],
-)
-def test_a_table_that_cannot_be_used_is_one_error(
-    change: dict[str, Any], arguments: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(study.StudyError) as raised:
-        study.fit(TIMES.assign(**change), **arguments)
-    assert words in str(raised.value)
+def test_an_option_for_a_file_is_refused_beside_a_frame() -> None:
+    with pytest.raises(study.StudyError, match="sep: an option for a file, and the table is a frame"):
+        study.fit(TIMES, sep=";")
