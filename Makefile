@@ -128,7 +128,7 @@ format: dev  ## Format the code in the project's style
 	$(VENV) -m snakefmt Snakefile workflow
 
 schema: host  ## Write the schemas for editors and config/README.md from the models
-	$(VENV) -m study_extras.schema
+	$(VENV) -m tests.unit.test_generated
 
 docs: .docs/.installed  ## Build the documentation site, .docs/html/index.html; a warning is an error
 	.docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet -d .docs/doctrees docs .docs/html

@@ -16,7 +16,6 @@ from study.base.errors import StudyError
 from study.base.fork_server import FORK_SERVERS
 from study.cli import main, step
 from study.verbs.declare import EXTRAS, SHOWN, VERBS, load
-from study_extras.schema import generated_files
 from tests.conftest import ROOT, tiny_plan
 from tests.examples import EXAMPLE
 
@@ -240,11 +239,6 @@ def test_no_file_that_a_verb_writes_replaces_a_measurement(
         assert end.value.code == 2
         assert "is not allowed: a measurement lies there; name another file" in capsys.readouterr().err
     assert copy.read_bytes() == measured.read_bytes()
-
-
-@pytest.mark.parametrize("path", sorted(generated_files()))
-def test_generated_files_are_those_of_the_models(path: str) -> None:
-    assert (ROOT / path).read_text(encoding="utf-8") == generated_files()[path], "run: make schema"
 
 
 def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:
