@@ -79,12 +79,13 @@ test: dev env  ## The gate: style, types, unit tests, a dozen pipelines, each ki
 	$(gate)
 
 test-all: TIER = --thorough
+test-all: TESTS = tests extras
 test-all: dev env docs  ## All tests but those of a GPU: many seeds, kills, clusters, packages; it skips what this machine lacks
 	$(gate)
 
 define gate
 	@begin=$$(date +%s); trap 'echo "make $@: $$(($$(date +%s) - begin)) s"' EXIT; \
-	  $(MAKE) --no-print-directory --jobs 2 TIER='$(TIER)' lint test-rest
+	  $(MAKE) --no-print-directory --jobs 2 TIER='$(TIER)' TESTS='$(TESTS)' lint test-rest
 endef
 
 # Neither the host side nor the analysis imports torch, and so no test of theirs may.
@@ -92,7 +93,7 @@ test-units: dev
 	$(PYTEST) --without-torch $(HOST_TESTS)
 
 test-rest: test-units
-	$(PYTEST) $(addprefix --ignore=,$(HOST_TESTS))
+	$(PYTEST) $(addprefix --ignore=,$(HOST_TESTS)) $(TESTS)
 
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
@@ -114,17 +115,19 @@ scratch=$$(mktemp -d); results=$$scratch/results; $(VENV) -m study unbundle $$bu
   $(VENV) -m study bundle --results $$results --output $$bundle; rm -r $$scratch
 endef
 
+CODE := study extras replications tests benchmarks
+
 lint: dev env  ## Check the style, the import contracts, the workflow and all types
-	$(VENV) -m ruff check study study_extras replications tests benchmarks
-	$(VENV) -m ruff format --check study study_extras replications tests benchmarks
+	$(VENV) -m ruff check $(CODE)
+	$(VENV) -m ruff format --check $(CODE)
 	$(VENV) -m snakefmt --check Snakefile workflow
-	.venv/bin/lint-imports --no-logo
+	PYTHONPATH=$$(echo extras/* | tr ' ' :) .venv/bin/lint-imports --no-logo
 	$(VENV) -m snakemake --lint
 	$(VENV) -m mypy
 
 format: dev  ## Format the code in the project's style
-	$(VENV) -m ruff check --fix study study_extras replications tests benchmarks
-	$(VENV) -m ruff format study study_extras replications tests benchmarks
+	$(VENV) -m ruff check --fix $(CODE)
+	$(VENV) -m ruff format $(CODE)
 	$(VENV) -m snakefmt Snakefile workflow
 
 schema: host  ## Write the schemas for editors and config/README.md from the models

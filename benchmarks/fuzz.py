@@ -26,6 +26,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from study.analysis.analysis import result_of
+from study.artifacts.bundle import METADATA, unpack
 from study.artifacts.layout import Results
 from study.artifacts.prepared import Manifest
 from study.artifacts.telemetry import from_parquet
@@ -37,7 +38,6 @@ from study.config.settings import setting_keys
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from study.verbs.declare import VERBS, load
-from study_extras.bundle.unbundle import METADATA, unpack
 from tests.examples import EXAMPLE
 
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU here"}
@@ -285,8 +285,8 @@ def command_line(words: list[str], folder: Path) -> None:
     said(words)
 
 
-HARMLESS = [name for name in VERBS if name not in ("schema", "engine", "start", "tune")]
-"""The verbs that write nothing into the checkout, ask no engine, and start nothing."""
+HARMLESS = [name for name in VERBS if name not in ("start", "tune")]
+"""The verbs that write nothing into the checkout, and start nothing."""
 OPTIONS = sorted({word for name in VERBS for words, _ in load(name).arguments for word in words if word[0] == "-"})
 WORDS = st.one_of(
     st.sampled_from(

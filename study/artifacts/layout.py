@@ -163,4 +163,4 @@ class Results:
 
 def bundles() -> ModuleType:
     """Return what reads a bundle of results: it is of the extra that writes one, which the core knows by name alone."""
-    return import_module("study_extras.bundle.unbundle")
+    return import_module("study.artifacts.bundle")

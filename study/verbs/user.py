@@ -143,3 +143,16 @@ def retry(options: argparse.Namespace) -> None:
     for name in moved:
         print(f"moved to superseded: {name}")
     print(f"{len(moved)} file(s) moved; the next start makes them again")
+
+
+@verb(
+    argument("bundle", type=Path, help="an archive that `study bundle` wrote"),
+    argument("folder", type=Path, nargs="?", help="folder to make (default: the archive's name without its ending)"),
+)
+def unbundle(options: argparse.Namespace) -> str:
+    """Unpack a bundle into a new folder of results, whole or not at all, and never outside that folder."""
+    from study.artifacts.bundle import folder_of, unpack
+
+    folder = options.folder or folder_of(options.bundle)
+    unpack(options.bundle, folder, say)
+    return f"the results: {folder}"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from study_extras.bundle.unbundle import METADATA, unpack
-from study_extras.bundle.write import write_bundle
+from extras.bundle.tests.test_bundle import TERMS, quiet
+from study.artifacts.bundle import METADATA, unpack
+from study_bundle.write import write_bundle
 from tests.conftest import ROOT
 from tests.examples import EXAMPLE
-from tests.extras.bundle.test_bundle import TERMS, quiet
 from tests.packaging.conftest import environment
 
 pytestmark = pytest.mark.thorough

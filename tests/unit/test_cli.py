@@ -74,7 +74,7 @@ FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "
 NAMES = ["nope", "", ".", "..", "../x", "a/b", "/a/b", "x" * 300, "a\nb", "$(x)", "é", "\udcff"]
 STEP_VERBS = ("image", "dataset", "weights", "measure")
 OUT = "--output OUT"
-READERS = ("report", "blog", "bundle")
+READERS = ("report", "bundle")
 WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a plan": (
         [
@@ -99,9 +99,7 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
             *(f"{verb} TINY WRONG" for verb in STEP_VERBS),
             *(f"plan quickstart {option}" for option in ("--set WRONG", "--set WRONG=1", "--device WRONG")),
             "plan WRONG",
-            "fit TABLE --x WRONG",
-            "engine -- --config container=x WRONG",
-            "engine -- --configfile WRONG",
+            "fit TABLE WRONG",
             "start -- --no-such-option WRONG",
             "retry tiny --outcome WRONG",
             "WRONG",
@@ -115,11 +113,10 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
         ],
         ["gone", "folder", "empty", "empty/x"],
     ),
-    "a bundle": (["unbundle WRONG OUT", "compare WRONG WRONG", "gate WRONG OTHER"], [*FILES, "PLAN", "x" * 300]),
-    "a value for Snakemake": (["engine -- --config container=WRONG", "engine -- --config overrides=WRONG"], NAMES[:1]),
+    "a bundle": (["unbundle WRONG OUT", "compare WRONG WRONG", "compare WRONG OTHER"], [*FILES, "PLAN", "x" * 300]),
     "nothing": (
         [
-            *("", "analyse", "fit", "blog", "bundle", "unbundle"),
+            *("", "analyse", "fit", "bundle", "unbundle"),
             *(f"report {OUT}", "report --from-tables"),
         ],
         [""],

@@ -13,7 +13,6 @@ import pytest
 
 import study
 import study.analysis.interface
-import study_extras.fit.laws
 from study.analysis.analysis import analyse, read_analysis
 from study.analysis.figures.style import use_style
 from study.analysis.table.files import read_timings, read_warm_up_runs, write_csv
@@ -63,7 +62,7 @@ def test_the_examples_of_the_documents_are_true(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     monkeypatch.chdir(tmp_path)
     api = doctest.testfile(str(ROOT / "docs" / "api.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
-    for result in (api, *map(doctest.testmod, (study, study.analysis.interface, study_extras.fit.laws))):
+    for result in (api, *map(doctest.testmod, (study, study.analysis.interface))):
         assert result.attempted > 0
         assert result.failed == 0
 
