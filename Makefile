@@ -98,22 +98,11 @@ test-rest: test-units
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
-example: host  ## Recompute the committed bundles from their records, and the pages, tables and picture that follow from them
-	@set -e; for bundle in docs/example/*.zip docs/claims/*.zip; do $(recompute); done
+example: host  ## Make the pages, tables and picture that follow from the committed bundles
 	@$(VENV) -m study report --results docs/example/results.zip --output docs/example/report.html
 	@$(VENV) -m tests.unit.test_readme
 	@$(VENV) -m replications.scoreboard docs/example/results.zip docs/claims/*.zip > docs/scoreboard.md
 	-@$(VENV) -m tests.browser.shots docs/example/report.html docs/first-screen.png
-
-# A bundle is unpacked, and packed again: the same results give the same bytes.
-define recompute
-scratch=$$(mktemp -d); results=$$scratch/results; $(VENV) -m study unbundle $$bundle $$results; \
-  for plan in $$results/*/plan.json; do \
-    study=$${plan%/plan.json}; \
-    $(VENV) -m study analyse $$(basename $$study) --results $$results; rm -r $$study/figures; \
-  done; \
-  $(VENV) -m study bundle --results $$results --output $$bundle; rm -r $$scratch
-endef
 
 CODE := study extras replications tests benchmarks
 

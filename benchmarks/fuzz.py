@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from study.analysis.analysis import result_of
-from study.artifacts.bundle import METADATA, unpack
+from study.artifacts.bundle import unpack
 from study.artifacts.layout import Results
 from study.artifacts.prepared import Manifest
 from study.artifacts.telemetry import from_parquet
@@ -268,7 +268,7 @@ def bundle(entries: list[tuple[str, int, bytes, bytes]], folder: Path) -> None:
     for _, _, before, after in entries:
         archive.write_bytes(archive.read_bytes().replace(before, after) if before else archive.read_bytes())
     try:
-        unpack(archive, target, lambda _: None)
+        unpack(archive, target)
     except StudyError:
         assert not target.exists()
         raise
@@ -353,7 +353,7 @@ def _short_record() -> Any:
 
 
 SAMPLES = _example("telemetry").read_bytes()
-BUNDLED = [(name, stat.S_IFREG, b"{}", b"") for name in (METADATA, "tiny/plan.json")]
+BUNDLED = [(name, stat.S_IFREG, b"{}", b"") for name in ("plan.json", "tiny/plan.json")]
 ENTRIES = st.tuples(
     st.lists(
         st.sampled_from(["tiny", "..", ".", "", "records", "C:", "a\\b", "plan.json", "\0"]) | STORED, max_size=4

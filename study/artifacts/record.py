@@ -7,13 +7,14 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from study.artifacts.gone import without_gone
 from study.artifacts.machine import Fp32, Machine, Magnitude, Observed
 from study.artifacts.prepared import Weights
 from study.artifacts.samples import Count, Images, Measurement, ReferenceWorkload, Seconds, Timeline
 from study.artifacts.setting import Setting
 from study.base.errors import StudyError, ValueRefused
 from study.base.files import json_sha256
-from study.base.strict import LARGEST, Retired, Strict, Versioned
+from study.base.strict import LARGEST, Strict, Versioned
 from study.config.settings import Settings
 from study.config.study import Evidence
 
@@ -124,7 +125,6 @@ class Record(JobResult, Versioned):
     """Keys of the study's `evidence` whose limit was crossed; a run with any was disturbed."""
     telemetry_sha256: str | None = None
     """Checksum of `telemetry/<run>.<key>.parquet` beside the records; null without samples."""
-    ceilings: Retired = None
     started_as: Literal["forked", "fresh"] = "fresh"
     """Whether the run's process was forked from one that had imported torch, or started from nothing."""
     node: str | None = Field(default=None, pattern="^[0-9a-f]{8}$")
@@ -146,7 +146,7 @@ class Record(JobResult, Versioned):
     @classmethod
     def of_text(cls, text: str) -> Self:
         """Return the record in JSON. Raise :class:`StudyError` if a key, or its own checksum, does not fit."""
-        record = super().of_text(text)
+        record = super().of_text(without_gone(text))
         if record.record_sha256 and record.record_sha256 != checksum(json.loads(text)):
             raise StudyError("record_sha256: it is not the checksum of the other keys: the file was edited or damaged")
         return record

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from study.base.errors import ValueRefused
-from study.base.strict import Retired, Strict
+from study.base.strict import Strict
 
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 """A time that may be 0; 1e9 s are 31 years."""
@@ -214,7 +214,6 @@ class Measurement(Samples):
     """Distance of the decoder's pixels from Pillow's; null if Pillow decodes."""
     compile_seconds: Seconds | None = None
     """Seconds that torch.compile took in the whole run, validation included; null if nothing is compiled."""
-    flops: Retired = None
     inference: InferenceSamples | None = None
     """Samples of inference, if that is the task of the run; all other fields then describe the training before it."""
     threads: Count = Field(description="Number of CPU threads that torch used in each process, read as training ended.")

@@ -2,9 +2,9 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from study.base.errors import StudyError
 from study.base.files import read_text
@@ -87,10 +87,6 @@ LARGEST = 2**30
 
 SCHEMA_VERSION: Literal[2] = 2
 """Of every file of results. It is one of the first keys of the file."""
-
-
-Retired = Annotated[None, BeforeValidator(lambda _: None), Field(exclude=True)]
-"""The type of a key that files of earlier versions have: whatever it holds is forgotten, and it is written no more."""
 
 
 class Strict(BaseModel):

@@ -126,8 +126,8 @@ def test_a_first_study_is_written_measured_and_bundled_in_any_folder(installed: 
     file.write_text(text, encoding="utf-8")
     assert "results/report.html" in say(installed, tmp_path, "start", "my.yaml", "--", "--config", *QUICK)
     say(installed, tmp_path, "bundle")
-    with zipfile.ZipFile(tmp_path / "results.crate.zip") as archive:
-        assert {"config/studies/my.yaml", "workflow/Snakefile"} <= {*archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "results.bundle.zip") as archive:
+        assert {"config/studies/my.yaml", "my/plan.json"} <= {*archive.namelist()}
     command = Plan.read(tmp_path / "results" / "my" / "plan.json").start.again("my", overrides={"replicates": 2})
     assert command.startswith("study start my.yaml -- --config ")
     again = shlex.split(command)

@@ -17,7 +17,7 @@ from study.base.fork_server import FORK_SERVERS
 from study.cli import main, step
 from study.verbs.declare import EXTRAS, SHOWN, VERBS, load
 from tests.conftest import ROOT, tiny_plan
-from tests.examples import EXAMPLE
+from tests.examples import EXAMPLE, with_analysis
 
 
 @pytest.mark.parametrize("modules", ["study.cli", "study.host.steps.block, study.host.steps.prepare"])
@@ -137,7 +137,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     os.mkfifo(here / "pipe")
     results = here / "results"
     write_plans([tiny_plan()], results)
-    study = EXAMPLE / "photographs-speedup"
+    study = with_analysis("photographs-speedup") / "photographs-speedup"
     (here / "damaged").mkdir()
     for record in (study / "records").glob("*.json"):
         (here / "damaged" / record.name).write_text("{}")

@@ -13,7 +13,7 @@ import pytest
 
 import study
 import study.analysis.interface
-from study.analysis.analysis import analyse, read_analysis
+from study.analysis.analysis import analyse
 from study.analysis.figures.style import use_style
 from study.analysis.table.files import read_timings, read_warm_up_runs, write_csv
 from study.artifacts.checked import read_records
@@ -99,11 +99,6 @@ def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files
     pd.testing.assert_frame_equal(opened.timings(), passed, rtol=1e-9)
     records = read_records(plan, files.records(name))
     assert opened.analysis() == analyse(plan, passed, records, read_warm_up_runs(EXAMPLE))
-    for group, wanted in zip(opened.analysis().groups, read_analysis(files.fit(name)).groups, strict=True):
-        for level, kept in zip(group.levels, wanted.levels, strict=True):
-            # The file is from another machine, whose processor adds up in another order.
-            assert level.time and kept.time
-            assert level.time.model_dump() == pytest.approx(kept.time.model_dump(), rel=1e-6)
     assert set(opened.records()) == set(passed["run"])
 
 

@@ -10,14 +10,14 @@ from study.verbs.declare import RESULTS, argument, free, say, verb
     argument(
         "--output",
         type=free,
-        default="results.crate.zip",
+        default="results.bundle.zip",
         metavar="FILE",
-        help="archive to write (default: results.crate.zip)",
+        help="archive to write (default: results.bundle.zip)",
     ),
     RESULTS,
 )
 def bundle(options: argparse.Namespace) -> str:
-    """Write one archive of results, a Workflow Run RO-Crate, from which the same report can be made anywhere."""
+    """Write one archive of plans, records and samples, from which the same report can be made anywhere."""
     from study.base.files import ROOT
     from study_bundle.write import write_bundle
 

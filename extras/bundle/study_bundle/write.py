@@ -2,29 +2,29 @@
 
 import hashlib
 import json
-import math
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from study import __version__
-from study.artifacts.bundle import FILES, KINDS, METADATA, RULES, WORKFLOW, Say, kind_of, say_names
+from study.artifacts.bundle import CHECKSUMS, HELD, is_held
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, selected
-from study.artifacts.record import Record, is_readable
+from study.artifacts.record import is_readable
 from study.base.errors import StudyError
 from study.base.files import whole
 from study.base.privacy import without_folders
 from study.config.load import read_selection, read_study
-from study_bundle.crate import Action, Part, metadata
 
+FILES = Results(Path())
+NAMED = 12
+"""Number of names in a line, of which a folder may give thousands."""
+Say = Callable[[str], None]
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive: the earliest that a zip can name."""
-PACKED = (".parquet", ".png")
+PACKED = ".parquet"
 """Files that are compressed already."""
 Contents = Mapping[str, bytes | Path]
 """The content of each file of a bundle, or the file with it, by the path in the archive."""
@@ -35,25 +35,31 @@ DECLARED = ("config/studies", "replications/*/studies")
 def write_bundle(studies: Sequence[str], results: Path, checkout: Path, output: Path, say: Say) -> None:
     """Write the studies of a results folder (by default those selected) into one archive, ``output``.
 
-    The workflow and the studies' files are those of the results, if these were unpacked from a bundle, else those of
-    ``checkout``; a file of a study beside the results, in a folder that uses the workflow, comes before. ``say`` gets a
-    line for what is not there. Raise :class:`StudyError` if no study has a record.
+    The studies' files are those of a bundle, or those beside the results, in a folder that uses the workflow; else
+    those of ``checkout``. ``say`` gets a line for what is not there.
+
+    Raise :class:`StudyError` if no study has a record.
     """
     plans = _plans(studies, results)
-    unpacked = (results / WORKFLOW).is_file()
-    sources = [results] if unpacked else [results.absolute().parent, checkout]
-    contents, refused = _contents(plans, results, sources)
-    times = {name: one for name, file in contents.items() if _is_record(name) and (one := _took(Path(str(file))))}
-    if not times:
+    contents, refused = _contents(plans, results, [results, results.absolute().parent, checkout])
+    if not any(name.split("/")[1:2] == ["records"] for name in contents):
         raise StudyError(f"{results}: no run is there yet; a bundle holds the records of one or more")
+    checksums = []
     with whole(output) as temporary, ZipFile(temporary, "w") as archive:
-        parts = [_add(archive, name, contents[name]) for name in sorted(contents)]
-        actions = [action for plan in plans for action in _actions(plan, contents, times)]
-        titles = {plan.name: without_folders(plan.study.title) for plan in plans}
-        _add(archive, METADATA, metadata(titles, parts, actions, __version__).encode())
-    missing = _missing(plans, contents)
-    say_names("not in the bundle, because it is not there or is not what was planned", missing, say)
-    say_names("left out, because a bundle cannot hold a file of that name or size", refused, say)
+        for name, content in sorted(contents.items()):
+            data = content if isinstance(content, bytes) else content.read_bytes()
+            checksums.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
+            _add(archive, name, data)
+        _add(archive, CHECKSUMS, "".join(checksums).encode())
+    _say_names("not in the bundle, because it is not there or is not what was planned", _missing(plans, contents), say)
+    _say_names("left out, because a bundle cannot hold a file of that name or size", refused, say)
+
+
+def _say_names(what: str, names: Sequence[str], say: Say) -> None:
+    """Say ``what`` is true of these files in one line, which names the first of them; say nothing of none."""
+    if names:
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        say(f"{what}: {', '.join(names[:NAMED])}{more}")
 
 
 def _plans(studies: Sequence[str], results: Path) -> list[Plan]:
@@ -72,11 +78,11 @@ def _plans(studies: Sequence[str], results: Path) -> list[Plan]:
 def _contents(
     plans: Sequence[Plan], results: Path, sources: Sequence[Path]
 ) -> tuple[dict[str, bytes | Path], list[str]]:
-    """Return the content of each file but the metadata, and the paths of those that a bundle cannot hold."""
+    """Return the content of each file but the checksums, and the paths of those that a bundle cannot hold."""
     contents: dict[str, bytes | Path] = {}
     refused = []
     for path, file in _files(plans, results, sources):
-        if not (kind_of(path) and is_readable(file)):
+        if not (is_held(path) and is_readable(file)):
             refused.append(path)
         elif path.startswith("images/"):
             contents[path] = _json_without_folders(path, file)
@@ -92,26 +98,16 @@ def _contents(
 
 def _files(plans: Sequence[Plan], results: Path, sources: Sequence[Path]) -> Iterator[tuple[str, Path]]:
     """Yield each file that is there and belongs to the studies: its path in a bundle, and its own."""
-    manifests = {FILES.manifest(run.dataset) for plan in plans for run in plan.runs}
-    shared = [
-        FILES.image("*"),
-        FILES.environment("*"),
-        FILES.warm_up_runs / "*.json",
-        FILES.warm_up_runs / "*.parquet",
-        *manifests,
-    ]
-    with suppress(StudyError):
-        if set(selected(results)) == {plan.name for plan in plans}:  # else the page is about other studies, too
-            shared.append(FILES.report)
-    own = [kind.path.replace("*", plan.name, 1) for kind in KINDS if kind.path[0] == "*" for plan in plans]
-    for folder, paths in ((results, [*map(str, shared), *own]), (sources[-1], [WORKFLOW, RULES])):
-        for path in paths:
-            yield from ((file.relative_to(folder).as_posix(), file) for file in folder.glob(path))
+    manifests = {str(FILES.manifest(run.dataset)) for plan in plans for run in plan.runs}
+    shared = [path for path in HELD if path.startswith(("images/", "environments/", "warm_up_runs/"))]
+    own = [path.replace("*", plan.name, 1) for path in HELD if path.startswith("*/") for plan in plans]
+    for path in (*manifests, *shared, *own):
+        yield from ((file.relative_to(results).as_posix(), file) for file in results.glob(path))
     for plan in plans:
         places = [f"{folder}/{plan.name}.yaml" for folder in DECLARED]
         files = [file for source in sources for place in places for file in sorted(source.glob(place))]
         if plan.name in plan.start.files:  # from the folder of the start
-            files.insert(0, sources[0] / plan.start.files[plan.name])
+            files.insert(0, sources[1] / plan.start.files[plan.name])
         yield from ((_study_file(plan), file) for file in [one for one in files if _declares(one, plan)][:1])
 
 
@@ -161,87 +157,19 @@ def _plain(value: Any) -> Any:
 
 def _missing(plans: Sequence[Plan], contents: Contents) -> list[str]:
     """Return the files and folders that a whole result has and this one lacks."""
-    wanted = {str(FILES.report): None}
+    wanted: list[str] = []
     for plan in plans:
-        name = plan.name
-        wanted |= dict.fromkeys(str(FILES.image(device)) for device in plan.images)
+        wanted += (str(FILES.image(device)) for device in plan.images)
         for run in plan.runs:
-            wanted |= dict.fromkeys(map(str, (FILES.manifest(run.dataset), FILES.weights(name, run.weights))))
-        wanted |= dict.fromkeys(map(str, (FILES.timings(name), FILES.fit(name), _study_file(plan))))
-        wanted |= dict.fromkeys(f"{folder}/" for folder in (FILES.telemetry_folder(name), FILES.figures(name)))
-    return [one for one in wanted if one not in contents and not any(name.startswith(one) for name in contents)]
+            wanted += (str(FILES.manifest(run.dataset)), str(FILES.weights(plan.name, run.weights)))
+        wanted += (_study_file(plan), f"{FILES.telemetry_folder(plan.name)}/")
+    return [one for one in dict.fromkeys(wanted) if not any(name.startswith(one) for name in contents)]
 
 
-def _is_record(name: str) -> bool:
-    return name.split("/")[1:2] == ["records"]
-
-
-class Took(NamedTuple):
-    """One run in time: its session, its start in epoch seconds, and the seconds that its process took."""
-
-    session: int
-    started: float
-    seconds: float
-
-
-def _took(record: Path) -> Took | None:
-    """Return when the run of a record took how long, without checking the record; None if it does not say."""
-    if not is_readable(record):
-        return None
-    try:
-        told = json.loads(record.read_bytes())
-        started = datetime.fromisoformat(told["started"]).timestamp()
-        took = Took(int(told["session"]), started, float(told["process_seconds"]))
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        return None
-    return took if math.isfinite(took.seconds) else None
-
-
-def _actions(plan: Plan, contents: Contents, times: Mapping[str, Took]) -> list[Action]:
-    """Return the starts of a study in their order. What follows from all records is a result of the last one."""
-    sessions: dict[int, list[str]] = {}
-    for name in sorted(times):
-        if name.startswith(f"{plan.name}/"):
-            sessions.setdefault(times[name].session, []).append(name)
-    given = {_study_file(plan), str(FILES.plan(plan.name)), *(str(FILES.manifest(run.dataset)) for run in plan.runs)}
-    last = {str(path) for path in (FILES.report, FILES.timings(plan.name), FILES.fit(plan.name))}
-    last |= {name for name in contents if name.startswith(f"{FILES.figures(plan.name)}/")}
-    return [
-        Action(
-            study=plan.name,
-            session=session,
-            began=min(times[name].started for name in names),
-            ended=max(times[name].started + times[name].seconds for name in names),
-            made_by=_made_by(contents[names[0]]),
-            runs=len(names),
-            objects=sorted(given & contents.keys()),
-            results=sorted(
-                {*names, *map(_telemetry, names), *(last if session == max(sessions) else ())} & contents.keys()
-            ),
-        )
-        for session, names in sorted(sessions.items())
-    ]
-
-
-def _telemetry(record: str) -> str:
-    return record.replace("/records/", "/telemetry/", 1).removesuffix(".json") + ".parquet"
-
-
-def _made_by(record: bytes | Path) -> str:
-    """Return the version and the commit of the code that a record names; nothing for a damaged one."""
-    with suppress(StudyError, OSError):
-        software = Record.of_file(Path(str(record))).software
-        return f"version {software.study_version}, commit {software.git_commit or 'unknown'}"
-    return ""
-
-
-def _add(archive: ZipFile, name: str, content: bytes | Path) -> Part:
-    """Add a file, with the time and the rights that every file has, and return its entry for the metadata."""
-    data = content if isinstance(content, bytes) else content.read_bytes()
+def _add(archive: ZipFile, name: str, data: bytes) -> None:
+    """Add a file, with the time and the rights that every file has."""
     entry = ZipInfo(name, EPOCH)
     entry.create_system = 3  # rights are those of Unix, wherever the bundle is made
     entry.external_attr = (stat.S_IFREG | 0o644) << 16
     entry.compress_type = ZIP_STORED if name.endswith(PACKED) else ZIP_DEFLATED
     archive.writestr(entry, data)
-    kind = kind_of(name)
-    return Part(name, kind.description if kind else "", len(data), hashlib.sha256(data).hexdigest())

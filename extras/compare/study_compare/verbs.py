@@ -43,14 +43,14 @@ def share(text: str) -> float:
 )
 def compare(options: argparse.Namespace) -> None:
     """Say which of several results folders is faster at the same work, how sure that is, and what differs."""
-    from study.artifacts.layout import bundles
+    from study.artifacts.bundle import as_folders
     from study.base.files import write_whole
     from study_compare.results import studies_of
     from study_compare.step import as_text, compare_folders, failures
 
     if len(options.folders) < 2:
         raise StudyError("compare: give two results folders or more")
-    with bundles().as_folders(options.folders, say) as folders:
+    with as_folders(options.folders) as folders:
         # Where a missing study must not pass, all of the baseline are compared, and not those that each folder has.
         asked = options.study or (studies_of(folders[:1], []) if options.fail_if_slower else [])
         found = compare_folders(folders, asked, options.margin)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.artifacts.bundle import unpack
 from study.artifacts.record import Record, sealed
 from study.cli import main
 from study_compare.side import PHASES, STATES, Side
@@ -17,7 +18,7 @@ from study_compare.statistics import Pair, compare
 from study_compare.step import Compared, as_text, compare_folders
 from study_compare.words import reasons
 from tests.chance import at_most
-from tests.conftest import repeats, tiny_plan
+from tests.conftest import ROOT, repeats, tiny_plan
 from tests.results import of_devices, result, slower
 from tests.unit.artifacts.test_records import MACHINE
 
@@ -276,6 +277,26 @@ def test_folders_that_cannot_be_compared_are_one_line(
     Path("empty").mkdir()
     assert main(["compare", *arguments]) == 1
     assert capsys.readouterr().err == f"error: {words}\n"
+
+
+def test_bundles_are_compared_as_their_folders_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        shutil.copy(ROOT / "docs" / "example" / "host.zip", tmp_path / name / "results.zip")
+        unpack(tmp_path / name / "results.zip", tmp_path / name / "folder")
+    assert main(["compare", *(str(tmp_path / name / "folder") for name in ("one", "two"))]) == 0
+    of_folders = capsys.readouterr().out
+    assert of_folders.splitlines()[1].startswith("two/folder and one/folder are tied")
+    assert main(["compare", *(str(tmp_path / name / "results.zip") for name in ("one", "two"))]) == 0
+    assert capsys.readouterr().out.replace("results.zip", "folder") == of_folders
+    assert main(["compare", str(tmp_path / "one/folder"), str(tmp_path / "two/results.zip")]) == 0
+    assert "results.zip" in capsys.readouterr().out
+    assert not list(scratch.iterdir())
 
 
 def checked(*arguments: object) -> int:

@@ -10,10 +10,10 @@ from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalWork
 from study.analysis.table.exclusions import with_exclusions
 from study.analysis.table.files import read_timings
 from study.artifacts.plan import Plan
-from tests.examples import EXAMPLE
+from tests.examples import with_analysis
 from tests.unit.analysis.planted import analysis_of
 
-STUDY = EXAMPLE / "photographs"
+STUDY = with_analysis("photographs") / "photographs"
 ANALYSIS = read_analysis(STUDY / "fit.json")
 FASTAI, TORCH, SWITCHED = ANALYSIS.groups
 BEFORE = means(SWITCHED)
