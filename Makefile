@@ -78,50 +78,41 @@ test: dev env  ## The gate: style, types, unit tests, a dozen pipelines, each ki
 	@MAKE='$(MAKE)' .ci/gate $@ '-m "gate or not thorough"'
 
 test-all: dev env docs  ## All tests but those of a GPU: many seeds, kills, clusters, packages; it skips what this machine lacks
-	@MAKE='$(MAKE)' .ci/gate $@ --thorough
+	@MAKE='$(MAKE)' .ci/gate $@ --thorough 'tests extras'
 
 # Neither the host side nor the analysis imports torch, and so no test of theirs may.
 test-units: dev
 	$(PYTEST) --without-torch $(HOST_TESTS)
 
 test-rest: dev
-	$(PYTEST) $(addprefix --ignore=,$(HOST_TESTS))
+	$(PYTEST) $(addprefix --ignore=,$(HOST_TESTS)) $(TESTS)
 
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
-example: host  ## Recompute the committed bundles from their records, and the pages, tables and picture that follow from them
-	@set -e; for bundle in docs/example/*.zip docs/claims/*.zip; do $(recompute); done
+example: host  ## Make the pages, tables and picture that follow from the committed bundles
 	@$(VENV) -m study report --results docs/example/results.zip --output docs/example/report.html
 	@$(VENV) -m tests.unit.test_readme
 	@$(VENV) -m replications.scoreboard docs/example/results.zip docs/claims/*.zip > docs/scoreboard.md
 	-@$(VENV) -m tests.browser.shots docs/example/report.html docs/first-screen.png
 
-# A bundle is unpacked, and packed again: the same results give the same bytes.
-define recompute
-scratch=$$(mktemp -d); results=$$scratch/results; $(VENV) -m study unbundle $$bundle $$results; \
-  for plan in $$results/*/plan.json; do \
-    study=$${plan%/plan.json}; \
-    $(VENV) -m study analyse $$(basename $$study) --results $$results; rm -r $$study/figures; \
-  done; \
-  $(VENV) -m study bundle --results $$results --output $$bundle; rm -r $$scratch
-endef
+CODE := study extras replications tests benchmarks
 
 lint: dev env  ## Check the style, the import contracts, the workflow and all types
-	$(VENV) -m ruff check study study_extras replications tests benchmarks
-	$(VENV) -m ruff format --check study study_extras replications tests benchmarks
+	$(VENV) -m ruff check $(CODE)
+	$(VENV) -m ruff format --check $(CODE)
 	$(VENV) -m snakefmt --check Snakefile workflow
-	.venv/bin/lint-imports --no-logo
+	PYTHONPATH=$$(echo extras/* | tr ' ' :) .venv/bin/lint-imports --no-logo
 	$(VENV) -m snakemake --lint
 	$(VENV) -m mypy
 
 format: dev  ## Format the code in the project's style
-	$(VENV) -m ruff check --fix study study_extras replications tests benchmarks
-	$(VENV) -m ruff format study study_extras replications tests benchmarks
+	$(VENV) -m ruff check --fix $(CODE)
+	$(VENV) -m ruff format $(CODE)
 	$(VENV) -m snakefmt Snakefile workflow
 
 schema: host  ## Write the schemas for editors and config/README.md from the models
-	$(VENV) -m study_extras.schema
+	$(VENV) -m tests.unit.test_generated
 
 docs: .docs/.installed  ## Build the documentation site, .docs/html/index.html; a warning is an error
 	.docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet -d .docs/doctrees docs .docs/html
@@ -138,7 +129,7 @@ LOCK := .uv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
 lock: host  ## Pin every dependency again in the lock files
 	$(LOCK) pyproject.toml --extra train -o requirements.lock
 	$(LOCK) pyproject.toml -o requirements-host.lock -c requirements.lock
-	$(LOCK) pyproject.toml --extra dev --extra search $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
+	$(LOCK) pyproject.toml --extra dev $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
 	$(LOCK) --group slurm --no-deps -o requirements-slurm.lock -c requirements.lock
 	$(LOCK) --group docs -o requirements-docs.lock -c requirements.lock
 	$(LOCK) --group installer -o requirements-uv.lock

@@ -10,14 +10,14 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 LOCKS = ("requirements.lock", "requirements-uv.lock")
-HELD = ("Snakefile", *LOCKS, "config", "docker", "profiles", "replications", "workflow")
+HELD = ("Snakefile", *LOCKS, "config", "docker", "extras", "profiles", "replications", "workflow")
 
 
 def held() -> Iterator[str]:
     """Yield the path of each file that the wheel holds beside the package."""
     for name in HELD:
         for path in sorted([Path(name), *Path(name).rglob("*")]):
-            if path.is_file() and not {"__pycache__", "certificates"} & {*path.parts}:
+            if path.is_file() and not {"__pycache__", "certificates", "tests"} & {*path.parts}:
                 yield path.as_posix()
 
 

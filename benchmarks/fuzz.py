@@ -26,6 +26,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from study.analysis.analysis import result_of
+from study.artifacts.bundle import unpack
 from study.artifacts.layout import Results
 from study.artifacts.prepared import Manifest
 from study.artifacts.telemetry import from_parquet
@@ -37,8 +38,6 @@ from study.config.settings import setting_keys
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from study.verbs.declare import VERBS, load
-from study_extras.bundle.unbundle import METADATA, unpack
-from study_extras.search.manifest import read_earlier
 from tests.examples import EXAMPLE
 
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU here"}
@@ -73,23 +72,6 @@ MANIFEST: dict[str, Any] = {
         }
         for label in ("a", "b")
         for number, split in enumerate(("train", "valid"))
-    ],
-    "left_out": [],
-}
-PICTURES: dict[str, Any] = {
-    "max_size": 400,
-    "encoder": "Pillow",
-    "pictures": [
-        {
-            "label": label,
-            "term": "a",
-            "url": "https://a.example/b",
-            "bytes": 9,
-            "sha256": digest,
-            "stored_sha256": digest,
-        }
-        for label in ("a", "b")
-        for digest in ("0" * 64, "1" * 64)
     ],
     "left_out": [],
 }
@@ -214,13 +196,6 @@ def manifest(tree: Any, folder: Path) -> None:
     Manifest.read(path)
 
 
-def pictures(tree: Any, folder: Path) -> None:
-    """Read the manifest of a search as one does that downloads its pictures again."""
-    path = folder / "pictures.json"
-    path.write_text(json.dumps(tree), encoding="utf-8")
-    read_earlier(path)
-
-
 def _one_run(results: Path) -> tuple[Path, Path]:
     """Write the plan of one run of the example into a folder of results, and return its record and its samples."""
     plan = json.loads((SPEEDUP / "plan.json").read_text(encoding="utf-8"))
@@ -293,7 +268,7 @@ def bundle(entries: list[tuple[str, int, bytes, bytes]], folder: Path) -> None:
     for _, _, before, after in entries:
         archive.write_bytes(archive.read_bytes().replace(before, after) if before else archive.read_bytes())
     try:
-        unpack(archive, target, lambda _: None)
+        unpack(archive, target)
     except StudyError:
         assert not target.exists()
         raise
@@ -310,8 +285,8 @@ def command_line(words: list[str], folder: Path) -> None:
     said(words)
 
 
-HARMLESS = [name for name in VERBS if name not in ("schema", "engine", "start", "tune", "search")]
-"""The verbs that write nothing into the checkout, ask no engine and no network, and start nothing."""
+HARMLESS = [name for name in VERBS if name not in ("start", "tune")]
+"""The verbs that write nothing into the checkout, and start nothing."""
 OPTIONS = sorted({word for name in VERBS for words, _ in load(name).arguments for word in words if word[0] == "-"})
 WORDS = st.one_of(
     st.sampled_from(
@@ -345,13 +320,12 @@ def tables(draw: st.DrawFn) -> tuple[list[list[str]], list[str]]:
         st.sampled_from(
             [
                 [],
-                ["--by", "day"],
                 ["--rate"],
-                ["--decimal", "comma"],
+                ["--read", "sep=;"],
                 ["--block", "day"],
                 ["--session", "day"],
-                ["--x", "seconds"],
-                ["--y", "day"],
+                ["seconds"],
+                ["batch_size", "day"],
             ]
         )
     )
@@ -379,7 +353,7 @@ def _short_record() -> Any:
 
 
 SAMPLES = _example("telemetry").read_bytes()
-BUNDLED = [(name, stat.S_IFREG, b"{}", b"") for name in (METADATA, "tiny/plan.json")]
+BUNDLED = [(name, stat.S_IFREG, b"{}", b"") for name in ("plan.json", "tiny/plan.json")]
 ENTRIES = st.tuples(
     st.lists(
         st.sampled_from(["tiny", "..", ".", "", "records", "C:", "a\\b", "plan.json", "\0"]) | STORED, max_size=4
@@ -424,7 +398,6 @@ EDGES = {
         telemetry,
     ),
     "manifests": Edge(changed(MANIFEST) | VALUES, manifest),
-    "manifests of a search": Edge(changed(PICTURES) | VALUES, pictures),
     "tables": Edge(tables(), table),
     "bundles": Edge(st.lists(ENTRIES, max_size=3), bundle),
     "command lines": Edge(

@@ -1,7 +1,7 @@
 """Reproducible training studies: what makes training fast on this machine, and how sure are we?
 
-``open`` reads a results folder, or a bundle of one, and ``fit`` finds what any table of
-times determines. docs/api.md describes them.
+``open`` reads a results folder, or a bundle of one. An extra adds a function of its name: ``fit`` finds what any table
+of times determines. docs/api.md describes them.
 
 >>> import study
 >>> results = study.open("docs/example/results.zip")
@@ -24,23 +24,27 @@ if sys.argv[:1] == ["-m"]:  # which puts the user's folder first
 
 TYPE_CHECKING = False  # typing's own is not imported: it would take longer than all the rest
 if TYPE_CHECKING:
+    from typing import Any
+
     from study.analysis.interface import ClaimRow, ResultsFolder, StudyResults, open
     from study.base.errors import StudyError
-    from study_extras.fit.laws import Fit, fit
 
 __version__ = "0.2.0"
-__all__ = ["ClaimRow", "Fit", "ResultsFolder", "StudyError", "StudyResults", "fit", "open"]
-ELSEWHERE = {"Fit": "study_extras.fit.laws", "fit": "study_extras.fit.laws"}
-"""Names that the module of the results does not have. An extra is known to the core as text alone."""
+__all__ = ["ClaimRow", "ResultsFolder", "StudyError", "StudyResults", "open"]
 
 
-def __getattr__(name: str) -> object:
-    """Return a name of the public interface, which is loaded at its first use."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> "Any":
+    """Return a name of the public interface, which is loaded at its first use: of the core, or of an extra."""
     from importlib import import_module
 
-    return getattr(import_module(ELSEWHERE.get(name, "study.analysis.interface")), name)
+    if name in __all__:
+        return getattr(import_module("study.analysis.interface"), name)
+    if name[:1] != "_":
+        from study.base.extras import extras_with, load_extra
+
+        if name in extras_with("__init__") and hasattr(load_extra(name), name):
+            return getattr(load_extra(name), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,12 @@
 """Small studies, small images, and a copy of the checkout to run Snakemake in."""
 
+import atexit
 import gzip
 import os
 import shutil
 import struct
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
@@ -93,6 +95,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 ROOT = Path(__file__).parent.parent
+SESSION = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+SHARED = Path(tempfile.gettempdir()) / f"study-tests-{SESSION}"
+"""A folder that the workers of a session share; the process that started them removes it."""
+if os.getpid() == SESSION:
+    atexit.register(shutil.rmtree, SHARED, ignore_errors=True)
 SLURM_PLUGIN = Path(sys.prefix) / "slurm"
 """Where `make dev` puts SLURM's executor: each start of Snakemake imports those that it finds, and this one is slow."""
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU in this test"}

@@ -1,29 +1,38 @@
-"""The committed example as a results folder. A test that changes it works on a copy."""
+"""The committed example as a results folder, unpacked once for all workers. A test that changes it works on a copy."""
 
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from zipfile import ZipFile
 
-from study.analysis.analysis import StudyResult, result_of
+from filelock import FileLock
+
+from study.analysis.analysis import result_of
+from study.analysis.table.files import write_csv
+from study.artifacts.bundle import unpack
 from study.artifacts.layout import Results
-from study.base.files import ROOT
+from study.base.files import ROOT, write_whole
+from tests.conftest import SHARED
 
-_UNPACKED = TemporaryDirectory(prefix="example-")
-with ZipFile(ROOT / "docs" / "example" / "results.zip") as _bundle:
-    _bundle.extractall(_UNPACKED.name)
-
-EXAMPLE = Path(_UNPACKED.name)
-"""The results folder of the example: its bundle, unpacked once a process."""
+EXAMPLE = SHARED / "example"
+"""The results folder of the example, from its bundle: it holds no analysis."""
 STUDIES = ("photographs", "photographs-speedup", "photographs-switches")
 """The studies of the example, in their order."""
 
 
-@cache
-def example(study: str) -> StudyResult:
-    """What the records of a study of the example give, computed once a process. It is not changed."""
-    return result_of(Results(EXAMPLE), study)
+def with_analysis(*studies: str) -> Path:
+    """The example's folder, in which these studies (by default all) have the table and the analysis of their records.
+
+    They are made once in a session: each takes seconds.
+    """
+    files = Results(EXAMPLE)
+    for study in studies or STUDIES:
+        with FileLock(SHARED / f"{study}.lock"):
+            if not files.fit(study).exists():
+                found = result_of(files, study)
+                write_csv(found.frame, files.timings(study))
+                write_whole(files.fit(study), found.analysis.model_dump_json(indent=1))
+    return EXAMPLE
 
 
-for _study in STUDIES:  # the bundle's own analysis is that of another version
-    Results(EXAMPLE).fit(_study).write_text(example(_study).analysis.model_dump_json(), encoding="utf-8")
+SHARED.mkdir(exist_ok=True)
+with FileLock(SHARED / "example.lock"):
+    if not EXAMPLE.exists():
+        unpack(ROOT / "docs" / "example" / "results.zip", EXAMPLE)

@@ -153,6 +153,16 @@ def _plan_of(files: Results, name: str) -> Plan:
     return plan
 
 
+def _analysis_of(files: Results, name: str) -> Analysis:
+    """Return the analysis that was written; where there is none, as in a bundle, what the records give."""
+    if files.fit(name).exists():
+        return read_analysis(files.fit(name))
+    found = result_of(files, name)
+    if not found.records.included:
+        raise StudyError(f"{name}: no run is there yet")
+    return found.analysis
+
+
 def ending(studies: Sequence[str], results: Path, address: bool = True) -> list[str]:
     """Return what the terminal says at the end of a start: each study's first screen, and the report's address.
 
@@ -163,7 +173,7 @@ def ending(studies: Sequence[str], results: Path, address: bool = True) -> list[
     names = list(studies) or Selected.read(files.selection, "name the studies of an earlier start").studies
     lines = []
     for name in names:
-        analysis = read_analysis(files.fit(name))
+        analysis = _analysis_of(files, name)
         lines += [f"{name}:"] * (len(names) > 1) + analysis.screen.lines(analysis.answer, analysis.claims)
     if address and files.report.is_file():
         lines.append(f"report  {files.report.resolve().as_uri()}")

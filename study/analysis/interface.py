@@ -16,8 +16,9 @@ from study.analysis.answers.claim import ClaimRow as ClaimRow
 from study.analysis.answers.context import Context
 from study.analysis.figures.style import Drawn, use_style
 from study.analysis.step import drawn, samples_of
+from study.artifacts.bundle import unpack
 from study.artifacts.checked import read_records
-from study.artifacts.layout import Results, bundles
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import StudyError
@@ -40,7 +41,7 @@ def open(results: str | PathLike[str]) -> "ResultsFolder":
     if path.is_file():
         scratch = TemporaryDirectory(prefix="study-open-")
         folder = Path(scratch.name) / path.name
-        bundles().unpack(path, folder, say=lambda _: None)
+        unpack(path, folder)
         return ResultsFolder(folder, scratch)
     if not path.is_dir():
         raise StudyError(f"{path}: not a results folder: no such folder")

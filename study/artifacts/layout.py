@@ -1,9 +1,7 @@
 """The layout of a results folder: the path of each file that the pipeline writes and reads."""
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 
 @dataclass(frozen=True)
@@ -159,8 +157,3 @@ class Results:
     def figures(self, study: str) -> Path:
         """Return the folder of the figures."""
         return self.root / study / "figures"
-
-
-def bundles() -> ModuleType:
-    """Return what reads a bundle of results: it is of the extra that writes one, which the core knows by name alone."""
-    return import_module("study_extras.bundle.unbundle")

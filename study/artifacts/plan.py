@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from study.artifacts.gone import without_gone
 from study.artifacts.layout import Results
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
@@ -126,6 +127,11 @@ class Plan(Versioned):
     made; empty where images hold them."""
     start: Command = Command()
     """What the start that made the plan was called with, to print it again with one change."""
+
+    @classmethod
+    def of_text(cls, text: str) -> Self:
+        """Return the plan in JSON, without the keys that went. Raise :class:`StudyError` with the first bad key."""
+        return super().of_text(without_gone(text))
 
     @model_validator(mode="after")
     def _names_stay_in_the_results(self) -> Self:

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from study.artifacts.gone import without_gone
 from study.artifacts.machine import Fp32, Machine, Magnitude, Observed
 from study.artifacts.prepared import Weights
 from study.artifacts.samples import Count, Images, Measurement, ReferenceWorkload, Seconds, Timeline
@@ -145,7 +146,7 @@ class Record(JobResult, Versioned):
     @classmethod
     def of_text(cls, text: str) -> Self:
         """Return the record in JSON. Raise :class:`StudyError` if a key, or its own checksum, does not fit."""
-        record = super().of_text(text)
+        record = super().of_text(without_gone(text))
         if record.record_sha256 and record.record_sha256 != checksum(json.loads(text)):
             raise StudyError("record_sha256: it is not the checksum of the other keys: the file was edited or damaged")
         return record

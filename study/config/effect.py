@@ -1,7 +1,7 @@
 """The table of keys that have no effect where they stand, and its check: what is asked for changes what a run does.
 
 A key that a study's file or a start gives has an effect in some run, and two levels of a factor make two different
-runs. ``study_extras/schema.py`` prints the table into ``config/README.md``.
+runs. ``make schema`` prints the table into ``config/README.md``.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,6 +1,6 @@
 """The table of keys that go together, and its check: with some values of other keys, a key may have only some values.
 
-``study_extras/schema.py`` prints the same table into ``config/README.md``.
+``make schema`` prints the same table into ``config/README.md``.
 """
 
 from collections.abc import Callable, Iterator, Mapping

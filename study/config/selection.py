@@ -23,7 +23,7 @@ class MachineClass(Declared):
 
     slurm_partition: str | None = Field(None, min_length=1, description="SLURM's partition.")
     constraint: str | None = Field(None, min_length=1)
-    """SLURM's constraint, a feature of the nodes; for Kubernetes a label of them, `KEY=VALUE`."""
+    """SLURM's constraint, a feature of the nodes."""
     gres: str | None = Field(None, min_length=1, description="SLURM's generic resources, such as `gpu:a100:1`.")
     slurm_extra: str | None = Field(None, min_length=1, description="Further arguments of `sbatch`.")
 

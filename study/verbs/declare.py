@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from study.base.errors import printable
+from study.base.extras import extras_with, load_extra
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 Call = Callable[[argparse.Namespace], str | None]
@@ -89,21 +90,18 @@ def end_with_parent() -> None:
         sys.exit(128 + signal.SIGTERM)
 
 
-SHOWN = dict.fromkeys(("new", "start", "plan", "report", "answer", "retry"), "study.verbs.user")
+SHOWN = dict.fromkeys(("new", "start", "plan", "report", "answer", "retry", "unbundle"), "study.verbs.user")
 """What a user types. The help shows these, and says what each does."""
 HIDDEN = dict.fromkeys(("image", "environment", "dataset", "weights", "measure", "analyse"), "study.verbs.steps")
 """What the workflow calls."""
-EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
-EXTRAS |= {"tune": "study_extras.tune.verbs"}
-EXTRAS |= dict.fromkeys(("bundle", "unbundle"), "study_extras.bundle.verbs")
-EXTRAS |= {"fit": "study_extras.fit.verbs"}
-EXTRAS |= {"search": "study_extras.search.verbs"}
-"""What packages beside the core offer. The help names these; the core imports none of them."""
-VERBS = SHOWN | HIDDEN | EXTRAS
+EXTRAS = extras_with("verbs")
+"""What lies beside the core: each extra offers the verb of its name. The help names these."""
+VERBS = [*SHOWN, *HIDDEN, *EXTRAS]
 
 
 def load(name: str) -> Verb:
     """Return the verb of this name. Its module is imported now, and no other verb's."""
-    found = getattr(import_module(VERBS[name]), name)
+    module = load_extra(name, "verbs") if name in EXTRAS else import_module((SHOWN | HIDDEN)[name])
+    found = getattr(module, name)
     assert isinstance(found, Verb)
     return found

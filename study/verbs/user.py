@@ -94,11 +94,11 @@ def report(options: argparse.Namespace) -> None:
         render(options.studies, options.results, output)
         return print_lines("\n".join(ending(options.studies, options.results)))
     from study.analysis.report.step import report_now
-    from study.artifacts.layout import bundles
+    from study.artifacts.bundle import as_folders, folder_of
 
     tell = partial(say, log=options.log)
-    with bundles().as_folders([options.results], tell) as (results,):
-        report_now(options.studies, results, output, tell, bundles().folder_of(options.results) if packed else None)
+    with as_folders([options.results]) as (results,):
+        report_now(options.studies, results, output, tell, folder_of(options.results) if packed else None)
     return tell(f"the report: {output}")
 
 
@@ -106,9 +106,9 @@ def report(options: argparse.Namespace) -> None:
 def answer(options: argparse.Namespace) -> None:
     """Print each study's answer, the report's address, and the next step."""
     from study.analysis.analysis import ending
-    from study.artifacts.layout import bundles
+    from study.artifacts.bundle import as_folders
 
-    with bundles().as_folders([options.results], lambda _: None) as (results,):
+    with as_folders([options.results]) as (results,):
         lines = ending(options.studies, results, address=options.results.is_dir())
     print("\n".join(map(printable, lines)))
 
@@ -139,3 +139,16 @@ def retry(options: argparse.Namespace) -> None:
     for name in moved:
         print(f"moved to superseded: {name}")
     print(f"{len(moved)} file(s) moved; the next start makes them again")
+
+
+@verb(
+    argument("bundle", type=Path, help="an archive that `study bundle` wrote"),
+    argument("folder", type=Path, nargs="?", help="folder to make (default: the archive's name without its ending)"),
+)
+def unbundle(options: argparse.Namespace) -> str:
+    """Unpack a bundle into a new folder of results, whole or not at all, and never outside that folder."""
+    from study.artifacts.bundle import folder_of, unpack
+
+    folder = options.folder or folder_of(options.bundle)
+    unpack(options.bundle, folder)
+    return f"the results: {folder}"

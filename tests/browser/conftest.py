@@ -10,7 +10,7 @@ import pytest
 from study.analysis.report.step import render
 from tests.browser.chromium import Browser, Page, installed, started
 from tests.conftest import tiny_plan, write_photos
-from tests.examples import EXAMPLE, STUDIES
+from tests.examples import STUDIES, with_analysis
 from tests.unit.analysis.test_report import analysed, with_gpu
 
 PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8").strip()
@@ -64,7 +64,7 @@ def bare(browser: Browser) -> Iterator[Page]:
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of docs/example beside its records, from its tables."""
     results = tmp_path_factory.mktemp("results") / "example"
-    shutil.copytree(EXAMPLE, results)
+    shutil.copytree(with_analysis(), results)
     render([*STUDIES], results, results / "report.html")
     return results / "report.html"
 

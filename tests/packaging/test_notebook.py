@@ -101,7 +101,7 @@ def test_a_runtime_like_colabs_measures_and_shows_the_page_with_the_torch_that_i
     assert "6 runs pending in 3 blocks" in shown["start"]["text"]
     assert shown["table"]["text/html"].count("<tr") == 7
     assert "my: 18 runs planned" in shown["own"]["text"]
-    assert (cwd / "results.crate.zip").is_file()
+    assert (cwd / "results.bundle.zip").is_file()
 
 
 @pytest.mark.gate

@@ -22,7 +22,7 @@ from tests.packaging.conftest import PIP
 pytestmark = pytest.mark.thorough
 
 FILES = ("Snakefile", "requirements.lock", "requirements-uv.lock")
-FOLDERS = ("config", "docker", "profiles", "replications", "workflow")
+FOLDERS = ("config", "docker", "extras", "profiles", "replications", "workflow")
 """What a start needs beside the package."""
 QUICK = ["container=none", "warm_up_run=false", "quiet_wait_seconds=0"]
 LITTLE = {
@@ -69,14 +69,14 @@ def say(installed: Path, cwd: Path, *arguments: str) -> str:
 def below(*folders: str) -> set[str]:
     """The paths of the files of the checkout below these folders."""
     files = {path for each in folders for path in (ROOT / each).rglob("*") if path.is_file() and path.suffix != ".pyc"}
-    return {path.relative_to(ROOT).as_posix() for path in files if "certificates" not in path.parts}
+    return {path.relative_to(ROOT).as_posix() for path in files if not {"certificates", "tests"} & {*path.parts}}
 
 
-def test_the_wheel_holds_both_packages_and_what_a_start_needs_beside_them_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_and_what_a_start_needs_beside_them_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     home = {f"study_home/{name}" for name in {*FILES, *below(*FOLDERS)}}
-    assert held == below("study", "study_extras") | home
+    assert held == below("study") | home
 
 
 def test_the_version_is_in_one_place(wheel: Path) -> None:
@@ -126,8 +126,8 @@ def test_a_first_study_is_written_measured_and_bundled_in_any_folder(installed: 
     file.write_text(text, encoding="utf-8")
     assert "results/report.html" in say(installed, tmp_path, "start", "my.yaml", "--", "--config", *QUICK)
     say(installed, tmp_path, "bundle")
-    with zipfile.ZipFile(tmp_path / "results.crate.zip") as archive:
-        assert {"config/studies/my.yaml", "workflow/Snakefile"} <= {*archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "results.bundle.zip") as archive:
+        assert {"config/studies/my.yaml", "my/plan.json"} <= {*archive.namelist()}
     command = Plan.read(tmp_path / "results" / "my" / "plan.json").start.again("my", overrides={"replicates": 2})
     assert command.startswith("study start my.yaml -- --config ")
     again = shlex.split(command)

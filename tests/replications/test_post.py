@@ -276,5 +276,5 @@ def test_results_without_a_study_are_one_line(
 def test_what_belongs_to_a_document_uses_the_public_interface_alone_and_the_core_none_of_it() -> None:
     for file in (ROOT / "replications").rglob("*.py"):
         assert {name for name in imported(file) if name.partition(".")[0].startswith("study")} <= {"study"}, file
-    for file in (file for package in ("study", "study_extras") for file in (ROOT / package).rglob("*.py")):
+    for file in (file for package in ("study", "extras") for file in (ROOT / package).rglob("*.py")):
         assert not [name for name in imported(file) if name.partition(".")[0] == "replications"], file

@@ -16,9 +16,8 @@ from study.base.errors import StudyError
 from study.base.fork_server import FORK_SERVERS
 from study.cli import main, step
 from study.verbs.declare import EXTRAS, SHOWN, VERBS, load
-from study_extras.schema import generated_files
 from tests.conftest import ROOT, tiny_plan
-from tests.examples import EXAMPLE
+from tests.examples import EXAMPLE, with_analysis
 
 
 @pytest.mark.parametrize("modules", ["study.cli", "study.host.steps.block, study.host.steps.prepare"])
@@ -75,7 +74,7 @@ FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "
 NAMES = ["nope", "", ".", "..", "../x", "a/b", "/a/b", "x" * 300, "a\nb", "$(x)", "é", "\udcff"]
 STEP_VERBS = ("image", "dataset", "weights", "measure")
 OUT = "--output OUT"
-READERS = ("report", "blog", "bundle")
+READERS = ("report", "bundle")
 WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a plan": (
         [
@@ -100,9 +99,7 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
             *(f"{verb} TINY WRONG" for verb in STEP_VERBS),
             *(f"plan quickstart {option}" for option in ("--set WRONG", "--set WRONG=1", "--device WRONG")),
             "plan WRONG",
-            "fit TABLE --x WRONG",
-            "engine -- --config container=x WRONG",
-            "engine -- --configfile WRONG",
+            "fit TABLE WRONG",
             "start -- --no-such-option WRONG",
             "retry tiny --outcome WRONG",
             "WRONG",
@@ -116,11 +113,10 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
         ],
         ["gone", "folder", "empty", "empty/x"],
     ),
-    "a bundle": (["unbundle WRONG OUT", "compare WRONG WRONG", "gate WRONG OTHER"], [*FILES, "PLAN", "x" * 300]),
-    "a value for Snakemake": (["engine -- --config container=WRONG", "engine -- --config overrides=WRONG"], NAMES[:1]),
+    "a bundle": (["unbundle WRONG OUT", "compare WRONG WRONG", "compare WRONG OTHER"], [*FILES, "PLAN", "x" * 300]),
     "nothing": (
         [
-            *("", "analyse", "fit", "blog", "bundle", "unbundle"),
+            *("", "analyse", "fit", "bundle", "unbundle"),
             *(f"report {OUT}", "report --from-tables"),
         ],
         [""],
@@ -141,7 +137,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     os.mkfifo(here / "pipe")
     results = here / "results"
     write_plans([tiny_plan()], results)
-    study = EXAMPLE / "photographs-speedup"
+    study = with_analysis("photographs-speedup") / "photographs-speedup"
     (here / "damaged").mkdir()
     for record in (study / "records").glob("*.json"):
         (here / "damaged" / record.name).write_text("{}")
@@ -198,7 +194,7 @@ STEERING = "\x1b[2J\x1b]0;mine\x07 <b>\u202e"
 def test_hostile_words_are_printed_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     times = tmp_path / "times.csv"
     times.write_text(f"{STEERING},seconds\n16,2\n32,1\n64,1.5\n", encoding="utf-8")
-    assert main(["fit", str(times), "--x", STEERING]) == 0
+    assert main(["fit", str(times), STEERING]) == 0
     said = capsys.readouterr().out
     assert all(line.isprintable() for line in said.splitlines())
     assert "\\x1b[2J\\x1b]0;mine\\x07 <b>\\u202e" in said
@@ -240,11 +236,6 @@ def test_no_file_that_a_verb_writes_replaces_a_measurement(
         assert end.value.code == 2
         assert "is not allowed: a measurement lies there; name another file" in capsys.readouterr().err
     assert copy.read_bytes() == measured.read_bytes()
-
-
-@pytest.mark.parametrize("path", sorted(generated_files()))
-def test_generated_files_are_those_of_the_models(path: str) -> None:
-    assert (ROOT / path).read_text(encoding="utf-8") == generated_files()[path], "run: make schema"
 
 
 def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:

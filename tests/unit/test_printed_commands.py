@@ -36,7 +36,7 @@ def texts(file: Path) -> Iterator[str]:
 
 def printed() -> Iterator[tuple[str, str]]:
     """The commands in the texts of the code and in the documents, each with its file."""
-    for file in sorted(path for folder in ("study", "study_extras") for path in (ROOT / folder).rglob("*.py")):
+    for file in sorted(path for folder in ("study", "extras") for path in (ROOT / folder).rglob("*.py")):
         for text in texts(file):
             for command in COMMAND.findall(text):
                 told = command.strip().removesuffix(".").replace("STUDY", "quickstart")

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from study.base.files import ROOT
-from tests.examples import EXAMPLE, STUDIES
+from tests.examples import EXAMPLE, STUDIES, with_analysis
 
 README = ROOT / "README.md"
 
 
 def found(study: str) -> dict[str, Any]:
     """What the analysis of a study of the example says."""
-    read: dict[str, Any] = json.loads((EXAMPLE / study / "fit.json").read_text(encoding="utf-8"))
+    read: dict[str, Any] = json.loads((with_analysis(study) / study / "fit.json").read_text(encoding="utf-8"))
     return read
 
 

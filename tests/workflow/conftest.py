@@ -24,7 +24,7 @@ from study.base.fork_server import FORK_SERVERS, Request, addresses, answer_of, 
 from study.host.fork_servers import can_fork
 from tests.conftest import ROOT, study_values
 
-FOLDERS = ("config", "docker", "profiles", "replications", "study", "study_extras", "workflow")
+FOLDERS = ("config", "docker", "extras", "profiles", "replications", "study", "workflow")
 FILES = ("Snakefile", "requirements.lock", "requirements-uv.lock")
 NO_PROXY = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), "")
 """What this machine serves itself is asked of it, whatever the environment says."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
@@ -109,10 +109,10 @@ def stylesheet() -> str:
 
 
 @functools.cache
-def templates(package: str = "study.analysis.report") -> Environment:
-    """Return the templates of a package and of the page, with their filters; each is compiled once a process."""
+def templates() -> Environment:
+    """Return the templates of the page, with their filters; each is compiled once a process."""
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(package), PackageLoader("study.analysis.report")]),
+        loader=PackageLoader("study.analysis.report"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.table.files import read_table
 from study.artifacts.plan import Plan
 from study.base.files import ROOT
 from tests.examples import EXAMPLE, STUDIES
 from tests.unit.analysis.planted import analysis_of
-from tests.unit.analysis.test_example import recorded
 
 pytestmark = pytest.mark.xdist_group("the example")
 ENOUGH = 1e-5
@@ -48,6 +48,12 @@ def is_of_no_decision(where: str) -> bool:
     return where.endswith("_p")
 
 
+def recorded(study: str) -> tuple[Plan, pd.DataFrame]:
+    """A study of the example, and the table of its records."""
+    plan = Plan.read(EXAMPLE / study / "plan.json")
+    return plan, read_table(plan, EXAMPLE / study / "records", EXAMPLE / study / "telemetry")[0]
+
+
 def analysed(plan: Plan, frame: pd.DataFrame) -> Any:
     """The analysis of a table, as it is written to a file."""
     return json.loads(analysis_of(plan.study, frame).model_dump_json())
@@ -56,7 +62,7 @@ def analysed(plan: Plan, frame: pd.DataFrame) -> Any:
 @functools.cache
 def found_here(name: str) -> Any:
     """The analysis of a study of the example on this processor."""
-    return analysed(*recorded(EXAMPLE / name))
+    return analysed(*recorded(name))
 
 
 def largest(one: Any, other: Any) -> tuple[float, str]:
@@ -66,7 +72,7 @@ def largest(one: Any, other: Any) -> tuple[float, str]:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_times_that_differ_by_one_in_ten_thousand_million_have_the_same_words(name: str) -> None:
-    plan, frame = recorded(EXAMPLE / name)
+    plan, frame = recorded(name)
     rng = np.random.default_rng(1)
     times = [column for column in map(str, frame.columns) if column.endswith("_seconds")]
     frame[times] *= 1 + 1e-10 * rng.choice([-1.0, 1.0], frame[times].shape)
@@ -76,7 +82,8 @@ def test_times_that_differ_by_one_in_ten_thousand_million_have_the_same_words(na
 def test_a_processor_without_wider_units_finds_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "analysis.json"
     command = [sys.executable, "-m", "tests.unit.analysis.test_any_cpu", str(file)]
-    subprocess.run(command, cwd=ROOT, env=os.environ | WITHOUT_WIDER_UNITS, check=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    subprocess.run(command, cwd=ROOT, env=environment | WITHOUT_WIDER_UNITS, check=True)
     found = {name: found_here(name) for name in STUDIES}
     difference, where = largest(found, json.loads(file.read_text()))
     with capsys.disabled():

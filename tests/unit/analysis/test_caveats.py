@@ -1,15 +1,18 @@
 """What the means become with a caveat counted in, on the example's three ways."""
 
+from study.analysis.analysis import read_analysis
 from study.analysis.caveats.base import OneCaveat, means
 from study.analysis.caveats.inputs import DecodedBefore
 from study.analysis.caveats.learning import MayLearnLess
 from study.analysis.caveats.runs import FarRuns
 from study.analysis.table.exclusions import with_exclusions
-from tests.examples import example
+from study.analysis.table.files import read_timings
+from study.artifacts.plan import Plan
+from tests.examples import with_analysis
 from tests.unit.analysis.planted import analysis_of
 
-PHOTOGRAPHS = example("photographs")
-ANALYSIS = PHOTOGRAPHS.analysis
+STUDY = with_analysis("photographs") / "photographs"
+ANALYSIS = read_analysis(STUDY / "fit.json")
 FASTAI, TORCH, SWITCHED = ANALYSIS.groups
 BEFORE = means(SWITCHED)
 
@@ -20,7 +23,8 @@ def caveat(kind: type[OneCaveat]) -> OneCaveat:
 
 
 def test_a_far_run_counts_in_its_own_setting_alone() -> None:
-    plan, frame = PHOTOGRAPHS.plan, PHOTOGRAPHS.frame.copy()
+    plan = Plan.read(STUDY / "plan.json")
+    frame = read_timings(STUDY / "timings.csv", plan)
     slow = frame["run"] == "bs64-torch-channels_last-cudagraphtrue-fused-device-cuda-r1"
     frame.loc[slow, ["fit_seconds", "blog_seconds"]] *= 4
     found = analysis_of(plan.study, with_exclusions(plan.study, frame))

@@ -12,7 +12,7 @@ from study.analysis.rows import level_rows
 from study.analysis.table.files import read_timings
 from study.artifacts.plan import Plan
 from tests.conftest import tiny_plan
-from tests.examples import EXAMPLE
+from tests.examples import with_analysis
 from tests.timings import table
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.analysis.test_golden_page import planned, recorded
@@ -129,7 +129,7 @@ def test_the_main_chart_has_a_diamond_where_a_claim_puts_a_setting() -> None:
 
 @pytest.mark.xdist_group("the example")
 def test_only_the_fastest_way_has_the_colour_of_the_answer_where_the_others_are_slower() -> None:
-    study = EXAMPLE / "photographs"
+    study = with_analysis("photographs") / "photographs"
     plan = Plan.read(study / "plan.json")
     frame = read_timings(study / "timings.csv", plan)
     analysis = analysis_of(plan.study, frame)

@@ -11,7 +11,7 @@ import pytest
 
 from study.artifacts.plan import Command, options_of
 from study.cli import main
-from tests.examples import EXAMPLE, STUDIES
+from tests.examples import STUDIES, with_analysis
 from tests.unit.test_documents import MEANT_BY_A_SHELL
 
 
@@ -49,7 +49,7 @@ def test_the_answer_of_the_example_is_printed_with_a_link_that_opens(
     for study in STUDIES[:2]:
         (results / study).mkdir(parents=True)
         for name in ("plan.json", "fit.json"):
-            shutil.copy(EXAMPLE / study / name, results / study)
+            shutil.copy(with_analysis(study) / study / name, results / study)
     (results / "report.html").write_text("")
     (results / "plan.json").write_text(json.dumps({"studies": STUDIES[:2]}))
     assert main(["answer", "--results", str(results)]) == 0

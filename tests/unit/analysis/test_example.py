@@ -1,7 +1,6 @@
 """The committed example: its records are still read, what is shown follows from them, and the pages quote it."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,17 @@ import pytest
 from scipy import stats
 
 from study.analysis.analysis import Analysis, read_analysis
-from study.analysis.answers.group import Level
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import counted
 from study.analysis.table import files as table_files
 from study.analysis.words import listed, number, short
-from study.artifacts.checked import read_records
 from study.artifacts.plan import Plan
 from study.artifacts.samples import PHASES
 from study.base.files import ROOT
 from study.cli import main
-from tests.examples import EXAMPLE
-from tests.timings import table
-from tests.unit.analysis.planted import analysis_of
+from tests.examples import EXAMPLE, with_analysis
 
 pytestmark = pytest.mark.xdist_group("the example")
-PHOTOGRAPHS = EXAMPLE / "photographs"
 
 
 def words_of(page: Path) -> str:
@@ -34,20 +28,16 @@ def words_of(page: Path) -> str:
     return " ".join(page.read_text(encoding="utf-8").split())
 
 
-def recorded(study: Path) -> tuple[Plan, pd.DataFrame]:
-    """A study's plan, and the table of its records."""
-    plan = Plan.read(study / "plan.json")
-    return plan, table_files.read_table(plan, study / "records", study / "telemetry")[0]
-
-
-@pytest.fixture(scope="module")
-def plan() -> Plan:
-    return Plan.read(PHOTOGRAPHS / "plan.json")
+def recorded(study: str) -> pd.DataFrame:
+    """The table of a study's records."""
+    return table_files.read_timings(
+        with_analysis(study) / study / "timings.csv", Plan.read(EXAMPLE / study / "plan.json")
+    )
 
 
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
-    return recorded(PHOTOGRAPHS)[1]
+    return recorded("photographs")
 
 
 @pytest.fixture(scope="module")
@@ -56,38 +46,15 @@ def page() -> str:
     return words_of(ROOT / "docs" / "example" / "README.md")
 
 
-def within_rounding(item: object) -> Any:
-    """``item``, whose numbers equal any that no decision tells from them: last digits depend on the processor."""
-    if isinstance(item, dict):
-        return {key: within_rounding(value) for key, value in item.items()}
-    return pytest.approx(item, rel=1e-5, abs=0) if isinstance(item, float) else item
-
-
-def levels(analysis: Analysis) -> Iterator[tuple[str, Level]]:
-    for group in analysis.groups:
-        for level in group.levels:
-            yield f"{group.label}, {level.label}", level
-
-
-def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: pd.DataFrame) -> None:
-    kept = table_files.read_timings(PHOTOGRAPHS / "timings.csv", plan)
-    same = ["run", "fit_seconds", "session", "excluded"]
-    pd.testing.assert_frame_equal(frame[same], kept[same])
-    found, written = (
-        {name: level.time.model_dump() for name, level in levels(analysis) if level.time}
-        for analysis in (analysis_of(plan.study, kept), read_analysis(PHOTOGRAPHS / "fit.json"))
-    )
-    assert len(found) == 15
-    assert found == within_rounding(written)
+def written(study: str) -> Analysis:
+    """The analysis of the study, from its records."""
+    return read_analysis(with_analysis(study) / study / "fit.json")
 
 
 def test_the_page_quotes_the_speedup_with_its_times(page: str) -> None:
-    study = EXAMPLE / "photographs-speedup"
-    plan = Plan.read(study / "plan.json")
-    found = analysis_of(plan.study, table(plan, read_records(plan, study / "records").included)).ratios
+    found = written("photographs-speedup").ratios
     assert [ratio.at.levels["loader.kind"] for ratio in found] == ["workers", "device"]
-    for ratio, written in zip(found, read_analysis(study / "fit.json").ratios, strict=True):
-        assert ratio.model_dump() == within_rounding(written.model_dump())
+    for ratio in found:
         assert ratio.together.bounds
         times, low, high = map(short, (ratio.together.value, *ratio.together.bounds))
         assert f"{times} times ({low} to {high}) as fast" in page
@@ -100,7 +67,7 @@ def test_the_page_says_what_the_building_of_the_model_changes(page: str, frame: 
         found: dict[Any, float] = np.exp(np.log(runs[y]).groupby([runs[one] for one in by]).mean()).to_dict()
         return found
 
-    seconds = means(counted(recorded(EXAMPLE / "photographs-speedup")[1]), "blog_seconds", "device", "loader.kind")
+    seconds = means(counted(recorded("photographs-speedup")), "blog_seconds", "device", "loader.kind")
     loader, beforehand = (seconds["cpu", kind] / seconds["cuda", kind] for kind in ("workers", "device"))
     assert f"these are {short(loader)} and {short(beforehand)} times" in page
     ways = means(counted(frame), "fit_seconds", "training.loop", "training.optimizer_implementation")
@@ -112,8 +79,8 @@ def test_the_page_says_what_the_building_of_the_model_changes(page: str, frame: 
 
 
 def test_the_assignment_quotes_the_example_and_the_blog() -> None:
-    page, folder = words_of(ROOT / "docs" / "assignment.md"), EXAMPLE
-    found, speedup = (read_analysis(folder / f"photographs{name}" / "fit.json") for name in ("", "-speedup"))
+    page = words_of(ROOT / "docs" / "assignment.md")
+    found, speedup = written("photographs"), written("photographs-speedup")
     assert found.claims[0].measured.partition(": ")[2] in page
     assert speedup.claims[0].measured in page
     assert f"{short(speedup.ratios[1].ratio.value)} times without" in page
@@ -122,7 +89,7 @@ def test_the_assignment_quotes_the_example_and_the_blog() -> None:
     for time in (fast, slow):
         assert f"{number(time.value)} s ({' to '.join(map(number, time.bounds or ()))})" in page
     assert f"The ratio within blocks, {slow.value / fast.value:.2f}, does not" in page
-    runs = counted(recorded(folder / "photographs")[1]).set_index("training.loop").loc["fastai"]
+    runs = counted(recorded("photographs")).set_index("training.loop").loc["fastai"]
     seconds = runs.pivot(index="block", columns="training.batch_size", values="blog_seconds")
     for size in (16, 32):
         assert f"| batch size {size} | {' | '.join(f'{one:.2f}' for one in seconds[size][:3])} |" in page
@@ -148,8 +115,8 @@ def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> Non
     assert ((ok["other_seconds"] - ok["loader_end_seconds"]).abs() < 0.02 * ok["fit_seconds"]).all()
 
 
-def test_the_page_quotes_the_times_of_three_ways_to_train(plan: Plan, frame: pd.DataFrame, page: str) -> None:
-    found = analysis_of(plan.study, frame)
+def test_the_page_quotes_the_times_of_three_ways_to_train(page: str) -> None:
+    found = written("photographs")
     for group in found.groups:
         times = {one.label: one.time for one in group.levels if one.time and one.label in group.indistinguishable}
         best = min(times, key=lambda label: times[label].value)
@@ -161,7 +128,7 @@ def test_the_page_quotes_the_times_of_three_ways_to_train(plan: Plan, frame: pd.
 
 
 def test_the_page_quotes_the_answer_its_claims_and_what_limits_it(page: str) -> None:
-    found = read_analysis(PHOTOGRAPHS / "fit.json")
+    found = written("photographs")
     answer = re.search(r"\*\*([\d.]+) times as fast\*\* as stock fastai \(.*: (.*)\)", found.answer)
     assert answer
     assert f"{answer[1]} times ({answer[2]}) as fast as stock fastai" in page
@@ -207,7 +174,7 @@ POINTS_OF_ALL = 0.02
 
 def accuracies() -> dict[tuple[str, int], Array]:
     """The accuracies (n,) of the runs on photographs, one or more for each seed, by way and batch size."""
-    frame = recorded(PHOTOGRAPHS)[1]
+    frame = recorded("photographs")
     frame = frame[frame["outcome"] == "ok"]
     ways = frame["training.loop"] + " " + frame["training.optimizer_implementation"]
     return {
@@ -235,8 +202,7 @@ def test_the_three_ways_to_train_reach_one_mean_accuracy(one: str, other: str) -
 
 
 def test_the_page_quotes_what_the_switches_buy(page: str) -> None:
-    plan, frame = recorded(EXAMPLE / "photographs-switches")
-    found = analysis_of(plan.study, frame)
+    found = written("photographs-switches")
     (switches,) = found.switches
     assert switches.combination
     assert switches.combination.best.label == "fused optimizer + decoded beforehand"

@@ -17,7 +17,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import write_new
 from tests.conftest import ROOT, tiny_plan, write_photos
-from tests.examples import EXAMPLE, STUDIES
+from tests.examples import STUDIES, with_analysis
 from tests.timings import table
 from tests.unit.analysis.found import only
 from tests.unit.analysis.planted import analysis_of
@@ -142,7 +142,7 @@ def test_the_committed_page_of_the_example_is_what_its_tables_give_now(tmp_path:
     """``make example`` writes it."""
     studies = re.findall('<article id="([^"]*)"', KEPT.read_text(encoding="utf-8"))
     assert set(studies) == set(STUDIES)
-    render(studies, EXAMPLE, tmp_path / "report.html")
+    render(studies, with_analysis(), tmp_path / "report.html")
     assert Page(tmp_path / "report.html").text.split() == Page(KEPT).text.split()
 
 

@@ -9,9 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from study.artifacts import gone
 from study.artifacts.checked import read_records, read_samples
+from study.artifacts.gone import drop_gone
 from study.artifacts.plan import Plan
-from study.artifacts.record import Record, sealed
+from study.artifacts.record import Record, checksum, sealed
 from study.artifacts.record_store import next_session
 from study.artifacts.telemetry import COLUMNS, write_parquet
 from study.base.errors import StudyError, shown
@@ -55,6 +57,24 @@ def set_to(key: str, value: object) -> Callable[[Values], None]:
         target[leaf] = value
 
     return change
+
+
+def test_a_key_that_went_is_dropped_at_any_depth_and_the_checksum_is_that_of_the_file(
+    plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = plan.runs[0]
+    path = folder / run.file
+    for key in ("ceilings", "measurement.flops"):
+        edit(path, set_to(key, {"product": 1.0}), keep_checksum=True)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"record_sha256": checksum(content)}))
+    assert "measurement.flops: unknown key" in read_records(plan, folder).refused[run.name]
+    monkeypatch.setattr(gone, "GONE", {"ceilings": "planted", "measurement.flops": "planted"})
+    assert read_records(plan, folder).included[run.name].outcome == "ok"
+    assert drop_gone({"flops": 1, "runs": [{"measurement": {"flops": 2}}]}) == {
+        "flops": 1,
+        "runs": [{"measurement": {}}],
+    }
 
 
 def test_a_record_as_a_launcher_writes_it_fits_in_any_layout_and_so_does_one_without_a_checksum(

@@ -1,0 +1,1 @@
+"""Results folders side by side: which is faster at the same work."""

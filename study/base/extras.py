@@ -1,0 +1,26 @@
+"""What lies beside the core, in ``extras``: it is found by looking there, and the core imports none of it by name.
+
+The folder ``extras/NAME`` holds the package ``study_NAME``. What it offers is what the package has: a module ``verbs``
+with the verb NAME, a function NAME of the public interface.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+
+from study.base.files import ROOT
+
+EXTRAS = ROOT / "extras"
+
+
+def extras_with(module: str) -> list[str]:
+    """Return the names of the extras whose package has this module. Nothing is imported."""
+    return sorted(path.parts[-3] for path in EXTRAS.glob(f"*/study_*/{module}.py"))
+
+
+def load_extra(name: str, module: str = "") -> ModuleType:
+    """Return the package of an extra, or a module of it, imported now."""
+    folder = str(EXTRAS / name)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return import_module(f"study_{name}.{module}" if module else f"study_{name}")

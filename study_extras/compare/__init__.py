@@ -1,1 +1,0 @@
-"""Results folders side by side: which is faster at the same work, and whether a night passes a gate."""

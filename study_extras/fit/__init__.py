@@ -1,1 +1,0 @@
-"""The laws and the optimum of any table of times: no plan, no records, no torch."""

@@ -1,1 +1,0 @@
-"""A profile of Snakemake: each run is a job of Kubernetes."""

@@ -1,1 +1,0 @@
-"""An image search that fills a folder, and fills it again from its manifest."""
