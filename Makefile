@@ -8,7 +8,7 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study published report blog-figures blog-post images images-archive host env dev test test-all test-gpu example \
+.PHONY: study published report blog-figures images images-archive host env dev test test-all test-gpu example \
   lint test-units test-rest format schema docs lock audit clean help
 
 study: host  ## Run the selected studies, and print the answer and the report's address
@@ -28,9 +28,6 @@ report: host  ## Render the report of the runs that are there, at any time; ARGS
 
 blog-figures: host  ## Draw the blog's figures of finished results under its own names; RESULTS=... OUTPUT=...
 	@$(VENV) -m replications.gpu_blog.figures $(or $(RESULTS),results) $(or $(OUTPUT),results/blog)
-
-blog-post: host  ## Write a post like the blog's about finished results; RESULTS=... OUTPUT=... ARGS="STUDY ..."
-	@$(VENV) -m replications.gpu_blog.post $(or $(RESULTS),results) $(or $(OUTPUT),results/blog) $(ARGS)
 
 PUBLISHED := 'studies=[batch-size,speedup,cifar10-cnn,lab-device,lab-batch-size,lab-model-size,lab-workers,lab-precision,mnist-strategies,inference,larger-models]'
 

@@ -16,17 +16,6 @@ NAMES = {"batch_size_performance": "batch_size_performance.png", "telemetry_cuda
 DPI = 160
 GIB = 2**30
 SIZE = "training.batch_size"
-PANELS = (
-    "GPU utilisation (blue) and the memory used on the GPU (orange) over the time of a run: a row for each way to "
-    "train, a panel for each batch size, a line for each run. A utilisation of 100% says that some kernel always ran, "
-    "not that the GPU was full."
-)
-"""What the monitor's panels show."""
-
-
-def blog_name(figure: str) -> str:
-    """Return the file of a figure of the report: the blog's, or one like it where the blog has none."""
-    return NAMES.get(figure, f"{figure}.png")
 
 
 def write_figures(results: Path, output: Path) -> list[Path]:

@@ -1,0 +1,38 @@
+"""The blog's figures, made again of any results under the names that they have there."""
+
+from pathlib import Path
+
+import pytest
+
+from replications.gpu_blog import figures
+from study.base.files import ROOT
+from study.base.imports import imported
+from tests.examples import EXAMPLE
+
+pytestmark = pytest.mark.xdist_group("the figures of the example")
+
+
+def test_the_blogs_figures_are_written_under_their_own_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert figures.main([str(EXAMPLE), str(tmp_path / "blog")]) == 0
+    written = sorted((tmp_path / "blog").iterdir())
+    assert [path.name for path in written] == ["GPU-batch-test.png", "batch_size_performance.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+    assert not capsys.readouterr().err
+
+
+def test_results_without_a_study_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert figures.main([str(tmp_path), str(tmp_path / "blog")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert figures.main([str(tmp_path)]) == 2
+
+
+def test_what_belongs_to_a_document_uses_the_public_interface_alone_and_the_core_none_of_it() -> None:
+    for file in (ROOT / "replications").rglob("*.py"):
+        assert {name for name in imported(file) if name.partition(".")[0].startswith("study")} <= {"study"}, file
+    for package in ("study", "extras"):
+        for file in (ROOT / package).rglob("*.py"):
+            assert not [name for name in imported(file) if name.partition(".")[0] == "replications"], file
