@@ -15,7 +15,7 @@ from study.base.errors import duration_words, quantity
 from study.base.files import write_whole
 from study.base.system import surroundings
 from study.config.selection import Selection
-from study.host.allocation import MARGIN_SECONDS, end_of_allocation
+from study.host.allocation import MARGIN_SECONDS, scheduler
 
 
 def pending(plan: Plan, files: Results) -> list[Run]:
@@ -96,7 +96,7 @@ def note(plan: Plan, selection: Selection, began: float, files: Results) -> None
 
     ``began`` is the start's time in epoch seconds.
     """
-    budget, end = selection.time_budget_minutes, end_of_allocation()
+    budget, end = selection.time_budget_minutes, scheduler().end_of_allocation()
     limits = [*([] if budget is None else [began + 60 * budget]), *([] if end is None else [end - MARGIN_SECONDS])]
     session = Session(
         number=next_session(files.records(plan.name)),

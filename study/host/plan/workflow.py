@@ -19,7 +19,7 @@ from study.base.fork_server import FORK_SERVERS
 from study.base.processes import ASKED_TO_END
 from study.config.load import read_selection, read_study, study_name
 from study.config.selection import MachineClass, Selection
-from study.host.allocation import requested_resources
+from study.host.allocation import scheduler
 from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, choose_engine
 from study.host.fork_servers import start_fork_servers
@@ -135,7 +135,9 @@ class Workflow:
     def resource(self, study: str, block: str, name: str) -> str | int | None:
         """Return what a block asks an executor for under Snakemake's ``name`` of a resource; None for nothing."""
         found = self.blocks.get((study, block))
-        return requested_resources([run.settings for run in found.runs], self.machines)[name] if found else None
+        if not found:
+            return None
+        return scheduler().requested_resources([run.settings for run in found.runs], self.machines).get(name)
 
     def foretell(self) -> None:
         """Say what a start would do; Snakemake's own words of a dry run then name each block with its runs."""

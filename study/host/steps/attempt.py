@@ -31,7 +31,7 @@ from study.base.files import file_sha256, git_commit, git_is_changed, write_new
 from study.base.privacy import node
 from study.base.processes import oom_kills_of_the_group
 from study.host import packages
-from study.host.allocation import allocation, nodes_of
+from study.host.allocation import scheduler
 from study.host.engine import bring, container, lifetime
 from study.host.engine.container import run_mounts, settings_inside
 from study.host.engine.engine_choice import engine
@@ -157,7 +157,7 @@ def attempt(context: RunContext) -> Attempt:
         disturbed=observed.crossed(plan.study.evidence.model_dump()),
         started_as=started_as,
         node=node(),
-        allocation=allocation(machine=run.settings.machine),
+        allocation=scheduler().allocation(run.settings.machine),
         software=software(context, version),
     )
     return Attempt(record, samples)
@@ -259,7 +259,7 @@ def _write_job(context: RunContext, run: Run, results: str, packages: Mapping[st
     job = {"run": run.model_dump(), "study": context.plan.name, "results": results, "seed": context.seed}
     job["packages"] = dict(packages)
     if settings.training.nodes > 1 and context.plan.engine == "none":
-        job["nodes"] = [one.model_dump() for one in nodes_of(settings.training.nodes)]
+        job["nodes"] = [one.model_dump() for one in scheduler().nodes_of(settings.training.nodes)]
     job |= {"small": context.small, "reference_workload": not context.small and os.environ.get(INSTRUMENTS) != "off"}
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)

@@ -1,0 +1,1 @@
+"""SLURM: what a run asks for, and what it was given."""
