@@ -83,10 +83,6 @@ class Results:
         """Return the folder of an environment of packages."""
         return self.root / "environments" / name
 
-    def image_file(self, device: str, identity: str) -> Path:
-        """Return Apptainer's file of a device's image."""
-        return self.root / "images" / f"{device}.{identity}.sif"
-
     @property
     def warm_up_runs(self) -> Path:
         """The folder of the warm-up runs: the records, with telemetry, of runs that no analysis reads."""

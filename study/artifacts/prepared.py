@@ -137,7 +137,7 @@ class Image(Strict):
     engine_version: str
     id: str = Field(description="The image's own checksum.")
     digest: str | None = Field(description="The image's checksum in a registry; none if built here.")
-    run_as: str = Field(description="The name by which the engine runs it: the id; for apptainer a file.")
+    run_as: str = Field(description="The name by which the engine runs it: the id.")
     created: str | None = Field(description="Time when the image was made, from its own description.")
     lock_sha256: str | None = Field(description="Checksum of the lock that it was built from, from its own label.")
     base_digest: str | None = Field(None, description="`built`: the base image's checksum in its registry.")

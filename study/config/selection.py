@@ -14,7 +14,7 @@ class Images(Declared):
 
     cpu: ImageName | None = None
     """Image for runs on a CPU: a reference that the engine has or can pull, or the path of an archive (from `docker
-    save`; for apptainer also a `.sif`)."""
+    save`)."""
     cuda: ImageName | None = Field(None, description="Image for runs on a GPU, in the same forms.")
 
 
@@ -39,7 +39,7 @@ class Selection(Declared):
     cores; the report lists them. `overrides` take precedence over `reduced` keys."""
     devices: Literal["auto"] | list[Device] = "auto"
     """`auto`: the devices that each study names. A list replaces those devices."""
-    container: Literal["auto", "docker", "podman", "apptainer", "none"] = "auto"
+    container: Literal["auto", "docker", "podman", "none"] = "auto"
     """The container engine in which runs execute. `auto`: docker if its engine answers and the images are there or can
     be built, otherwise the host; the report says why. A named engine that cannot be used is an error. `none`: the
     host."""

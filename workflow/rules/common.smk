@@ -12,7 +12,7 @@ use_this_checkout(BASE)
 
 if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
     sys.exit(
-        "error: --sdm apptainer: Snakemake's own containers hold no training stack; use --config container=apptainer"
+        "error: --sdm apptainer: Snakemake's own containers hold no training stack; use --config container=docker"
     )
 
 # Snakemake knows a number of jobs, in place of one of cores, where an executor makes them on other machines.

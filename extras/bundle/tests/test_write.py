@@ -242,7 +242,7 @@ def test_a_bundle_holds_no_absolute_path(tmp_path: Path) -> None:
         device="cpu", kind="archive", reference=str(tmp_path / "image.tar"), base_image=None, identity="0a1b2c3d"
     )
     image = Image(
-        request=request, engine="apptainer", engine_version="1", id="x", digest=None, run_as=str(tmp_path / "x.sif"),
+        request=request, engine="docker", engine_version="1", id="x", digest=None, run_as=str(tmp_path / "x.sif"),
         created=None, lock_sha256=None, python="3.11", libraries={}, gpu_seen=False,
     )  # fmt: skip
     (folder / "images").mkdir()

@@ -87,9 +87,6 @@ class Engine(ABC):
     """A container engine. ``name`` is also the name of its client program, and stands in plans and records."""
 
     name: ClassVar[str]
-    keeps_containers: ClassVar[bool]
-    """Whether a container outlives its client, with a name, an id and a state. Otherwise the client is the container,
-    and ends with its launcher."""
 
     @abstractmethod
     def argv(self, box: Box) -> list[str]:
@@ -98,10 +95,6 @@ class Engine(ABC):
         The container sees only its mounts, and has no capabilities, no writable root, and no network unless ``box``
         asks for it. Raise :class:`StudyError` if a path cannot be mounted.
         """
-
-    def for_the_client(self, passed: Mapping[str, str]) -> dict[str, str]:
-        """Return what the client's own environment must hold so that the variables ``passed`` reach the container."""
-        return dict(passed)
 
     def variables(self, box: Box) -> dict[str, str]:
         """Return the environment variables of the container. No other variable of the caller reaches it."""
@@ -151,10 +144,6 @@ class Engine(ABC):
     def image(self, reference: str) -> StoredImage | None:
         """Return the image with a reference or an id. None if the engine has none."""
 
-    def has_image(self, run_as: str) -> bool:
-        """Return whether an image that was found earlier still exists, without reading it."""
-        return self.image(run_as) is not None
-
     @abstractmethod
     def image_trouble(self, wanted: ImageRequest, fetch: bool) -> Trouble | None:
         """Return the reason why the engine cannot get the image. None if it is there or can be built.
@@ -162,28 +151,27 @@ class Engine(ABC):
         With ``fetch`` a missing image is pulled, because only a pull shows whether it can be pulled.
         """
 
+    @abstractmethod
     def build(self, wanted: ImageRequest, log: TextIO) -> float | None:
         """Build the image if it is missing. Return the duration in seconds, or None if it was there.
 
-        Raise :class:`StudyError` if the build fails, or if this engine builds none.
+        Raise :class:`StudyError` if the build fails.
         """
-        raise StudyError(str(self.image_trouble(wanted, fetch=False)))
 
     @abstractmethod
-    def bring(self, wanted: ImageRequest, results: Path, log: TextIO) -> str:
-        """Load, pull or convert the image if it is missing. Return the reference by which the engine knows it."""
+    def bring(self, wanted: ImageRequest) -> str:
+        """Load or pull the image if it is missing. Return the reference by which the engine knows it."""
 
-    # What an engine that keeps no containers need not say: they end with their launcher.
-
+    @abstractmethod
     def containers(self, label: str) -> list[str]:
         """Return the ids of the containers with ``label``, running or not."""
-        return []
 
+    @abstractmethod
     def state(self, identity: str) -> State | None:
         """Return the state of a container. None if there is none, or if the engine does not answer."""
-        return None
 
-    def remove(self, identity: str) -> None:  # noqa: B027 - nothing to do by default
+    @abstractmethod
+    def remove(self, identity: str) -> None:
         """Stop and remove a container, if it exists and the engine answers."""
 
 

@@ -27,7 +27,7 @@ def make(engine: Engine, wanted: ImageRequest, results: Path, log: TextIO, gpu: 
     """
     seconds = engine.build(wanted, log) if wanted.kind == "built" else None
     base = engine.image(wanted.base_image) if wanted.base_image else None
-    stored = engine.image(engine.bring(wanted, results, log))
+    stored = engine.image(engine.bring(wanted))
     if stored is None:
         raise StudyError(f"images.{wanted.device}: {engine.name} has no image {wanted.reference!r}")
     lock = stored.labels.get(LOCK_LABEL)
@@ -49,16 +49,16 @@ def make(engine: Engine, wanted: ImageRequest, results: Path, log: TextIO, gpu: 
     )
 
 
-def bring_here(engine: Engine, image: Image, results: Path, log: TextIO) -> None:
+def bring_here(engine: Engine, image: Image) -> None:
     """Bring an image that another machine has described, if this one lacks it.
 
     Raise :class:`StudyError` if it cannot be had, or if it is another one by now.
     """
-    if engine.has_image(image.run_as):
+    if engine.image(image.run_as):
         return
     lacking = f"images.{image.request.device}: {engine.name} lacks the image of the start"
     try:
-        stored = engine.image(engine.bring(image.request, results, log))
+        stored = engine.image(engine.bring(image.request))
     except StudyError as error:
         raise StudyError(f"{lacking}, and cannot bring it: {error}") from None
     if stored is None or stored.run_as != image.run_as:
@@ -100,4 +100,4 @@ def is_current(path: Path, engine: Engine, wanted: ImageRequest, gpu: bool) -> b
     except StudyError:
         return False
     asked_for = there.engine == engine.name and there.request == wanted and (there.gpu_seen or not gpu)
-    return asked_for and engine.has_image(there.run_as)
+    return asked_for and engine.image(there.run_as) is not None

@@ -124,8 +124,6 @@ def environment(device: str, inherited: Mapping[str, str]) -> dict[str, str]:
 
 def inside() -> str | None:
     """Return the engine of the container in which this process runs. None on a host."""
-    if os.environ.get("APPTAINER_CONTAINER") or os.environ.get("SINGULARITY_CONTAINER"):
-        return "apptainer"
     return os.environ.get("STUDY_CONTAINER")
 
 

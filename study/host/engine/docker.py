@@ -84,7 +84,6 @@ class Docker(Engine):
     """Docker, and what other engines with its command line have in common with it."""
 
     name = "docker"
-    keeps_containers = True
 
     def argv(self, box: Box) -> list[str]:
         """Return the command line that executes ``box``: no network, no capabilities, no writable root."""
@@ -196,7 +195,7 @@ class Docker(Engine):
         line += each("--build-arg", [*pairs(values.items()), *(name for name in PROXIES if name in os.environ)])
         return [*line, str(context)]
 
-    def bring(self, wanted: ImageRequest, results: Path, log: TextIO) -> str:
+    def bring(self, wanted: ImageRequest) -> str:
         """Load or pull the image if it is missing. Return its reference."""
         if wanted.kind == "archive":
             return self._load(Path(wanted.reference))

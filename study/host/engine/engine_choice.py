@@ -15,11 +15,10 @@ from study.base.torch_build import TorchBuild
 from study.config.sections import Device
 from study.config.selection import Selection
 from study.host.engine import container
-from study.host.engine.apptainer import Apptainer
 from study.host.engine.base import Engine, Trouble
 from study.host.engine.docker import DOCKERFILE, LOCK, TARGETS, Docker, Podman, base_of
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Docker(), Podman(), Apptainer())}
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Docker(), Podman())}
 
 
 def engine(name: str) -> Engine:
@@ -29,7 +28,7 @@ def engine(name: str) -> Engine:
     return ENGINES[name]
 
 
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".sif")
+ARCHIVES = (".tar", ".tar.gz", ".tgz")
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds:
     """Start the container, wait for its end, and remove it in every case. Try again while another one has its name."""
     line, identity = engine.argv(box), container.id_file(box.scratch)
     room = shutil.disk_usage(box.scratch).free // 2
-    passed = engine.for_the_client({name: os.environ[name] for name in box.passed})
+    passed = {name: os.environ[name] for name in box.passed}
     for _ in range(CONFLICTS):
         identity.unlink(missing_ok=True)
         kills = oom_kills()
@@ -118,7 +118,7 @@ def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds:
             ended = supervise(client, log, title, timeout_seconds, partial(overfull, box.scratch, room))
             if ended.trouble:
                 return ended
-            if not engine.keeps_containers or made(identity) or "already in use" not in " ".join(ended.tail):
+            if made(identity) or "already in use" not in " ".join(ended.tail):
                 return _of_the_container(engine, made(identity), ended, oom_kills() > kills)
         finally:
             if made(identity):
@@ -164,8 +164,6 @@ def wait_for_turn(engine: Engine, title: str) -> None:
 
 def _of_the_container(engine: Engine, identity: str, ended: Ended, kernel_killed: bool) -> Ended:
     """Return the end of a container, from the end of the engine's client and the engine's state of the container."""
-    if not engine.keeps_containers:
-        return replace(ended, oom_killed=kernel_killed and ended.code in KILLED)
     said, trouble = engine.explained(base.last_words(ended.tail)), engine.why_not()
     if not identity:
         raise StudyError(f"{engine.name} made no container: {trouble or said}")
@@ -213,7 +211,7 @@ def sweep(results: Path) -> None:
     """Remove what a killed start left: containers of launchers that are gone, scratch folders, unfinished files."""
     remove_unfinished(results)
     for engine in ENGINES.values():
-        if engine.keeps_containers and engine.why_not() is None:
+        if engine.why_not() is None:
             with suppress(StudyError):
                 base.remove_orphans(engine)
     for folder in results.glob(f"{SCRATCH_PREFIX}*"):

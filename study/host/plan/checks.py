@@ -34,7 +34,7 @@ def check_images(plans: list[Plan], fetch: bool) -> None:
                     value=settings.image,
                     context="with an executor",
                     why="its machines lack what is built here",
-                    allowed="a .sif, an archive, a reference",
+                    allowed="an archive, a reference",
                 )
             if trouble := engine(plan.engine).image_trouble(wanted, fetch):
                 raise StudyError(source=f"study {plan.name}", key=key, why=str(trouble))

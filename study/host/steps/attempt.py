@@ -113,7 +113,7 @@ def attempt(context: RunContext) -> Attempt:
     with lifetime.scratch_folder(context.results) as scratch:
         version = None
         if image:
-            bring.bring_here(engine(plan.engine), image, context.results, context.log)
+            bring.bring_here(engine(plan.engine), image)
             lifetime.wait_for_turn(engine(plan.engine), context.title)
             version = engine(plan.engine).version()
         cpus = lifetime.allowed_cpus(run.settings.limits.cpus)
@@ -173,8 +173,6 @@ def _together(seen: Observed, before: watch.Before, processes_after: int | None,
 
 def _elsewhere(plan: Plan, scratch: Path) -> float | None:
     """Return the CPU time of a container's processes in seconds, which are no children of ours; None if unknown."""
-    if not engine(plan.engine).keeps_containers:
-        return 0.0
     try:
         return shell_times((scratch / TIMES).read_text(encoding="ascii", errors="replace"))
     except OSError:

@@ -51,16 +51,6 @@ run --name study-measures --cidfile /results/.scratch-1/container-id --init --pu
 VARIABLES --env no_proxy --label study.launcher=1.2.3 --mount type=bind,source=/photos,target=/data/photos,readonly
 --mount type=bind,source=/results/.scratch-1/scratch,target=/scratch sha256:1 python -m study.training.job
 """
-APPTAINERS = """
---silent exec --containall --cleanenv --no-home --no-privs --pwd /work --net --network none
---memory 2147483648 --memory-swap 2147483648 --cpuset-cpus 0,2 --nv
---mount type=bind,source=/photos,target=/data/photos,ro
---mount type=bind,source=/results/.scratch-1/scratch/tmp,target=/tmp
---mount type=bind,source=/dev/shm,target=/dev/shm
---mount type=bind,source=/results/.scratch-1/scratch,target=/scratch sha256:1 env HOME=/tmp USER=study-user
-CUDA_DEVICE_ORDER=PCI_BUS_ID MPLCONFIGDIR=/tmp/matplotlib PYTHONPATH=/work PYTHONUNBUFFERED=1
-STUDY_CONTAINER=apptainer CUDA_VISIBLE_DEVICES=0,1 TORCH_HOME=/cache python -m study.training.job
-"""
 
 
 @pytest.mark.parametrize(
@@ -69,7 +59,6 @@ STUDY_CONTAINER=apptainer CUDA_VISIBLE_DEVICES=0,1 TORCH_HOME=/cache python -m s
         ("docker", DOCKERS, "--group-add 7 --group-add 8", '--gpus "device=0,1"', "--env NVIDIA_VISIBLE_DEVICES=0,1 "),
         ("podman", DOCKERS, "--userns keep-id --group-add keep-groups",
          "--device nvidia.com/gpu=0 --device nvidia.com/gpu=1", ""),
-        ("apptainer", APPTAINERS, "", "", ""),
     ],
 )  # fmt: skip
 def test_the_whole_command_line_is_the_one_that_was_reviewed(
@@ -98,20 +87,17 @@ def test_paths_with_commas_colons_quotes_and_spaces_reach_the_engine_whole(name:
     """The fields of every mount, as an engine written in Go reads them."""
     line = engine(name).argv(BOX)
     shown = [next(csv.reader([value], strict=True)) for option, value in pairwise(line) if option == "--mount"]
-    read_only = "ro" if name == "apptainer" else "readonly"
-    assert ["type=bind", f"source={ODD}", f"target=/data/{ODD.name}", read_only] in shown
+    assert ["type=bind", f"source={ODD}", f"target=/data/{ODD.name}", "readonly"] in shown
     assert ["type=bind", f"source={BOX.scratch}", "target=/scratch"] in shown
     with pytest.raises(StudyError, match="line break"):
         engine(name).argv(replace(BOX, mounts=[Mount(Path("/a\nb"), "/data/x")]))
 
 
-@pytest.mark.parametrize(
-    ("name", "gives"), [("docker", "--gpus all"), ("podman", "--device nvidia.com/gpu=all"), ("apptainer", "--nv")]
-)
+@pytest.mark.parametrize(("name", "gives"), [("docker", "--gpus all"), ("podman", "--device nvidia.com/gpu=all")])
 def test_each_engine_has_its_own_way_to_give_every_gpu_and_gives_none_unasked(name: str, gives: str) -> None:
     assert f" {gives} " in " ".join(engine(name).argv(replace(BOX, gpus=())))
     line = engine(name).argv(BOX)
-    assert not {"--gpus", "--device", "--nv"} & set(line)
+    assert not {"--gpus", "--device"} & set(line)
     assert "CUDA_VISIBLE_DEVICES=" in line
 
 
@@ -222,8 +208,7 @@ def test_what_root_may_read_alone_is_refused_before_a_container_starts(tmp_path:
 class TestTheChoiceOfAnEngine:
     @pytest.fixture(autouse=True)
     def _outside(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        for name in ("STUDY_CONTAINER", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"):
-            monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv("STUDY_CONTAINER", raising=False)
         monkeypatch.setenv("PATH", str(tmp_path))
         self.bin = tmp_path
 
@@ -302,13 +287,6 @@ class TestTheChoiceOfAnEngine:
     def test_an_archive_that_is_not_there_is_one_error(self) -> None:
         with refused("images.cpu", "./cpu.tar"):
             self.choose(images={"cpu": "./cpu.tar"})
-
-    def test_apptainer_builds_no_dockerfile_and_says_what_to_name(self) -> None:
-        self.engine("echo apptainer version 1.3.0", "apptainer")
-        with pytest.raises(StudyError, match=r"apptainer builds no Dockerfile: name a .sif"):
-            self.choose(container="apptainer")
-        chosen = self.choose(container="apptainer", images={"cpu": "library/study:1", "cuda": "library/study:1"})
-        assert chosen.engine == "apptainer"
 
     def test_inside_a_container_the_runs_stay_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.engine("echo 1")

@@ -63,7 +63,6 @@ def described(wanted: ImageRequest, name: str, run_as: str) -> Image:
     [
         ("docker", "version --format {{.Server.Version}}", "7.1"),
         ("podman", "info --format {{.Version.Version}}", "7.1"),
-        ("apptainer", "--version", "apptainer version 7.1"),
     ],
 )
 def test_the_version_is_the_engines_own(name: str, question: str, answer: str, client: Client) -> None:
@@ -81,18 +80,14 @@ def test_only_a_rootless_docker_makes_the_caller_root_inside(client: Client) -> 
     assert docker.is_rootless()
     assert len(client.asked()) == 1  # it does not change while we run
     assert not Podman().is_rootless()
-    assert not engine("apptainer").is_rootless()
     assert client.asked() == []
 
 
-def test_podman_needs_a_description_of_the_gpu_and_apptainer_finds_out_at_the_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_podman_needs_a_description_of_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("study.host.engine.docker.CDI_FOLDERS", (str(tmp_path),))
     assert "there is no CDI description" in str(Podman().gpu_trouble())
     (tmp_path / "nvidia.yaml").touch()
     assert Podman().gpu_trouble() is None
-    assert engine("apptainer").gpu_trouble() is None
 
 
 @pytest.mark.parametrize("name", KEEP)
@@ -102,18 +97,6 @@ def test_an_image_is_its_id_its_digest_and_its_labels(name: str, client: Client)
     assert engine(name).image("full") == StoredImage("sha256:9", "sha256:9", "sha256:5", "now", {"a": "b"})
     assert engine(name).image("bare") == StoredImage("sha256:9", "sha256:9")
     assert engine(name).image("absent") is None
-    assert [engine(name).has_image(run_as) for run_as in ("bare", "absent")] == [True, False]
-
-
-def test_an_image_of_apptainer_is_a_file_and_asks_nothing(client: Client, tmp_path: Path) -> None:
-    path = tmp_path / "study.sif"
-    assert engine("apptainer").image(str(path)) is None
-    path.write_bytes(b"1")
-    found = engine("apptainer").image(str(path))
-    assert found
-    assert found.id.startswith("sha256:6b86b273")
-    assert (found.run_as, engine("apptainer").has_image(found.run_as)) == (str(path), True)
-    assert client.asked() == []
 
 
 @pytest.mark.parametrize("name", KEEP)
@@ -149,15 +132,15 @@ def test_an_image_is_built_loaded_or_pulled_as_it_was_asked_for(
         assert line.startswith("build --force-rm --network host --target cpu --tag study:cpu-1 --file ")
         assert "--build-arg BASE_IMAGE=base:1 --build-arg https_proxy " in line
         assert "secret" not in line
-        assert engine(name).bring(ARCHIVE, tmp_path, log) == "study:3"
-        assert engine(name).bring(REFERENCE, tmp_path, log) == "x/study:2"
+        assert engine(name).bring(ARCHIVE) == "study:3"
+        assert engine(name).bring(REFERENCE) == "x/study:2"
         assert client.asked() == ["load --input /a/study.tar", "image inspect x/study:2", "pull --quiet x/study:2"]
         client.says({"image inspect": '[{"Id": "9"}]', "load": "Loaded image: a\nLoaded image: b"})
         assert engine(name).build(BUILT, log) is None
-        assert engine(name).bring(REFERENCE, tmp_path, log) == "x/study:2"
+        assert engine(name).bring(REFERENCE) == "x/study:2"
         assert client.asked() == ["image inspect study:cpu-1", "image inspect x/study:2"]
         with pytest.raises(StudyError, match=r"'study.tar' holds 2 images; allowed: an archive of one image"):
-            engine(name).bring(ARCHIVE, tmp_path, log)
+            engine(name).bring(ARCHIVE)
         client.says({})
         with pytest.raises(StudyError, match=r"image cpu: the build failed: no message; .*container=none"):
             engine(name).build(BUILT, log)
@@ -171,35 +154,13 @@ def test_a_machine_that_lacks_the_image_of_a_start_brings_it_and_takes_no_other(
         f"case \"$*\" in pull*) touch '{there}';; *) test -e '{there}' && echo '[{{\"Id\": \"9\"}}]';; esac\n"
     )
     image = described(REFERENCE, "docker", "sha256:9")
-    with (tmp_path / "log").open("w") as log:
-        bring.bring_here(docker, image, tmp_path, log)
-        assert "pull --quiet x/study:2" in client.asked()
-        bring.bring_here(docker, image, tmp_path, log)
-        assert client.asked() == ["image inspect sha256:9"]
-        there.unlink()
-        with pytest.raises(StudyError, match=r"images\.cuda: docker lacks the image .*, and has another one"):
-            bring.bring_here(docker, described(REFERENCE, "docker", "sha256:8"), tmp_path, log)
-
-
-def test_apptainer_makes_its_file_once_from_an_archive_or_a_reference(client: Client, tmp_path: Path) -> None:
-    apptainer = engine("apptainer")
-    (tmp_path / "apptainer").write_text(f'#!/bin/bash\necho "$*" >>\'{tmp_path}/asked\'\ntouch "$3"\n')
-    with (tmp_path / "log").open("w") as log:
-        made = [apptainer.bring(wanted, tmp_path, log) for wanted in (REFERENCE, ARCHIVE, REFERENCE)]
-        images = tmp_path / "images"
-        assert made == [str(images / name) for name in ("cuda.2.sif", "cpu.3.sif", "cuda.2.sif")]
-        asked = [line.split() for line in client.asked()]
-        assert [line[:2] for line in asked] == [["build", "--force"]] * 2
-        assert [line[3] for line in asked] == ["docker://x/study:2", "docker-archive:/a/study.tar"]
-        assert {path.name for path in images.iterdir()} == {"cuda.2.sif", "cpu.3.sif"}
-        given = ARCHIVE.model_copy(update={"reference": "/a/study.sif"})
-        assert apptainer.bring(given, tmp_path, log) == "/a/study.sif"
-        with pytest.raises(StudyError, match=r"apptainer builds no Dockerfile: name a \.sif, .* as images\.cpu"):
-            apptainer.build(BUILT, log)
-        client.says({})
-        with pytest.raises(StudyError, match=r"images\.cuda: apptainer made no image: no message"):
-            apptainer.bring(REFERENCE.model_copy(update={"identity": "4"}), tmp_path, log)
-    assert len(client.asked()) == 1
+    bring.bring_here(docker, image)
+    assert "pull --quiet x/study:2" in client.asked()
+    bring.bring_here(docker, image)
+    assert client.asked() == ["image inspect sha256:9"]
+    there.unlink()
+    with pytest.raises(StudyError, match=r"images\.cuda: docker lacks the image .*, and has another one"):
+        bring.bring_here(docker, described(REFERENCE, "docker", "sha256:8"))
 
 
 @pytest.mark.parametrize("name", KEEP)
@@ -226,14 +187,6 @@ def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(
     assert removed == [f"rm --force --volumes {one}" for one in ("recycled", "gone", "broken", "restarted")]
 
 
-@pytest.mark.parametrize(
-    ("name", "passed"),
-    [("docker", "https_proxy"), ("podman", "https_proxy"), ("apptainer", "APPTAINERENV_https_proxy")],
-)
-def test_a_proxy_reaches_the_container_through_the_clients_environment(name: str, passed: str) -> None:
-    assert engine(name).for_the_client({"https_proxy": "http://proxy"}) == {passed: "http://proxy"}
-
-
 @pytest.mark.parametrize("name", list(ENGINES))
 def test_a_container_runs_to_its_end_and_leaves_its_last_lines(name: str, client: Client, tmp_path: Path) -> None:
     """The client writes the id as docker's does, and ends with a code that only the engine's state corrects."""
@@ -258,7 +211,8 @@ esac
 
 FILLS = """#!/bin/bash
 case "$*" in
-  *exec*) head --bytes {written} /dev/zero >'{scratch}/big'; {then}; echo said;;
+  run*) echo c1 >'{made}'; head --bytes {written} /dev/zero >'{scratch}/big'; {then}; echo said;;
+  *inspect*) echo '[{{"Name": "/x", "Config": {{}}, "State": {{"StartedAt": "2026", "ExitCode": 0}}}}]';;
   *) echo 1;;
 esac
 """
@@ -284,9 +238,10 @@ def test_a_container_is_ended_at_half_of_the_free_disk_or_when_hardly_any_is_lef
     with lifetime.scratch_folder(tmp_path / "results") as scratch, (tmp_path / "log").open("w") as log:
         monkeypatch.setattr(shutil, "disk_usage", usage)
         then = "exec sleep 1000" if is_ended else "sleep 0.5"
-        (tmp_path / "apptainer").write_text(FILLS.format(written=written, scratch=scratch, then=then))
-        (tmp_path / "apptainer").chmod(0o755)
-        ended = lifetime.enter(engine("apptainer"), "image", ["true"], scratch, [], log, "a test")
+        fills = FILLS.format(written=written, scratch=scratch, then=then, made=container.id_file(scratch))
+        (tmp_path / "docker").write_text(fills)
+        (tmp_path / "docker").chmod(0o755)
+        ended = lifetime.enter(engine("docker"), "image", ["true"], scratch, [], log, "a test")
     assert set(asked) == {scratch}
     if is_ended:
         assert str(ended.trouble).startswith(

@@ -75,12 +75,11 @@ def test_every_device_counts_as_there_where_an_executor_makes_the_runs(
 @pytest.fixture
 def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Clients of engines that have every image, on a machine without a GPU; the folder of a study for both devices."""
-    for name in ("STUDY_CONTAINER", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("STUDY_CONTAINER", raising=False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    for name in ("docker", "apptainer"):
+    for name in ("docker", "podman"):
         answers(tmp_path, monkeypatch, name, """case "$*" in *inspect*) echo '[{"Id": "1"}]';; *) echo 1;; esac""")
-    for name in ("study.sif", "new.lock"):
+    for name in ("study.tar", "new.lock"):
         (tmp_path / name).touch()
     values = study_values(factors={"device": ["cpu", "cuda"]}, curve=None)
     (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
@@ -98,11 +97,11 @@ def test_an_executor_takes_no_engine_that_was_not_asked_for(engines: Path) -> No
     assert placed(engines) == "none"
 
 
-@pytest.mark.parametrize("engine", ["docker", "apptainer"])
+@pytest.mark.parametrize("engine", ["docker", "podman"])
 def test_an_image_that_would_be_built_here_is_refused_with_its_key_whatever_devices_this_machine_has(
     engine: str, engines: Path
 ) -> None:
-    given = {"cpu": str(engines / "study.sif"), "cuda": "registry/study:1"}
+    given = {"cpu": str(engines / "study.tar"), "cuda": "registry/study:1"}
     for device in given:
         with refused(f"images.{device}", None):
             placed(engines, container=engine, images={key: value for key, value in given.items() if key != device})
