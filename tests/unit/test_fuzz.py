@@ -1,4 +1,4 @@
-"""Strange input at each edge is read, or ends in a sentence. ``python -m benchmarks.fuzz`` sends more of it."""
+"""Strange input at each edge is read, or ends in a sentence."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from benchmarks.fuzz import EDGES, check
 from tests.conftest import repeats
 
-CASES = {"overrides": (200, 5000), "study files": (200, 5000), "manifests": (200, 5000)}
+CASES = {"overrides": (200, 5000), "study files": (200, 5000)}
 """Cases of the edges that need neither a process nor a fit, in `make test` and in `make test-all`."""
 
 
