@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from study.base.processes import adopt_orphans, die_with, end_left, name_process
-from study.base.stopped import continue_it
 
 LONGEST_REQUEST = 2**20
 CREDENTIALS = 12
@@ -133,10 +132,7 @@ def _keep(connection: socket.socket, client: int, start: int) -> None:
     name_process("study-supervise")
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     adopt_orphans()
-    if (supervisor := os.getpid()) and os.fork() == 0:
-        name_process("study-continue")
-        continue_it(supervisor)
-        os._exit(0)
+    supervisor = os.getpid()
     request, outputs = _received(connection)
     if (child := os.fork()) == 0:
         connection.close()

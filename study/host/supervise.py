@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any, Protocol, TextIO
 
 from study.artifacts.record import TIMED_OUT
-from study.base import stopped
 from study.base.processes import adopt_orphans, below, die_with_parent, end_left
 
 TAIL_LINES = 40
@@ -86,9 +85,6 @@ class Spawned:
             start_new_session=True,
             preexec_fn=prepare,
         )
-        if sys.platform == "linux":
-            # -I and -S: it is there before a model is imported, and takes a hundredth of a second.
-            subprocess.Popen([sys.executable, "-I", "-S", stopped.__file__, str(os.getpid())], stdin=subprocess.DEVNULL)
         self._cleaner = threading.Thread(target=clean, daemon=True)
         self._cleaner.start()
         assert self._process.stdout is not None
