@@ -1,7 +1,10 @@
 """How each page reads: on a desk and a phone, light and dark, and without its script."""
 
+import json
 import re
+from importlib.util import find_spec
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,3 +140,79 @@ def test_a_link_to_what_is_folded_opens_it_with_and_without_the_script(page: Pag
         assert not one.evaluate(f"{notes}.checkVisibility()")
         one.click("document.querySelector('a[href=\"#photographs-notes\"]')")
         assert one.until(f"{notes}.checkVisibility()")
+
+
+FAULTY = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Faulty</title>
+<meta http-equiv="Content-Security-Policy" content="img-src 'none'"><style>body { background: #fff; margin: 0 }</style>
+<div style="width: 900px">wide</div><p style="font-size: 9px">small</p><img alt="refused" src="refused.png">
+<svg width="100" height="100" viewBox="0 0 400 400"><rect width="400" height="400" fill="#ddd"/>
+<text y="100" font-size="20">scaled</text><text y="200" font-size="80" fill="#999">pale</text>
+<circle class="mark" id="pale" cx="50" cy="300" r="40" fill="#aaa"/>
+<circle class="mark" id="hollow" cx="150" cy="300" r="40" fill="none" stroke="#111" stroke-width="8"/>
+<line class="mark" x1="220" x2="390" y1="300" y2="300" stroke="#ccc" stroke-width="8"/></svg>
+<script>console.warn("said", 1); fetch("http://study.invalid/asked").catch(() => 0); undefined.thrown</script></html>"""
+
+
+def test_what_a_page_says_and_asks_for_is_heard_and_its_faults_are_found(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "faulty.html").write_text(FAULTY, encoding="utf-8")
+    page.viewport(375)
+    page.open(tmp_path / "faulty.html")
+    said = str(page.messages)
+    # What the policy of the page forbids is a message, not a request.
+    assert all(word in said for word in ("'said'", "reading 'thrown'", "refused.png"))
+    assert "http://study.invalid/asked" in page.requests
+    assert page.evaluate("document.documentElement.scrollWidth") == 900
+    assert any("wide" in found for found in probe(page, "wide()"))
+    assert [found.split(": ")[1] for found in probe(page, "smallTexts(10)")] == ["small", "scaled"]
+    marks = probe(page, "poorMarks(3)")
+    assert marks["checked"] == 3
+    pale, line = marks["poor"]  # the hollow dot has a dark outline
+    assert ("of pale" in pale, "<line" in line) == (True, True)
+    texts = probe(page, "poorTexts()")
+    assert texts["checked"] == 2
+    assert [found.split(": ")[-1] for found in texts["poor"]] == ["pale"]
+
+
+def test_a_number_that_is_drawn_before_the_words_that_it_follows_is_found(page: Page) -> None:
+    lines = "<p>plain 1, \u05d0\u05d1 2 s</p><p>turned \u202eall of it</p><p>in place: <bdi>\u05d0\u05d1</bdi> 2</p>"
+    page.open(f"data:text/html;charset=utf-8,{lines}")
+    found = probe(page, "reordered()")
+    assert [line.split(": ")[1].split()[0] for line in found] == ["plain", "turned"]
+
+
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+RUN = {
+    "runOnly": {"type": "tag", "values": TAGS},
+    "rules": {"target-size": {"enabled": True}},  # the rule of WCAG 2.2 that axe leaves off by itself
+    "resultTypes": ["violations"],
+}
+ALIKE = [".scroll tbody tr:nth-child(n+4)"]
+"""What is like what stands before it: the colours of all of it take axe two thirds of its time."""
+LOOKED_AT = json.dumps({"exclude": [[part] for part in ALIKE]})
+SHOWN = (
+    "r => r.violations.map(v => v.id + ': ' + v.help + ': ' + v.nodes.length + ' of ' + v.nodes[0].html.slice(0, 200))"
+)
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core: only the file is taken out of its package, which is never imported."""
+    found = find_spec("axe_playwright_python")
+    assert found is not None, "missing: the dev extra has it (make dev)"
+    assert found.origin is not None
+    return (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (375, "dark")])
+@pytest.mark.parametrize("name", GATED_PAGES)
+def test_axe_finds_no_violation(page: Page, show: Show, axe: str, name: str, width: int, scheme: str) -> None:
+    show(name, width, scheme=scheme, unfold="openTwoStudies()")
+    page.evaluate(f"{axe}; 0")
+    assert page.evaluate(f"axe.run({LOOKED_AT}, {json.dumps(RUN)}).then({SHOWN})") == []
+
+
+def test_axe_finds_what_is_wrong(page: Page, axe: str) -> None:
+    page.open("data:text/html,<html><title>t</title><p style='color:%23aaa;background:%23fff'>pale<button></button>")
+    page.evaluate(f"{axe}; 0")
+    found = page.evaluate(f"axe.run(document, {json.dumps(RUN)}).then({SHOWN})")
+    assert {one.split(":")[0] for one in found} == {"button-name", "color-contrast", "html-has-lang"}

@@ -32,7 +32,6 @@ from study.host.engine.docker import Docker
 from study.training.models.build import backbone
 from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, write_mnist, write_photos
 from tests.containers.conftest import ODD, Built, left_over, scratch_folders
-from tests.unit.base.test_fork_server import ForkServer, attacked, names
 from tests.waiting import at_work, wait_for
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
 from tests.workflow.test_pipeline import append
@@ -169,11 +168,6 @@ class TestAStudyInContainers:
         assert {path.stat().st_uid for path in (contained.root / "results").rglob("*")} == {os.getuid()}
         assert (left_over(), scratch_folders(contained.root)) == ([], [])
 
-    def test_a_second_start_measures_nothing(self, built: Built, contained: Checkout) -> None:
-        before = contained.records("quickstart")
-        assert "nothing is left to do" in contained.good(*QUICKSTART, *built.selection)
-        assert contained.records("quickstart") == before
-
     def test_each_configuration_of_a_block_has_a_container_of_its_own_from_the_image_of_its_device(
         self, built: Built, tmp_path: Path
     ) -> None:
@@ -255,20 +249,6 @@ class TestAStudyInContainers:
         assert (nodes.measurement.parameters, len(nodes.measurement.replicas)) == (2 * (3 * 32 * 32 + 1), 2)
 
 
-def test_a_container_with_the_hosts_network_reaches_no_fork_server_of_a_start(built: Built, tmp_path: Path) -> None:
-    """As a download has it, and as the very user of the start."""
-    made, before = tmp_path / "made", names()
-    fork_server = ForkServer()
-    try:
-        addresses = [fork_server.address, *sorted(names() - before)]
-        line = ["docker", "run", "--rm", "--network", "host", "--user", f"{os.getuid()}:{os.getgid()}"]
-        assert "answered" not in attacked(addresses, made, within=[*line, built.cpu.run_as], python="python")
-        assert not made.exists()
-        assert attacked([fork_server.address], made) == ["answered"]
-    finally:
-        fork_server.end()
-
-
 class TestTheImageRule:
     """With a Dockerfile of one line, so that a build takes a second."""
 
@@ -315,32 +295,6 @@ class TestTheImageRule:
 
     def test_a_prebuilt_image_that_cannot_run_the_code_is_one_line(self, built: Built, contained: Checkout) -> None:
         assert "images.cpu" in refusal(contained, "container=docker", f"images={{cpu: {built.base}}}", FAST)
-
-    def test_an_image_travels_as_an_archive_to_a_site_without_a_registry(
-        self, built: Built, contained: Checkout, tmp_path: Path
-    ) -> None:
-        """With an image of some megabytes that answers as ours would."""
-        answer = json.dumps({"python": "3.11.2", "libraries": {}, "gpu_trouble": "none here"})
-        (tmp_path / "python").write_text(f"#!/bin/sh\necho '{answer}'\n")
-        (tmp_path / "python").chmod(0o755)
-        small = "study-test:small"
-        (tmp_path / "Dockerfile").write_text(f"FROM {built.base}\nCOPY python /usr/local/bin/python\nWORKDIR /work\n")
-        base.ask("docker", "build", "--tag", small, str(tmp_path))
-        path = contained.root / "results/images/cpu.json"
-
-        def bring(image: str) -> Image:
-            config = ["--config", "studies=[tiny]", "container=docker", f"images={json.dumps({'cpu': image})}"]
-            done = contained.python("snakemake", "--cores", "1", "results/images/cpu.json", *config)
-            assert done.returncode == 0, done.stdout + done.stderr
-            return Image.read(path)
-
-        first = bring(small)
-        archive = tmp_path / "an, archive: 1.tar"
-        base.ask("docker", "save", "--output", str(archive), small)
-        base.ask("docker", "rmi", "--force", first.id)
-        again = bring(str(archive))
-        assert (again.id, again.request.kind) == (first.id, "archive")
-        base.ask("docker", "rmi", "--force", first.id)
 
 
 PLANTED = """

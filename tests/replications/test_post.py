@@ -15,12 +15,9 @@ from markdown_it import MarkdownIt
 import study
 from replications.gpu_blog import figures, markdown
 from replications.gpu_blog.post import interval, main, number, seconds
-from study.artifacts.plan import write_plans
-from study.base.files import ROOT, write_new
+from study.base.files import ROOT
 from study.base.imports import imported
-from tests.conftest import tiny_plan
 from tests.examples import EXAMPLE, STUDIES
-from tests.unit.artifacts.test_records import make_record
 
 pytestmark = pytest.mark.xdist_group("a post of the example")
 HOSTILE = [
@@ -217,38 +214,6 @@ def test_hostile_text_is_shown_as_text(hostile: str) -> None:
     values = yaml.safe_load(markdown.front_matter(datetime(2026, 1, 1, tzinfo=UTC), {"title": hostile})[4:-4])
     assert values["title"].isprintable()
     assert not set("<>{}") & set(values["title"])
-
-
-@pytest.mark.parametrize("hostile", [HOSTILE[0], HOSTILE[2], HOSTILE[3], HOSTILE[8], HOSTILE[10], HOSTILE[13]])
-def test_a_study_of_a_hostile_title_gives_a_post_that_shows_it(
-    hostile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = tiny_plan(title=hostile, question=hostile)
-    write_plans([plan], tmp_path)
-    write_new(tmp_path / "tiny" / "records" / plan.runs[0].file, make_record(plan).model_dump_json())
-    assert main([str(tmp_path), str(tmp_path / "blog")]) == 0
-    assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())
-    (post,) = (tmp_path / "blog").glob("*.md")
-    values, body = split(post)
-    seen = Read(body)
-    shown = hostile.replace("\u202e", "\\u202e").replace("\x1b", "\\x1b").replace("\x07", "\\x07")
-    assert [block.strip() for block in seen.blocks[:2]] == [shown, shown]
-    assert "script" not in {tag for tag, _ in seen.tags}
-    assert "1 of 2 planned runs are there: this is no final report." in seen.text
-    assert values["date"] == datetime(2026, 1, 1, 0, plan.runs[0].position, tzinfo=UTC)
-    for table in seen.tables:
-        assert {len(row) for row in table} == {len(table[0])}
-
-
-def test_other_files_of_the_folder_stay(tmp_path: Path) -> None:
-    plan = tiny_plan()
-    write_plans([plan], tmp_path)
-    write_new(tmp_path / "tiny" / "records" / plan.runs[0].file, make_record(plan).model_dump_json())
-    (tmp_path / "blog").mkdir()
-    (tmp_path / "blog" / "mine.md").write_text("mine")
-    assert main([str(tmp_path), str(tmp_path / "blog"), "tiny"]) == 0
-    assert (tmp_path / "blog" / "mine.md").read_text() == "mine"
-    assert not list(tmp_path.glob("tiny/timings.csv"))
 
 
 def test_the_blogs_figures_are_written_under_their_own_names(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TRANSFER, write_photos
+from tests.conftest import TRANSFER
 from tests.waiting import wait_for
-from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout, with_inputs
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, with_inputs
 
 pytestmark = pytest.mark.thorough
 
@@ -297,21 +297,6 @@ def test_two_pipelines_with_different_folders_for_temporary_files_measure_in_tur
     assert not (tmp_path / "at work.overlap").exists()
 
 
-def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> None:
-    photos = write_photos(checkout.root.parent / 'my "photos", d\'été', {"oiseau é": 12, "森 's": 12})
-    (photos / "oiseau é" / "broken one.jpg").write_text("no image")
-    said = checkout.good(
-        f"overrides={json.dumps({'dataset.source': 'folder', 'dataset.path': os.path.relpath(photos, checkout.root)})}"
-    )
-    assert "1 left out" in said
-    manifest = json.loads(next(checkout.root.glob("results/data/folder.*/manifest.json")).read_text(encoding="utf-8"))
-    assert manifest["classes"] == sorted(["oiseau é", "森 's"])
-    assert [item["name"] for item in manifest["left_out"]] == ["oiseau é/broken one.jpg"]
-    assert "The data leave out 1 file" in checkout.page()
-    assert "random: random weights were asked for" in checkout.page()
-    assert {record.settings.dataset.path for record in checkout.measured().values()} == {photos.name}
-
-
 @pytest.mark.parametrize(
     ("config", "words"),
     [
@@ -330,15 +315,6 @@ def test_bad_input_is_one_line_before_any_work(checkout: Checkout, config: list[
     assert not (checkout.root / "results").exists()
 
 
-def test_a_results_folder_that_is_a_file_stops_a_start_and_is_left_alone(checkout: Checkout) -> None:
-    results = checkout.root / "results"
-    results.write_text("a file in its place")
-    done = checkout.snakemake()
-    assert done.returncode == 1
-    assert "error: results: the results folder cannot be written" in done.stderr
-    assert results.read_text() == "a file in its place"
-
-
 @pytest.mark.gate
 def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
     checkout.study("tiny", **TRANSFER)
@@ -347,24 +323,6 @@ def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
     assert record.measurement and record.weights
     assert [epoch.images for epoch in record.measurement.epochs] == [16, 16]
     assert record.measurement.body_sha256 == record.weights.body_sha256
-
-
-def test_weights_can_be_looked_for_again(checkout: Checkout) -> None:
-    """The random fallback is no dead end: the decision and its runs are moved aside, and made again. Downloads are
-    refused and torch's own cache is empty, for on a machine with a network or a cache there would be weights."""
-    checkout.study("tiny", **TRANSFER)
-    checkout.variables = NO_NETWORK | {"TORCH_HOME": checkout.temporary.name}
-    wanted = "overrides={model.weights: imagenet, training.batch_size: [8]}"
-    checkout.good(wanted)
-    (decision,) = checkout.root.glob("results/tiny/weights/*.json")
-    assert "Connection refused" in json.loads(decision.read_text(encoding="utf-8"))["reason"]
-    assert "python -m study retry tiny --weights" in checkout.page()
-    before = checkout.records()
-    done = checkout.python("study", "retry", "tiny", "--weights")
-    assert "2 file(s) moved" in done.stdout, done.stderr
-    assert checkout.records() == {}
-    checkout.good(wanted, extra=RECORDS)
-    assert checkout.records().keys() == before.keys()
 
 
 def test_a_second_study_and_a_level_with_other_data_measure_their_own_runs_alone_and_a_look_changes_no_plan(

@@ -86,17 +86,6 @@ def test_a_write_that_numpy_cut_off_is_a_sentence_too(small_disk: Path) -> None:
         raise ValueError("not its")
 
 
-@by_each_writer
-def test_a_folder_or_a_device_is_never_replaced_by_a_file(tmp_path: Path, write: Write) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "folder").mkdir()
-    for name in ("pipe", "folder"):
-        with pytest.raises(StudyError, match=f"{name}: cannot be written"):
-            write(tmp_path / name, "text")
-    assert (tmp_path / "pipe").is_fifo()
-    assert (tmp_path / "folder").is_dir()
-
-
 def test_an_unchanged_file_keeps_its_time_and_a_damaged_one_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_if_changed(path, "text")
@@ -133,15 +122,6 @@ def test_what_a_killed_process_was_writing_is_removed_and_what_a_living_one_writ
         remove_unfinished(tmp_path)
     assert list(tmp_path.rglob("*.tmp")) == []
     assert (tmp_path / "kept.json").read_text() == "whole"
-
-
-def test_no_name_of_a_file_stops_the_removal(tmp_path: Path) -> None:
-    """None of these is what a process of ours was writing."""
-    for name in (".x.\u00b2.y.tmp", f".x.{'9' * 20}.y.tmp"):
-        (tmp_path / name).touch()
-    (tmp_path / ".x.999999.y.tmp").mkdir()
-    remove_unfinished(tmp_path)
-    assert len(list(tmp_path.iterdir())) == 3
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -13,7 +13,6 @@ from tests.conftest import plan_at, study_values, tiny_plan
 from tests.unit.config.test_config import plan_of
 
 WORKERS = {"loader.kind": "workers"}
-TWO_EPOCHS = {"training.epochs": 2}
 BY_ITSELF = {"training.strategy": "ddp", "training.processes": 1}
 ALONE = {"loader.kind": "alone"}
 CIFAR = {"dataset.source": "cifar10", "model.name": "resnet18", "training.batch_size": 4}

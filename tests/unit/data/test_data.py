@@ -12,7 +12,7 @@ from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data import drawing
-from study.data.decode import FORMATS, MAX_PIXELS, decode
+from study.data.decode import MAX_PIXELS, decode
 from study.data.folder import read_otherwise
 from study.data.sources import inspect, name_of, open_set, source_of
 from study.data.splits import assign_splits
@@ -202,27 +202,6 @@ def test_an_image_beyond_the_limit_is_left_out_for_what_its_header_says(photos: 
     reasons = {Path(item.name).name: item.reason for item in make(own(photos), photos).left_out}
     assert reasons["more.png"] == "it is 10001 x 6500 pixels, more than 65 million"
     assert "pixels" not in reasons["most.png"]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("sheet.jpg", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 99 99\n%%EndComments\n%%EOF\n"),
-        ("sheet.png", b"P6 40 40 255\n" + bytes(4800)),  # PPM, which Pillow's first round of plugins knows
-    ],
-    ids=["eps", "ppm"],
-)
-def test_no_decoder_of_another_format_is_reached(
-    photos: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
-) -> None:
-    Image.init()
-    for known, (_, accept) in list(Image.OPEN.items()):
-        if known not in FORMATS:
-            monkeypatch.setitem(Image.OPEN, known, (lambda *_, known=known: pytest.fail(f"{known} was tried"), accept))
-    first = sorted(photos.iterdir())[0]
-    (first / name).write_bytes(content)
-    (left_out,) = make(own(photos), photos).left_out
-    assert left_out.reason == "it is not a picture (JPEG, PNG, WEBP, GIF, BMP, TIFF)"
 
 
 def test_a_file_whose_name_is_no_utf8_is_left_out_under_a_name_that_can_be_read(photos: Path) -> None:

@@ -58,22 +58,6 @@ def described(wanted: ImageRequest, name: str, run_as: str) -> Image:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "question", "answer"),
-    [
-        ("docker", "version --format {{.Server.Version}}", "7.1"),
-        ("podman", "info --format {{.Version.Version}}", "7.1"),
-        ("apptainer", "--version", "apptainer version 7.1"),
-    ],
-)
-def test_the_version_is_the_engines_own(name: str, question: str, answer: str, client: Client) -> None:
-    client.says({question: answer})
-    assert (engine(name).version(), engine(name).why_not()) == ("7.1", None)
-    assert client.asked() == [question] * 2
-    client.says({})
-    assert str(engine(name).why_not()).startswith(f"{name} does not answer (`{name} ")
-
-
 def test_only_a_rootless_docker_makes_the_caller_root_inside(client: Client) -> None:
     client.says({"info --format {{json .SecurityOptions}}": '["name=rootless"]'})
     docker = Docker()
@@ -224,14 +208,6 @@ def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(
     assert base.remove_orphans(engine(name)) == ["own", "elsewhere"]
     removed = [line for line in client.asked() if line.startswith("rm")]
     assert removed == [f"rm --force --volumes {one}" for one in ("recycled", "gone", "broken", "restarted")]
-
-
-@pytest.mark.parametrize(
-    ("name", "passed"),
-    [("docker", "https_proxy"), ("podman", "https_proxy"), ("apptainer", "APPTAINERENV_https_proxy")],
-)
-def test_a_proxy_reaches_the_container_through_the_clients_environment(name: str, passed: str) -> None:
-    assert engine(name).for_the_client({"https_proxy": "http://proxy"}) == {passed: "http://proxy"}
 
 
 @pytest.mark.parametrize("name", list(ENGINES))

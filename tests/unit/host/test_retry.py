@@ -99,15 +99,3 @@ def test_a_damaged_decision_about_weights_is_moved_with_those_for_random_ones(re
         "asked-for.json",
         "fell-back.json",
     }
-
-
-def test_a_link_in_place_of_the_folder_for_what_is_excluded_moves_no_record_out_of_the_results(
-    results: Results, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outside, records = tmp_path_factory.mktemp("outside"), results.records("tiny")
-    before = {path.name for path in records.glob("*.json")}
-    (records / "superseded").symlink_to(outside)
-    assert main(["retry", "tiny", "--results", str(results.root)]) == 1
-    assert capsys.readouterr().err == "error: records/superseded is a link; replace it by a folder, or remove it\n"
-    assert {path.name for path in records.glob("*.json")} == before
-    assert list(outside.iterdir()) == []

@@ -57,24 +57,6 @@ def test_what_a_process_left_in_a_session_of_its_own_ends_with_it(
     assert not psutil.pid_exists(int(found.tail[0]))
 
 
-STOPPER = """
-from pathlib import Path
-from study.host.supervise import Spawned, supervise
-
-code = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(1000)"
-print(supervise(Spawned([{python!r}, "-c", code], {{}}), open("log", "w"), "a test", 2).trouble)
-"""
-
-
-def test_a_process_that_stops_its_launcher_is_held_to_its_time_limit(tmp_path: Path) -> None:
-    code = STOPPER.format(python=sys.executable)
-    environment = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
-    )
-    assert done.stdout == "timed out after 2 s (limits.timeout_seconds)\n"
-
-
 def test_a_process_that_was_there_before_is_left_alone(tmp_path: Path) -> None:
     with psutil.Popen([sys.executable, "-c", "import time; time.sleep(1000)"]) as other:
         assert ended(tmp_path, "print('done')").tail == ["done"]
@@ -91,14 +73,6 @@ def test_a_process_that_has_written_too_much_is_ended(tmp_path: Path, monkeypatc
         writer = Spawned([sys.executable, "-c", code], {})
         found = supervise.supervise(writer, log, "a test", full=lambda: lifetime.overfull(tmp_path, 4 * 2**20))
     assert (found.code, str(found.trouble)[:13]) == (-9, "it wrote more")
-
-
-def test_a_look_that_fails_counts_as_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_deep(folder: Path) -> int:
-        raise RecursionError
-
-    monkeypatch.setattr(lifetime, "bytes_below", too_deep)
-    assert lifetime.overfull(tmp_path, 2**40)
 
 
 def test_lines_that_only_look_like_progress_are_lines_and_a_line_without_an_end_is_cut(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A trained network is asked in batches: what is timed, what a precision keeps, what the tables say of it."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -132,14 +131,6 @@ class TestWhatAPrecisionKeeps:
     def test_a_network_in_another_order_or_compiled_answers_each_batch_as_it_did(self, made: dict[str, Any]) -> None:
         check_answers(made, torch.device("cpu"), 1e-4)
 
-    def test_another_seed_of_the_run_trains_the_same_weights_and_of_the_study_others(self, tmp_path: Path) -> None:
-        def weights(run: Run, seed: int) -> str:
-            found = inference_loop.train(dataclasses.replace(make_job(tmp_path, run), seed=seed)).inference
-            assert found
-            return found.weights_sha256
-
-        assert weights(run_of(), 3) == weights(run_of(), 4) != weights(run_of(seed=2), 3)
-
     @pytest.mark.parametrize("name", [pytest.param("resnet18", marks=pytest.mark.thorough), MNIST_CNN["name"]])
     def test_int8_executes_every_convolution_in_int8_and_the_same_each_time(self, name: str) -> None:
         channels, size = (1, 28) if name == MNIST_CNN["name"] else (3, 40)
@@ -185,14 +176,6 @@ class TestPlanning:
         with refused("curve.y", y) as error:
             plan_of(task=task, curve={"x": "inference.batch_size", "y": y})
         assert error.context == f"with task {task}"
-
-    def test_the_keys_of_inference_are_in_the_key_of_inference_alone(self) -> None:
-        def key(**changes: Any) -> str:
-            return tiny_plan(factors={}, curve=None, **changes).runs[0].key
-
-        more = {"inference": {"batches": 7}}
-        assert key() == key(**more)
-        assert len({key(), key(task="inference"), key(task="inference", **more)}) == 3
 
 
 class TestWhatTheTablesSay:

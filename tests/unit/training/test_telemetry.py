@@ -16,7 +16,6 @@ import psutil
 import pytest
 
 from study.analysis.table.telemetry import summarise, throttle_words
-from study.artifacts import telemetry
 from study.artifacts.telemetry import COLUMNS, from_parquet, read_samples, write_parquet
 from study.base.errors import StudyError
 from study.training.instruments import sampler as sampler_module
@@ -121,25 +120,6 @@ def test_samples_are_ten_a_second_or_more_and_after_a_stall_go_on_from_then(
     assert read_samples(tmp_path / "samples.csv")["seconds"].tolist() == pytest.approx(taken[:-1], abs=1e-3)
 
 
-def test_a_process_that_has_given_up_its_memory_leaves_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between a process's last instruction and its end its number is taken, its state is "running", and its memory is
-    gone."""
-    held = MIB
-
-    class Leaving(psutil.Process):
-        def memory_info(self) -> Any:
-            return SimpleNamespace(rss=held)
-
-    monkeypatch.setattr(psutil, "Process", Leaving)
-    monkeypatch.setattr(
-        sampler_module, "_descendants", lambda root: []
-    )  # another test may have left this process children
-    tree = Tree(os.getpid())
-    assert tree.resident_bytes(0.0) == MIB
-    held = 0
-    assert tree.resident_bytes(0.1) is None
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end at once")
 def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
@@ -190,19 +170,7 @@ def test_a_sampler_that_is_a_child_of_the_watched_process_does_not_count_itself(
     assert int(done.stdout.split()[-1]) < 100 * MIB
 
 
-@pytest.mark.parametrize("lists", ["kept", "not kept"])
-def test_children_and_theirs_count_and_are_looked_for_once_a_second_whether_the_kernel_keeps_lists_of_them_or_not(
-    lists: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listdir = os.listdir
-
-    def without_lists(path: str) -> list[str]:
-        if str(path).endswith("/task"):
-            raise FileNotFoundError(path)
-        return listdir(path)
-
-    if lists == "not kept":
-        monkeypatch.setattr(os, "listdir", without_lists)
+def test_children_and_theirs_count_and_are_looked_for_once_a_second() -> None:
     tree = Tree(os.getpid())
 
     def resident(now: float) -> int:
@@ -291,12 +259,6 @@ def test_without_a_driver_there_is_no_gpu_and_no_error() -> None:
     assert open_gpu(SimpleNamespace(NVMLError=Refused, nvmlInit=Mock(side_effect=Refused(9)))) is None
 
 
-def test_a_line_holds_a_value_for_each_column_and_nothing_where_there_is_none() -> None:
-    given = {"seconds": 1763728000.123456, "cpu_percent": 100.0, "process_resident_bytes": 10, "gpu_energy_joules": 0.5}
-    written = dict(zip(given, ("1763728000.1235", "100", "10", "0.5"), strict=True))
-    assert line(given).rstrip("\n").split(",") == [written.get(column, "") for column in COLUMNS]
-
-
 def plant_zone(folder: Path, zone: str, name: str, microjoules: int) -> Path:
     (folder / zone).mkdir()
     for file, content in (("name", name), ("max_energy_range_uj", 9999999), ("energy_uj", microjoules)):
@@ -342,17 +304,6 @@ def test_parquet_holds_the_same_samples_and_leaves_nothing_beside(tmp_path: Path
     write_parquet(samples, path)
     pd.testing.assert_frame_equal(from_parquet(path.read_bytes()), samples)
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_more_samples_than_a_sampler_takes_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    large = tmp_path / "samples.csv"
-    with large.open("wb") as file:
-        file.truncate(telemetry.LARGEST_CSV + 1)
-    assert count(large) == 0
-    write_parquet(frame([1.0, 2.0, 3.0]), tmp_path / "run.parquet")
-    monkeypatch.setattr(telemetry, "MOST_SAMPLES", 2)
-    with pytest.raises(StudyError, match="there are more than 2"):
-        from_parquet((tmp_path / "run.parquet").read_bytes())
 
 
 def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
