@@ -355,7 +355,7 @@ def test_adam_at_a_constant_rate_is_the_loop_that_the_documents_print(tmp_path: 
 def test_stock_fastai_trains_a_whole_network_by_its_own_methods(tmp_path: Path, schedule: str) -> None:
     rates: list[float] = []
 
-    class Watch(Callback):  # type: ignore[misc]
+    class Watch(Callback):
         def after_batch(self) -> None:
             if self.training:
                 rates.append(round(self.opt.hypers[0]["lr"], 12))
