@@ -26,7 +26,6 @@ from study.base.files import ROOT, file_sha256
 from study.base.fork_server import FORK_SERVERS
 from study.config.settings import Settings
 from study.host.engine import base, container, lifetime
-from study.host.engine.base import Engine
 from study.host.engine.container import code_mount
 from study.host.engine.docker import Docker
 from study.training.models.build import backbone
@@ -497,24 +496,6 @@ class TestEnds:
             assert DOCKER.state(container.NAME) is not None
         finally:
             DOCKER.remove(container.NAME)
-
-    def test_another_pipelines_container_is_waited_for(
-        self, built: Built, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """One that runs, of a launcher that lives: this very process. It ends once it was seen."""
-        label = f"{container.LAUNCHER}={base.launcher_label()}"
-        line = ["run", "--detach", "--name", container.NAME, "--label", label, built.base, "sleep", "3600"]
-        identifier = base.ask("docker", *line).strip()
-        look = base.remove_orphans
-
-        def look_and_end(engine: Engine) -> list[str]:
-            seen = look(engine)
-            DOCKER.remove(identifier)
-            return seen
-
-        monkeypatch.setattr(base, "remove_orphans", look_and_end)
-        assert inside(built, tmp_path, "print(7)") == (0, "7")
-        assert "waiting until the container study-measures ends" in capfd.readouterr().err
 
     def test_limits_of_memory_time_and_cpus_are_kept_and_a_segmentation_fault_has_its_signal(
         self, built: Built, contained: Checkout

@@ -82,12 +82,6 @@ def test_the_pip_part_of_environment_yml_is_the_lock_which_this_environment_hold
         assert version(one.name) in one.specifier, one
 
 
-def test_the_command_starts_with_what_environment_yml_brings() -> None:
-    done = subprocess.run([sys.executable, "-m", "study", "--help"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "start" in done.stdout
-
-
 @pytest.mark.thorough
 @pytest.mark.timeout(1800)
 def test_the_pip_part_of_environment_yml_installs_into_an_empty_environment_and_starts(tmp_path: Path) -> None:

@@ -78,21 +78,6 @@ def test_the_checkouts_studies_count_where_the_folder_has_none(deployed: Checkou
     assert "Their title" in (deployed.root / "results" / "theirs" / "plan.json").read_text(encoding="utf-8")
 
 
-def test_a_rule_may_be_renamed_and_changed(deployed: Checkout, ready: Checkout) -> None:
-    changed = "use rule measure from study as study_measure with:\n    threads: 1\n"
-    use(deployed, module(ready), "use rule * from study as study_*\n", changed)
-    said = start(deployed, "--until", "study_dataset")
-    assert said.count("tiny on cpu: 1 run pending") == 1
-
-
-def test_hooks_of_the_users_own_count_and_may_call_those_of_the_module(deployed: Checkout, ready: Checkout) -> None:
-    hooks = 'onstart:\n    print("before")\n    study.onstart()\n', 'onsuccess:\n    print("mine")\n'
-    use(deployed, hooks[1], module(ready), EVERY_RULE, hooks[0])
-    shutil.rmtree(deployed.root / "results" / "data")
-    said = start(deployed, "--until", "dataset")
-    assert said.count("before\n") == said.count("mine\n") == 1
-
-
 @pytest.mark.parametrize("word", ["prefix: ", "module: "])
 def test_what_cannot_work_is_refused_in_one_line(deployed: Checkout, ready: Checkout, word: str) -> None:
     if word == "prefix: ":

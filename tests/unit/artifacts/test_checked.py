@@ -179,17 +179,13 @@ def test_the_samples_of_a_record_are_those_with_its_checksum(plan: Plan, samples
         read_samples(record, samples)
 
 
-@pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "text", "infinite", "huge", "rows"])
+@pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "infinite"])
 def test_samples_that_cannot_be_read_are_refused_whatever_their_checksum(
-    plan: Plan, samples: Path, damage: str, monkeypatch: pytest.MonkeyPatch
+    plan: Plan, samples: Path, damage: str
 ) -> None:
     frame, whole = pd.DataFrame({name: [1.0] for name in COLUMNS}), samples.read_bytes()
     cut = {"empty": b"", "truncated": whole[: len(whole) // 2]}
-    changed = {"columns": frame[["seconds"]], "text": frame.assign(seconds="x")}
-    changed |= {"infinite": frame * float("inf"), "huge": frame * 1e19}
-    if damage == "rows":
-        monkeypatch.setattr("study.artifacts.telemetry.LARGEST_CSV", 1000)
-        changed["rows"] = pd.concat([frame] * 20_000)
+    changed = {"columns": frame[["seconds"]], "infinite": frame * float("inf")}
     if damage in cut:
         samples.write_bytes(cut[damage])
     else:

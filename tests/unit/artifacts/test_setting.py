@@ -14,15 +14,13 @@ ODD = ("one, two", "one", "two + three", "three")
 """Names of folders; two have in themselves what parts the levels of a label."""
 
 
-def odd_plan(folder: Path, effects: bool = False) -> Plan:
+def odd_plan(folder: Path) -> Plan:
     """A plan of four folders, each with two levels of another factor."""
     paths = [str(write_photos(folder / name, {"a": 5, "b": 5})) for name in ODD]
-    other: dict[str, list[object]] = {DROP: [False, True]} if effects else {SIZE: [2, 4]}
     return tiny_plan(
         dataset={"source": "folder", "path": paths[0], "image_size": 32},
-        factors={PATH: paths} | other,
+        factors={PATH: paths, SIZE: [2, 4]},
         replicates=3,
-        **({"effects": True, "curve": None} if effects else {}),
     )
 
 
@@ -34,17 +32,6 @@ def test_each_run_has_the_levels_of_its_factors_and_its_block_as_fields() -> Non
     assert all(run.name == f"{run.setting.short}-r{run.block}" for run in plan.runs)
     (setting,) = {run.setting for run in plan.runs if run.setting.levels == {"device": "cpu", SIZE: 4, DROP: False}}
     assert (setting.label, setting.short) == ("CPU, 4, last batch kept", "bs4-droplastfalse-cpu")
-
-
-@pytest.mark.parametrize("effects", [False, True])
-def test_runs_whose_levels_have_commas_and_pluses_keep_their_labels_and_names_apart(
-    tmp_path: Path, effects: bool
-) -> None:
-    plan = odd_plan(tmp_path, effects)
-    settings = {run.setting for run in plan.runs}
-    assert len(settings) == len({one.label for one in settings}) == len({one.short for one in settings}) == 8
-    assert {Path(str(one.levels[PATH])).name for one in settings} == set(ODD)
-    assert Plan.of_text(plan.model_dump_json()) == plan
 
 
 def test_the_setting_of_a_record_has_no_folder_in_its_levels_nor_in_its_label(tmp_path: Path) -> None:

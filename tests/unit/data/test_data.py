@@ -93,16 +93,6 @@ def test_the_digits_are_scans_of_which_both_splits_have_every_digit_alike(tmp_pa
     assert make(dataset(source="digits", classes=10, images=1280, seed=7), tmp_path / "again").sha256 == manifest.sha256
 
 
-@pytest.mark.parametrize(("images", "valid_fraction"), [(20, 0.01), (20, 0.99), (1797, 0.2)])
-def test_any_number_of_digits_leaves_each_of_them_in_both_splits(
-    images: int, valid_fraction: float, tmp_path: Path
-) -> None:
-    wanted = dataset(source="digits", classes=10, images=images, valid_fraction=valid_fraction)
-    found = open_set(make(wanted, tmp_path), wanted, tmp_path, tmp_path)
-    assert len(found.train) + len(found.valid) == images
-    assert all({found.labels[index] for index in split} == set(range(10)) for split in (found.train, found.valid))
-
-
 def test_the_split_is_stratified_and_stable() -> None:
     names = {"a": [f"a/{i}" for i in range(50)], "b": [f"b/{i}" for i in range(10)]}
     splits = assign_splits(names, 0.2, 42)
@@ -261,12 +251,6 @@ def test_a_folder_that_is_a_file_or_is_not_there_is_named(tmp_path: Path) -> Non
     for name in ("file", "nowhere"):
         with refused("dataset.path", str(tmp_path / name)):
             inspect(own(tmp_path / name))
-
-
-def test_the_expected_training_set_is_the_one_of_the_manifest(tmp_path: Path, photos: Path) -> None:
-    drawn = dataset(images=30, image_size=64, valid_fraction=0.3)
-    assert inspect(drawn).train_images == make(drawn, tmp_path / "x").train_images
-    assert inspect(own(photos)).train_images == make(own(photos), photos).train_images
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -105,16 +105,6 @@ def test_paths_with_commas_colons_quotes_and_spaces_reach_the_engine_whole(name:
         engine(name).argv(replace(BOX, mounts=[Mount(Path("/a\nb"), "/data/x")]))
 
 
-@pytest.mark.parametrize(
-    ("name", "gives"), [("docker", "--gpus all"), ("podman", "--device nvidia.com/gpu=all"), ("apptainer", "--nv")]
-)
-def test_each_engine_has_its_own_way_to_give_every_gpu_and_gives_none_unasked(name: str, gives: str) -> None:
-    assert f" {gives} " in " ".join(engine(name).argv(replace(BOX, gpus=())))
-    line = engine(name).argv(BOX)
-    assert not {"--gpus", "--device", "--nv"} & set(line)
-    assert "CUDA_VISIBLE_DEVICES=" in line
-
-
 def test_a_step_with_network_has_the_hosts_and_nothing_else_changes() -> None:
     step = engine("docker").argv(replace(BOX, network=True))
     assert step.count("host") == 1

@@ -11,7 +11,7 @@ from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.host import supervise
 from study.host.engine import base, bring, container, lifetime
-from study.host.engine.base import Engine, StoredImage, Trouble
+from study.host.engine.base import Engine, StoredImage
 from study.host.engine.container import LAUNCHER
 from study.host.engine.docker import Docker, Podman
 from study.host.engine.engine_choice import ENGINES, engine
@@ -98,24 +98,6 @@ def test_an_image_of_apptainer_is_a_file_and_asks_nothing(client: Client, tmp_pa
     assert found.id.startswith("sha256:6b86b273")
     assert (found.run_as, engine("apptainer").has_image(found.run_as)) == (str(path), True)
     assert client.asked() == []
-
-
-@pytest.mark.parametrize("name", KEEP)
-def test_an_image_that_is_missing_is_pulled_only_where_that_is_allowed(name: str, client: Client) -> None:
-    assert engine(name).image_trouble(ARCHIVE, fetch=True) is None
-    assert client.asked() == []
-    assert engine(name).image_trouble(BUILT, fetch=False) is None
-    assert client.asked() == ["image inspect study:cpu-1", "image inspect base:1"]
-    trouble = engine(name).image_trouble(BUILT, fetch=True)
-    assert isinstance(trouble, Trouble)
-    assert "the base image is not here and cannot be pulled" in trouble.reason
-    assert trouble.detail == f"base:1: `{name} pull`: no message"
-    assert client.asked()[-1] == "pull --quiet base:1"
-    trouble = engine(name).image_trouble(REFERENCE, fetch=True)
-    assert isinstance(trouble, Trouble)
-    assert trouble.reason == "the image of images.cuda is not here and cannot be pulled"
-    client.says({"pull --quiet x/study:2": ""})
-    assert engine(name).image_trouble(REFERENCE, fetch=True) is None
 
 
 @pytest.mark.parametrize("name", KEEP)

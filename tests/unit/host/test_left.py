@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,13 +13,11 @@ from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import write_if_changed
-from study.config.settings import Settings
 from study.data import folder
 from study.data.sources import source_of
 from study.host.engine import lifetime
 from study.host.engine.base import Engine
 from study.host.engine.engine_choice import EngineChoice
-from study.host.steps import attempt
 from study.host.steps import prepare as step
 from study.host.steps.in_image import Task, dataset_task, in_a_container, weights_task
 from study.host.steps.left import discard_odd, take
@@ -93,32 +90,6 @@ def test_a_folder_on_the_way_that_is_a_link_is_refused(inside: Path, tmp_path: P
     (inside / "tiny" / "weights").symlink_to(tmp_path / "caller")
     with pytest.raises(StudyError, match="'weights': the container left a link"):
         take(inside, tmp_path / "results", [DECISION])
-
-
-def test_a_container_on_a_gpu_finds_the_code_that_the_driver_compiled_for_an_earlier_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its home folder ends with it: each run would compile again, and start five times as slowly as on the host."""
-    run = SimpleNamespace(settings=Settings(device="cuda"), model_copy=lambda **_: None)
-    context = SimpleNamespace(run=run, results=tmp_path, plan=SimpleNamespace(name="x", engine=""), log=None, title="")
-    found = []
-
-    def enter(*given: object, environment: dict[str, str], **_: object) -> str:
-        assert isinstance(given[3], Path)
-        cache = given[3] / Path(environment["CUDA_CACHE_PATH"]).name
-        found.append([path.name for path in cache.iterdir()])
-        (cache / "index").write_text("compiled")
-        return "ended"
-
-    monkeypatch.setattr(lifetime, "enter", enter)
-    for name in ("engine", "run_mounts", "_write_job"):
-        monkeypatch.setattr(attempt, name, lambda *_: [])
-    for number in ("1", "2"):
-        scratch = tmp_path / "scratch" / number
-        scratch.mkdir(parents=True)
-        image = SimpleNamespace(run_as="", libraries={})
-        assert attempt._in_a_container(context, image, scratch) == "ended"  # type: ignore[arg-type, comparison-overlap]
-    assert found == [[], ["index"]]
 
 
 def test_a_download_that_fails_keeps_what_it_brought_and_the_next_one_is_lent_it(

@@ -83,13 +83,6 @@ def test_lines_that_only_look_like_progress_are_lines_and_a_line_without_an_end_
     assert max(map(len, told)) == supervise.LONGEST_LINE
 
 
-def test_links_and_holes_take_no_room(tmp_path: Path) -> None:
-    with (tmp_path / "sparse").open("wb") as file:
-        file.truncate(2**30)
-    (tmp_path / "endless").symlink_to("/dev/zero")
-    assert lifetime.bytes_below(tmp_path) < 2**20
-
-
 def test_a_second_signal_does_not_cut_the_cleaning_short(tmp_path: Path) -> None:
     """The kernel signals the death of a parent with threads more than once."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
