@@ -74,11 +74,7 @@ def deployed(tagged: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that snakedeploy made. The repository has then the files of the tag, as that of a user has."""
     programs = environment(tmp_path_factory.mktemp("environment"), "snakedeploy==0.17.1")
     home = tmp_path_factory.mktemp("home")
-    git = {
-        "GIT_CONFIG_KEY_0": f"url.file://{tagged}.insteadOf",
-        "GIT_CONFIG_VALUE_0": ADDRESS,
-        "GIT_CONFIG_COUNT": "1",
-    }
+    git = {"GIT_CONFIG_KEY_0": f"url.file://{tagged}.insteadOf", "GIT_CONFIG_VALUE_0": ADDRESS, "GIT_CONFIG_COUNT": "1"}
     said(programs / "snakedeploy", "deploy-workflow", ADDRESS, "my-studies", "--tag", TAG, cwd=home, **git)
     subprocess.run(["git", "checkout", "--quiet", TAG], cwd=tagged, check=True)
     return home / "my-studies"

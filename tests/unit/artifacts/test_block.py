@@ -7,13 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.block import (
-    Block,
-    blocks_of,
-    expected_seconds,
-    find_block,
-    tidy,
-)
+from study.artifacts.block import Block, blocks_of, expected_seconds, find_block, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.errors import StudyError

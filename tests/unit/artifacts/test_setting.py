@@ -80,10 +80,7 @@ NAMES = {
 @pytest.mark.parametrize(
     ("levels", "label"),
     [
-        (
-            {LOOP: "fastai", FORMAT: "contiguous", GRAPH: False},
-            "stock fastai, channels first, no CUDA graphs",
-        ),
+        ({LOOP: "fastai", FORMAT: "contiguous", GRAPH: False}, "stock fastai, channels first, no CUDA graphs"),
         ({LOOP: "torch", FORMAT: "channels_last", GRAPH: True, SIZE: 8}, "PyTorch loop, all switches on, 8"),
         ({LOOP: "torch", FORMAT: "contiguous", GRAPH: True, SIZE: 8}, "PyTorch loop, channels first, recorded, 8"),
         ({GRAPH: True}, "recorded"),

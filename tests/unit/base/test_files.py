@@ -12,14 +12,7 @@ import pytest
 
 from study.base import files
 from study.base.errors import StudyError
-from study.base.files import (
-    remove_unfinished,
-    room_for,
-    whole,
-    write_if_changed,
-    write_new,
-    write_whole,
-)
+from study.base.files import remove_unfinished, room_for, whole, write_if_changed, write_new, write_whole
 
 Write = Callable[[Path, str | bytes], None]
 by_each_writer = pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])

@@ -67,10 +67,7 @@ def test_a_model_of_torchvision_that_does_not_take_the_images_says_so_before_any
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["mobilenet_v3_small", "vit_b_32", "densenet121", "swin_t", "squeezenet1_1"],
-)
+@pytest.mark.parametrize("name", ["mobilenet_v3_small", "vit_b_32", "densenet121", "swin_t", "squeezenet1_1"])
 def test_any_family_gets_a_head_for_the_classes_at_hand_and_each_parameter_is_trained_once(name: str) -> None:
     model = models.with_new_head(models.backbone(name, 0), 7, 1).eval()
     assert model(torch.zeros(1, 3, 224, 224)).shape == (1, 7)

@@ -70,9 +70,7 @@ def test_the_sampler_starts_without_pandas() -> None:
     assert subprocess.run([sys.executable, "-c", said], cwd=ROOT).returncode == 0
 
 
-def test_a_sampler_sees_what_the_watched_process_holds_until_its_end_and_the_samples_stay(
-    tmp_path: Path,
-) -> None:
+def test_a_sampler_sees_what_the_watched_process_holds_until_its_end_and_the_samples_stay(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     begin = time.time()
     with python(HOLDS_MEMORY + WAITS) as watched, sampler(path, watched.pid) as process:
@@ -243,8 +241,7 @@ def test_a_gpu_is_in_each_sample_and_asked_once_for_what_it_does_not_support() -
 
 
 @pytest.mark.parametrize(
-    ("visible", "asked"),
-    [(None, "index 0"), ("", "index 0"), ("2,1", "index 2"), ("GPU-8f,0", "uuid GPU-8f")],
+    ("visible", "asked"), [(None, "index 0"), ("", "index 0"), ("2,1", "index 2"), ("GPU-8f,0", "uuid GPU-8f")]
 )
 def test_the_gpu_is_the_first_that_is_visible(visible: str | None, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
