@@ -7,8 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,10 +28,9 @@ from study.host.engine.container import code_mount
 from study.host.engine.docker import Docker
 from study.training.models.build import backbone
 from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, write_mnist, write_photos
-from tests.containers.conftest import ODD, Built, left_over, scratch_folders
+from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.waiting import at_work, wait_for
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
-from tests.workflow.test_pipeline import append
 
 # They share an engine, in which one container of a run's name may be; and the first of them builds the images.
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("containers"), pytest.mark.timeout(1800)]
@@ -166,40 +163,6 @@ class TestAStudyInContainers:
         assert "Unavailable" in contained.page()
         assert {path.stat().st_uid for path in (contained.root / "results").rglob("*")} == {os.getuid()}
         assert (left_over(), scratch_folders(contained.root)) == ([], [])
-
-    def test_each_configuration_of_a_block_has_a_container_of_its_own_from_the_image_of_its_device(
-        self, built: Built, tmp_path: Path
-    ) -> None:
-        """Counted by the engine's events. The machine is told to have a GPU, which no container can be given here."""
-        checkout = copy_checkout(tmp_path / ODD)
-        checkout.forked = False
-        plans = checkout.root / "study/host/plan/workflow.py"
-        text = plans.read_text(encoding="utf-8")
-        assert text.count("else choice.absent(d)") == 1
-        plans.write_text(text.replace("else choice.absent(d)", "else None"), encoding="utf-8")
-        append(checkout.root / "study/host/engine/docker.py", "Docker._gpus = lambda self, gpus: []")
-        only_three = [{"device": "cpu"}, {"device": "cuda", "training.batch_size": 4}]
-        factors = {"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}
-        checkout.study("tiny", factors=factors, only=only_three, curve=None)
-        said = checkout.good(*built.selection, extra=["-n"])
-        listed = re.findall(r"^    (\S+)-r1 \(.*\): (\w+), in (\S+)$", said, re.MULTILINE)
-        images = {"cpu": built.cpu.id, "cuda": built.cuda.id}
-        assert sorted(listed) == [
-            ("bs4-cpu", "cpu", images["cpu"]), ("bs4-cuda", "cuda", images["cuda"]), ("bs8-cpu", "cpu", images["cpu"]),
-        ]  # fmt: skip
-        begin = time.time()
-        checkout.good(*built.selection, extra=RECORDS)
-        filters = ["--filter", "type=container", "--filter", "event=create", "--format", "json"]
-        told = base.ask("docker", "events", "--since", f"{begin:.6f}", "--until", f"{time.time():.6f}", *filters)
-        made = [json.loads(line)["Actor"] for line in told.splitlines()]
-        measuring = [one for one in made if one["Attributes"]["name"] == container.NAME]
-        assert Counter(one["Attributes"]["image"] for one in measuring) == {images["cpu"]: 2, images["cuda"]: 1}
-        assert len({one["ID"] for one in measuring}) == 3
-        records = checkout.measured().values()
-        assert {one.run: one.software.image for one in records} == {f"{name}-r1": image for name, _, image in listed}
-        assert {one.block for one in records} == {1}
-        assert {(one.settings.device, one.outcome) for one in records} == {("cpu", "ok"), ("cuda", "unavailable")}
-        assert any("Found no NVIDIA driver" in str(one.message) for one in records)
 
     def test_data_and_weights_in_odd_folders_own_models_workers_ranks_and_int8_serve_inside(
         self, built: Built, contained: Checkout
@@ -522,21 +485,6 @@ class TestEnds:
         measured = made["one-cpu"].measurement
         assert measured and measured.threads == 1
         assert (left_over(), scratch_folders(contained.root)) == ([], [])
-
-    def test_the_engine_is_stopped_midway(self, built: Built, contained: Checkout) -> None:
-        if not (ROOT / ".ci" / "engine" / "pid").exists():
-            pytest.skip("the engine was not started by .ci/docker, so it is not stopped here")
-        with self.hanging(built, contained, 12) as process:
-            subprocess.run([ROOT / ".ci" / "docker", "stop"], check=True)
-            process.wait(120)
-            subprocess.run([ROOT / ".ci" / "docker", "start"], check=True)
-        assert process.returncode == 0, contained.said()
-        record = self.finished(built, contained, 12)
-        assert record.outcome == "failed"
-        assert record.message == "docker stopped answering during the run"
-        done = contained.python("study", "retry", "tiny")
-        assert done.returncode == 0, done.stderr
-        assert self.finished(built, contained, 12).outcome == "ok"
 
 
 def _hangs(checkout: Checkout, level: int) -> bool:

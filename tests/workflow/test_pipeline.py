@@ -323,29 +323,3 @@ def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
     assert record.measurement and record.weights
     assert [epoch.images for epoch in record.measurement.epochs] == [16, 16]
     assert record.measurement.body_sha256 == record.weights.body_sha256
-
-
-def test_a_second_study_and_a_level_with_other_data_measure_their_own_runs_alone_and_a_look_changes_no_plan(
-    ready: Checkout,
-) -> None:
-    """Both bring preparation that is still to be made, which must not make finished runs again."""
-    ready.good("overrides={training.batch_size: [8]}", extra=RECORDS)
-    before = ready.records()
-    plan = (ready.root / "results" / "tiny" / "plan.json").read_bytes()
-    ready.good(extra=["--dry-run"])
-    ready.run([*ready.command(), "--lint"])
-    assert (ready.root / "results" / "tiny" / "plan.json").read_bytes() == plan
-    ready.study("other", dataset={"source": "generated", "images": 24, "image_size": 32}, factors={}, curve=None)
-    said = ready.good("studies=[tiny,other]", "overrides={training.batch_size: 8}")
-    assert ready.records() == before
-    assert len(ready.records("other")) == 1
-    assert set(re.findall(r"block \d of \d, run \d of \d", said)) == {"block 1 of 1, run 1 of 1"}
-    assert 'href="#tiny"' in ready.page()
-    assert 'href="#other"' in ready.page()
-
-    ready.good("overrides={training.batch_size: [8], dataset.images: [20, 26]}", extra=RECORDS)
-    assert len(ready.records()) == 3  # `images` became a factor: two names that are new
-    before = ready.records()
-    ready.good("overrides={training.batch_size: [8], dataset.images: [20, 26, 30]}", extra=RECORDS)
-    assert before.items() <= ready.records().items()
-    assert len(ready.records()) == 4

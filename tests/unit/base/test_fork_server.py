@@ -18,7 +18,7 @@ from study.base.files import package_sha256
 from study.base.fork_server import FORK_SERVERS, Answer, Request, answer_of, ask
 from study.host.fork_servers import can_fork, listen, start_fork_servers
 from tests.conftest import ROOT
-from tests.waiting import at_work, has_ended, wait_for
+from tests.waiting import has_ended, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has sockets with names and pidfd")
 
@@ -284,28 +284,6 @@ def test_a_kernel_without_what_a_fork_server_needs_gets_none(monkeypatch: pytest
     monkeypatch.setattr(os, "pidfd_open", refused, raising=False)
     start_fork_servers([], [], Results(tmp_path))
     assert FORK_SERVERS not in os.environ
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from study.artifacts.layout import Results
-from study.base.fork_server import FORK_SERVERS
-from study.host.fork_servers import start_fork_server
-
-os.environ[FORK_SERVERS] = f"{os.getpid()} code"
-start_fork_server("cpu.torch", ["study.cli"], os.environ, Results(Path(sys.argv[1])))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")
-def test_a_start_that_is_killed_before_its_fork_servers_have_begun_leaves_none(tmp_path: Path) -> None:
-    """They take a moment to start, in which nobody would have told them to end with it."""
-    environment = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], env=environment, cwd=tmp_path)
-    assert done.returncode == -signal.SIGKILL
-    wait_for(lambda: not at_work(tmp_path))
 
 
 @pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")

@@ -217,24 +217,6 @@ def test_an_error_names_the_first_configuration_that_has_one() -> None:
         tiny_plan(factors=levels, training={"freeze_epochs": 0, "epochs": 1, "drop_last": True}, curve=None)
 
 
-def test_a_plan_of_many_levels_reads_no_more_files_than_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All levels share the code, the lock and the data; to read them for each is most of the time of 1,000 levels."""
-    opened: list[Path] = []
-    real = Path.open
-
-    def counted(path: Path, *given: Any, **named: Any) -> Any:
-        opened.append(path)
-        return real(path, *given, **named)
-
-    monkeypatch.setattr(Path, "open", counted)
-    counts = []
-    for levels in (2, 8):
-        opened.clear()
-        tiny_plan(factors={"training.batch_size": list(range(1, levels + 1))}, replicates=2)
-        counts.append(len(opened))
-    assert counts[0] == counts[1] > 10
-
-
 def test_blocks_have_the_priorities_of_their_order_below_all_preparation(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=100)
     flow = Workflow([plan], Results(tmp_path))

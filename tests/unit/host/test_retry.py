@@ -90,12 +90,3 @@ def test_records_that_do_not_fit_are_never_measured_over_and_move_aside_with_a_r
     moved = {path.name: path.read_bytes() for path in results.root.rglob("superseded/*.json")}
     assert moved == {path.name: before[path.name] for path in (copied, edited, damaged)}
     assert whole.read_bytes() == before[whole.name]
-
-
-def test_a_damaged_decision_about_weights_is_moved_with_those_for_random_ones(results: Results) -> None:
-    results.weights("tiny", "asked-for").write_text("{")
-    assert main(["retry", "tiny", "--results", str(results.root), "--weights"]) == 0
-    assert {path.name for path in (results.decisions("tiny") / "superseded").iterdir()} == {
-        "asked-for.json",
-        "fell-back.json",
-    }

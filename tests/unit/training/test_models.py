@@ -16,8 +16,6 @@ from study.training.models import build as models
 from study.training.models import pretrained
 from study.training.trial import decide_and_try
 from tests.conftest import tiny_plan
-from tests.unit.training.test_loops import make_job, tiny_run
-from tests.unit.training.test_switches import losses_of
 
 
 def test_an_unknown_model_is_named_with_its_neighbours() -> None:
@@ -45,18 +43,6 @@ def test_models_with_odd_heads_start_from_a_file_of_torchvisions_own_weights(
     assert {key.partition(".")[0] for key in set(state) - set(model.state_dict())} <= {"AuxLogits", "aux1", "aux2"}
     assert all(key.startswith(models.head_name(model)) for key in layer_groups(model)[-1])
     assert model.train()(torch.randn(2, 3, size, size)).shape == (2, 3)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("name", "size"), [("inception_v3", 75), ("googlenet", 32)])
-def test_models_with_auxiliary_outputs_train_a_step_without_them(tmp_path: Path, name: str, size: int) -> None:
-    """The smallest images that they take, in one step of two and a validation. They cost 5 s of CPU each."""
-    dataset = {"source": "generated", "classes": 2, "images": 4, "image_size": size, "valid_fraction": 0.25}
-    training = {"freeze_epochs": 0, "epochs": 1, "batch_size": 2}
-    run = tiny_run(dataset=dataset, model={"name": name, "weights": "none"}, training=training)
-    (loss,), measured = losses_of(make_job(tmp_path, run))
-    assert 0 < loss < 10
-    assert [(epoch.steps, epoch.images, epoch.valid_loss is not None) for epoch in measured.epochs] == [(1, 2, True)]
 
 
 @pytest.mark.parametrize(("name", "size"), [("vit_b_32", 64), ("alexnet", 32)])

@@ -21,7 +21,7 @@ from study.base.errors import StudyError
 from study.training.instruments import sampler as sampler_module
 from study.training.instruments.sampler import Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
 from tests.conftest import ROOT
-from tests.waiting import has_ended, wait_for
+from tests.waiting import wait_for
 
 MIB = 2**20
 HOLDS_MEMORY = "held = bytearray(150 * 2**20); held[::4096] = b'x' * len(held[::4096]); print('held', flush=True); "
@@ -116,25 +116,6 @@ def test_samples_are_ten_a_second_or_more_and_after_a_stall_go_on_from_then(
     assert period <= 0.1
     assert gaps == pytest.approx([*[period] * 4, 3.0 + period / 2, *[period] * 4])
     assert read_samples(tmp_path / "samples.csv")["seconds"].tolist() == pytest.approx(taken[:-1], abs=1e-3)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end at once")
-def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path: Path) -> None:
-    path = tmp_path / "samples.csv"
-    code = (
-        "import pathlib, psutil\nfrom study.training.instruments.sampler import sampling\n"
-        f"with sampling(pathlib.Path({str(path)!r}), 0):\n"
-        "    print(psutil.Process().children()[0].pid, flush=True)\n"
-        "    import time; time.sleep(600)\n"
-    )
-    with started("-c", code) as parent:
-        assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
-        wait_for_samples(path, 3)
-        assert not has_ended(pid)
-        parent.kill()
-    wait_for(lambda: has_ended(pid))
-    assert count(path) >= 3
 
 
 def test_sampling_stops_its_sampler_and_lets_errors_through(tmp_path: Path) -> None:
