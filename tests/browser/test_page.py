@@ -19,9 +19,7 @@ PHONE = {"width": 375, "height": 700}
 
 @pytest.mark.parametrize("name", GATED_PAGES)
 @pytest.mark.parametrize("width", [1280, 768, 375])
-def test_the_page_asks_for_nothing_does_not_scroll_sideways_and_has_no_small_text(
-    page: Page, show: Show, name: str, width: int
-) -> None:
+def test_the_page_asks_for_nothing_and_does_not_scroll_sideways(page: Page, show: Show, name: str, width: int) -> None:
     path = show(name, width)
     assert page.messages == []
     assert [url for url in page.requests if not url.startswith("data:")] == [path.as_uri()]
@@ -31,7 +29,7 @@ def test_the_page_asks_for_nothing_does_not_scroll_sideways_and_has_no_small_tex
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (375, 667)])
-def test_the_first_screen_of_several_studies_has_the_answer_of_each_and_what_becomes_of_each_claim(
+def test_the_first_screen_has_the_answer_and_the_claims_of_each_study(
     page: Page, show: Show, width: int, height: int
 ) -> None:
     show("example", width, height, unfold="")
@@ -46,9 +44,7 @@ def test_the_first_screen_of_several_studies_has_the_answer_of_each_and_what_bec
     assert page.evaluate(answers.format(".overview")) == page.evaluate(answers.format("article"))
 
 
-def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is_seen_beside_it(
-    page: Page, show: Show
-) -> None:
+def test_the_first_column_stays_where_a_table_scrolls_on_a_phone(page: Page, show: Show) -> None:
     show("example", **PHONE)
     boxes = probe(page, "scrolled()")
     assert [box for box in boxes if not box["stays"] or box["hides"] or box["accuracy"] is False] == []
@@ -59,9 +55,7 @@ def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is
 
 
 @pytest.mark.parametrize("width", [1280, 768, 375])
-def test_no_word_of_a_table_is_broken_and_on_a_desk_every_table_is_seen_whole(
-    page: Page, show: Show, width: int
-) -> None:
+def test_no_word_of_a_table_is_broken_and_a_desk_shows_every_table_whole(page: Page, show: Show, width: int) -> None:
     show("example", width)
     assert probe(page, "broken()") == []
     cut = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)"
@@ -96,7 +90,7 @@ def test_a_users_words_are_text_and_move_no_others(page: Page, show: Show) -> No
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 375])
 @pytest.mark.parametrize("name", PAGES)
-def test_dark_is_dark_and_every_mark_and_text_of_a_chart_stands_out_from_its_ground(
+def test_dark_is_dark_and_every_mark_stands_out_from_its_ground(
     page: Page, show: Show, name: str, scheme: str, width: int
 ) -> None:
     """As WCAG has it: 4.5 to 1 for a text, or 3 to 1 for large letters. axe does not look into SVG."""

@@ -164,7 +164,7 @@ class TestAStudyInContainers:
         assert {path.stat().st_uid for path in (contained.root / "results").rglob("*")} == {os.getuid()}
         assert (left_over(), scratch_folders(contained.root)) == ([], [])
 
-    def test_data_and_weights_in_odd_folders_own_models_workers_ranks_and_int8_serve_inside(
+    def test_odd_folders_own_models_workers_ranks_and_int8_serve_inside(
         self, built: Built, contained: Checkout
     ) -> None:
         """Four studies of one run in one start. The ranks of two nodes find each other without a network."""
@@ -229,9 +229,7 @@ class TestTheImageRule:
         assert "image cpu: sha256:" in said
         assert only(contained).software.engine == "docker"
 
-    def test_a_changed_dockerfile_is_measured_anew_and_an_image_that_was_removed_is_made_again(
-        self, contained: Checkout
-    ) -> None:
+    def test_a_changed_dockerfile_is_measured_anew_and_a_removed_image_made_again(self, contained: Checkout) -> None:
         path = contained.root / "results/images/cpu.json"
         dockerfile = contained.root / "docker/Dockerfile"
         text, before = dockerfile.read_text(encoding="utf-8"), contained.records()
@@ -460,9 +458,7 @@ class TestEnds:
         finally:
             DOCKER.remove(container.NAME)
 
-    def test_limits_of_memory_time_and_cpus_are_kept_and_a_segmentation_fault_has_its_signal(
-        self, built: Built, contained: Checkout
-    ) -> None:
+    def test_limits_are_kept_and_a_segmentation_fault_has_its_signal(self, built: Built, contained: Checkout) -> None:
         limits: dict[str, tuple[int, dict[str, Any]]] = {
             "small": (4, {"memory_gib": 1.0}),
             "faulty": (5, {}),
@@ -511,9 +507,7 @@ def _client() -> psutil.Process:
     raise AssertionError("no docker client")
 
 
-def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong_to_the_checkouts_owner(
-    built: Built, tmp_path: Path
-) -> None:
+def test_compose_runs_the_pipeline_in_one_image_for_the_checkouts_owner(built: Built, tmp_path: Path) -> None:
     checkout = copy_checkout(tmp_path / "a copy")
     compose = ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
     base.ask("docker", "tag", built.cpu.id, "study:cpu")

@@ -71,9 +71,7 @@ def test_captured_steps_follow_the_eager_losses_and_reach_the_eager_validation(t
 
 
 @pytest.mark.parametrize("case", ["fp32", "accumulated", "bf16 fused", "fp16"])
-def test_compiled_code_that_is_recorded_trains_as_it_does_unrecorded_beside_the_eager_losses(
-    tmp_path: Path, case: str
-) -> None:
+def test_compiled_code_trains_alike_recorded_and_unrecorded(tmp_path: Path, case: str) -> None:
     training, tolerance = CASES[case]
     eager, _ = trained(tmp_path, **training)
     compiled = []

@@ -43,7 +43,7 @@ class TestOneCommand:
         assert [claim.kind for claim in plan.study.claims] == ["best", "shares", "ratio"]
         assert len(measured.records("batch-size")) == 3
 
-    def test_draws_the_blogs_figure_of_finished_results_under_its_own_name(
+    def test_draws_the_blogs_figure_under_its_own_name(
         self, measured: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert figures.main([str(measured.root / "results"), str(tmp_path / "blog")]) == 0

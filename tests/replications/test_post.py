@@ -228,7 +228,7 @@ def test_the_blogs_figures_are_written_under_their_own_names(
 
 
 @pytest.mark.parametrize("module", [figures.main, main])
-def test_results_without_a_study_are_one_line(
+def test_results_without_a_study_are_a_line(
     module: Callable[[Sequence[str]], int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert module([str(tmp_path), str(tmp_path / "blog")]) == 1

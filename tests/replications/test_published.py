@@ -78,9 +78,7 @@ def test_every_printed_ratio_and_share_is_claimed_by_a_study() -> None:
     assert {figure.value for one in PUBLISHED.values() for figure in one.figures if figure.metric in metrics} <= claimed
 
 
-def test_a_printed_time_stands_beside_the_mean_of_its_setting(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_printed_time_stands_beside_what_was_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     factors = {"device": ["cuda"], "training.loop": ["fastai", "torch"], "training.batch_size": [8, 16]}
     plan = tiny_plan(factors=factors, loader={"kind": "workers"})
     groups = analysed(with_gpu(plan.model_copy(update={"name": "batch-size"})), tmp_path).groups
@@ -118,9 +116,7 @@ def printed(capsys: pytest.CaptureFixture[str], *results: str | Path) -> str:
     return capsys.readouterr().out
 
 
-def test_the_page_has_every_claim_of_every_replication_and_the_reports_words_of_those_that_were_measured(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_page_has_every_claim_with_the_reports_words(capsys: pytest.CaptureFixture[str]) -> None:
     results = EXAMPLE
     rows = rows_of(printed(capsys, results))
     for file in (ROOT / "replications").glob("*/studies/*.yaml"):
@@ -146,7 +142,7 @@ def test_results_of_two_machines_are_two_rows_of_one_claim(capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(("arguments", "code", "words"), [([], 2, "usage"), (["nowhere"], 1, "error: nowhere: not a")])
-def test_nothing_to_read_is_one_line(
+def test_no_results_are_one_line(
     arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert scoreboard.main(arguments) == code

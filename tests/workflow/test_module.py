@@ -57,9 +57,7 @@ def start(own: Checkout, *arguments: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_configuration_and_the_studies_of_the_folder_count_and_the_answer_is_told(
-    deployed: Checkout, ready: Checkout
-) -> None:
+def test_the_configuration_and_the_studies_of_the_folder_count(deployed: Checkout, ready: Checkout) -> None:
     said = start(deployed)
     assert [name.split(".")[0] for name in deployed.records()] == ["bs16-cpu-r1"]
     assert "My own title" in deployed.page()

@@ -104,9 +104,7 @@ class TestOneStudyFromStartToEnd:
         added = {(record.run, record.session) for name, record in shared.measured().items() if name not in before}
         assert added == {("bs16-cpu-r1", 2), ("bs16-cpu-r2", 2)}
 
-    def test_fewer_levels_and_a_change_of_the_report_measure_nothing_and_the_page_follows(
-        self, shared: Checkout
-    ) -> None:
+    def test_fewer_levels_and_another_page_measure_nothing(self, shared: Checkout) -> None:
         before = shared.records()
         append(shared.root / "study" / "analysis" / "report" / "templates" / "report.html.j2", "<!-- edited -->")
         shared.good("overrides={replicates: 1}")

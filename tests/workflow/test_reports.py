@@ -35,9 +35,7 @@ def planted(shown: str, before: str) -> Any:
 
 @pytest.mark.xdist_group("reports")
 class TestReportsOfAFinishedStudy:
-    def test_snakemakes_own_report_needs_no_network_and_has_captions_and_labels(
-        self, finished: Checkout, tmp_path: Path
-    ) -> None:
+    def test_snakemakes_own_report_has_captions_and_needs_no_network(self, finished: Checkout, tmp_path: Path) -> None:
         before = {path: path.stat().st_mtime_ns for path in (finished.root / "results").rglob("*") if path.is_file()}
         finished.variables = NO_NETWORK
         finished.good("studies=[tiny,other]", extra=["--report", str(tmp_path / "out.zip")])

@@ -53,9 +53,7 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
     wait_for(lambda: not at_work(checkout.root), 30)  # a loader's worker looks for its parent every five seconds
 
 
-def test_a_study_of_a_tpu_is_measured_by_one_process_and_by_two_and_its_page_says_what_it_ran_on(
-    checkout: Checkout,
-) -> None:
+def test_a_study_of_a_tpu_is_measured_by_one_process_and_by_two(checkout: Checkout) -> None:
     factors = {"device": ["tpu"], "training.strategy": ["single", "ddp"]}
     training = {"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 4, "processes": 2}
     checkout.study("tiny", factors=factors, training=training, curve=None)

@@ -55,9 +55,7 @@ def set_to(key: str, value: object) -> Callable[[Values], None]:
     return change
 
 
-def test_a_record_as_a_launcher_writes_it_fits_in_any_layout_and_so_does_one_without_a_checksum(
-    plan: Plan, folder: Path
-) -> None:
+def test_a_record_fits_in_any_layout_with_and_without_a_checksum(plan: Plan, folder: Path) -> None:
     for number, run in enumerate(plan.runs):
         edit(folder / run.file, lambda values: None, keep_checksum=number == 0)
     found = read_records(plan, folder)
@@ -107,7 +105,7 @@ def refusal(key: str, value: object, rest: str = "") -> tuple[str, object, str]:
         refusal("settings.training.epochs", 9, ": the plan has 1"),
     ],
 )
-def test_a_value_that_does_not_fit_is_named_with_its_key(
+def test_a_value_that_is_wrong_is_named_with_its_key(
     plan: Plan, folder: Path, key: str, value: object, words: str
 ) -> None:
     run, other = plan.runs
@@ -174,9 +172,7 @@ def test_the_samples_of_a_record_are_those_with_its_checksum(plan: Plan, samples
 
 
 @pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "infinite"])
-def test_samples_that_cannot_be_read_are_refused_whatever_their_checksum(
-    plan: Plan, samples: Path, damage: str
-) -> None:
+def test_damaged_samples_are_refused_whatever_their_checksum(plan: Plan, samples: Path, damage: str) -> None:
     frame, whole = pd.DataFrame({name: [1.0] for name in COLUMNS}), samples.read_bytes()
     cut = {"empty": b"", "truncated": whole[: len(whole) // 2]}
     changed = {"columns": frame[["seconds"]], "infinite": frame * float("inf")}

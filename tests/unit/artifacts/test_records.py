@@ -124,9 +124,7 @@ def test_messages_hold_no_host_user_or_absolute_path() -> None:
 
 
 @pytest.mark.parametrize("by_name", [True, False], ids=["by its path", "as the current one"])
-def test_a_folder_of_data_has_its_base_name_in_the_record(
-    photos: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool
-) -> None:
+def test_a_folder_of_data_has_its_base_name_alone(photos: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool) -> None:
     monkeypatch.chdir(photos)
     plan = tiny_plan(dataset={"source": "folder", "path": str(photos) if by_name else ".", "image_size": 32})
     cut = without_paths(plan.runs[0].settings)

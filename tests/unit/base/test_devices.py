@@ -28,7 +28,7 @@ def _eight_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
         (",".join(map(str, range(9))), list("012345678"), 8),
     ],
 )
-def test_cuda_visible_devices_names_the_gpus_in_its_order(
+def test_cuda_visible_devices_names_the_gpus(
     visible: str | None, names: list[str], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)

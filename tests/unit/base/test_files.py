@@ -20,7 +20,7 @@ by_each_writer = pytest.mark.parametrize("write", [write_whole, write_if_changed
 
 @by_each_writer
 @pytest.mark.parametrize(("content", "stored"), [("späth\n", "späth\n".encode()), (b"\x00\xff", b"\x00\xff")])
-def test_text_and_bytes_are_written_into_a_new_folder_and_nothing_else_is(
+def test_text_and_bytes_are_written_and_nothing_else(
     tmp_path: Path, write: Write, content: str | bytes, stored: bytes
 ) -> None:
     path = tmp_path / "new" / ("n" * 200 + ".json")
@@ -124,9 +124,7 @@ def git(folder: Path, *arguments: str) -> str:
     ).stdout
 
 
-def test_the_commit_is_known_only_in_a_checkout_and_a_change_of_a_tracked_file_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commit_is_known_and_a_change_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "ROOT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert (files.git_commit(), files.git_is_changed()) == (None, None)

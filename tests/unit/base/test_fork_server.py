@@ -83,7 +83,7 @@ def fork_server() -> Iterator[ForkServer]:
         ("import os; os.kill(os.getpid(), 11)", -signal.SIGSEGV, ""),
     ],
 )
-def test_a_forked_process_ends_as_any_other_does(
+def test_a_forked_process_ends_as_any_other(
     code: str, ends: int, says: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
     assert fork_server.run(code, tmp_path / "out").code == ends
@@ -287,9 +287,7 @@ def test_a_kernel_without_what_a_fork_server_needs_gets_none(monkeypatch: pytest
 
 
 @pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")
-def test_a_start_takes_the_fork_servers_that_it_is_told_of_only_if_they_are_there_and_serve_its_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_takes_only_fork_servers_that_serve_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("study.host.fork_servers.start_fork_server", lambda *_: None)
     gone = subprocess.Popen(["true"])
     gone.wait()

@@ -30,9 +30,7 @@ def kernel(root: Path, files: dict[str, str]) -> Path:
         ("5:cpu,memory:/\n", {"memory/memory.oom_control": "oom_kill 2\n"}),
     ],
 )
-def test_a_kill_in_another_control_group_is_none_of_this_process(
-    tmp_path: Path, groups: str, counts: dict[str, str]
-) -> None:
+def test_a_kill_in_another_control_group_is_not_ours(tmp_path: Path, groups: str, counts: dict[str, str]) -> None:
     counted = {f"sys/fs/cgroup/{name}": content for name, content in counts.items()}
     root = kernel(tmp_path, {"proc/self/cgroup": groups} | counted)
     assert (oom_kills(root), oom_kills_of_the_group(root)) == (9, 2)

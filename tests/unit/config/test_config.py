@@ -92,9 +92,7 @@ def test_the_shipped_studies_are_valid_and_the_default_is_quickstart() -> None:
     assert read_selection(config).studies == ["quickstart"]
 
 
-def test_a_first_study_is_written_once_says_each_of_its_keys_and_is_valid(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_study_is_written_once_and_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = Path("mine.yaml")
     write_first_study(file)
@@ -112,9 +110,7 @@ def test_a_first_study_is_written_once_says_each_of_its_keys_and_is_valid(
     assert list(tmp_path.iterdir()) == [tmp_path / file]
 
 
-def test_a_study_is_called_by_its_name_or_by_the_path_of_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_is_called_by_its_name_or_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
     for name, title in (("a.yaml", "Here"), ("sub/a.yaml", "Below")):
@@ -197,9 +193,7 @@ def test_an_override_counts_above_the_reduced_keys_and_the_full_size_is_the_defa
         ({"learning_margin": 1.5}, "learning_margin", 1.5),
     ],
 )
-def test_what_no_file_of_a_study_may_say_is_refused_at_any_size(
-    tmp_path: Path, changes: dict[str, Any], key: str, value: Any
-) -> None:
+def test_what_no_study_may_say_is_refused(tmp_path: Path, changes: dict[str, Any], key: str, value: Any) -> None:
     with refused(key, value):
         plan_of(tmp_path, study_values(**changes))
 
@@ -216,8 +210,6 @@ def test_what_no_file_of_a_study_may_say_is_refused_at_any_size(
         ("linear", {"batch_size": 4, "batch_size_is": "replica", "strategy": "ddp", "processes": 2}, 2.0),
     ],
 )
-def test_the_learning_rate_follows_the_images_of_a_step_of_all_processes(
-    rule: str, training: dict[str, Any], factor: float
-) -> None:
+def test_the_learning_rate_follows_the_images_of_a_step(rule: str, training: dict[str, Any], factor: float) -> None:
     given = {"learning_rate": 0.01, "learning_rate_rule": rule, "reference_batch_size": 4} | training
     assert Training.model_validate(given).scaled_learning_rate == pytest.approx(0.01 * factor)

@@ -85,9 +85,7 @@ def keys(changes: dict[str, Any]) -> Keys:
 
 
 @pytest.mark.parametrize(("key", "changes"), BROKEN)
-def test_a_broken_rule_is_one_line_that_names_both_keys_their_values_and_what_is_allowed(
-    key: str, changes: dict[str, Any]
-) -> None:
+def test_a_broken_rule_names_both_keys_their_values_and_what_is_allowed(key: str, changes: dict[str, Any]) -> None:
     with pytest.raises(StudyError) as caught:
         Settings.of_values(with_values({}, changes), "study x")
     error, rule = caught.value, next(broken(keys(changes)))

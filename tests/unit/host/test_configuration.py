@@ -77,7 +77,7 @@ def test_the_configuration_is_what_snakemake_hands_to_the_workflow(folder: Path)
         *("--directory /dev/null", "--no-such-option", "--profile nowhere"),
     ],
 )
-def test_arguments_that_snakemake_refuses_are_one_line(
+def test_arguments_that_snakemake_refuses_are_a_line(
     folder: Path, capsys: pytest.CaptureFixture[str], line: str
 ) -> None:
     with pytest.raises(StudyError) as refused:

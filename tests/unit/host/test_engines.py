@@ -69,9 +69,7 @@ def test_only_a_rootless_docker_makes_the_caller_root_inside(client: Client) -> 
     assert client.asked() == []
 
 
-def test_podman_needs_a_description_of_the_gpu_and_apptainer_finds_out_at_the_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_podman_needs_a_description_of_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("study.host.engine.docker.CDI_FOLDERS", (str(tmp_path),))
     assert "there is no CDI description" in str(Podman().gpu_trouble())
     (tmp_path / "nvidia.yaml").touch()
@@ -101,7 +99,7 @@ def test_an_image_of_apptainer_is_a_file_and_asks_nothing(client: Client, tmp_pa
 
 
 @pytest.mark.parametrize("name", KEEP)
-def test_an_image_is_built_loaded_or_pulled_as_it_was_asked_for(
+def test_an_image_is_built_loaded_or_pulled(
     name: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in container.PROXIES:

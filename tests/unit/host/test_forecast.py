@@ -74,7 +74,7 @@ FILES = [HERE.telemetry(PLAN.name, PLAN.runs[0].file), HERE.record(PLAN.name, PL
 
 
 @pytest.mark.parametrize("place", [*FOLDERS, *FILES], ids=str)
-def test_a_place_with_something_else_in_it_is_named_before_the_start(
+def test_a_place_with_something_else_in_it_is_named(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -94,7 +94,7 @@ def free(monkeypatch: pytest.MonkeyPatch, mib: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "mib", "said"), [("workers", 1, 1), ("workers", 512, 0), ("threads", 1, 0)])
-def test_shared_memory_that_is_too_small_for_the_workers_is_said_with_the_run_and_the_cure(
+def test_too_little_shared_memory_is_said_with_the_cure(
     kind: str, mib: int, said: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free(monkeypatch, mib)
@@ -127,9 +127,7 @@ def test_a_hosted_notebook_is_named(variable: str, name: str, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("place", "word"), [(0, "MPS"), (1, "ROCm")])
-def test_a_gpu_that_is_no_nvidias_is_named_in_the_reason(
-    place: int, word: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpu_that_is_not_nvidias_is_named(place: int, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(devices, "OTHERS", ((lambda: True, devices.OTHERS[place][1]),))

@@ -92,9 +92,7 @@ def test_a_folder_on_the_way_that_is_a_link_is_refused(inside: Path, tmp_path: P
         take(inside, tmp_path / "results", [DECISION])
 
 
-def test_a_download_that_fails_keeps_what_it_brought_and_the_next_one_is_lent_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_download_that_fails_keeps_what_it_brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "images").mkdir()
     image = described(BUILT, "docker", "x")
     (tmp_path / "images" / "cpu.json").write_text(image.model_dump_json(), encoding="utf-8")
@@ -158,9 +156,7 @@ def steps(monkeypatch: pytest.MonkeyPatch, photos: Path) -> list[Task]:
     return taken
 
 
-def test_photographs_are_opened_in_the_image_without_a_network_where_containers_serve(
-    tmp_path: Path, photos: Path, steps: list[Task]
-) -> None:
+def test_photographs_are_opened_in_the_image_without_a_network(tmp_path: Path, photos: Path, steps: list[Task]) -> None:
     _, path, name = planned(tmp_path, photos, 4)
     assert "folder, 16 images to train and 4 to validate" in step.prepare_dataset(
         path, name, tmp_path / "results", None

@@ -71,9 +71,7 @@ def test_no_record_moves_while_a_start_is_at_work(results: Results, capsys: pyte
     assert not list(results.root.rglob("superseded"))
 
 
-def test_records_that_do_not_fit_are_never_measured_over_and_move_aside_with_a_retry(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_that_do_not_fit_are_never_measured_over(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tiny_plan(replicates=2)
     write_plans([plan], results.root)
     copied, edited, damaged, whole = (results.record("tiny", run.file) for run in plan.runs)

@@ -29,7 +29,7 @@ def tell(words: str = "", level: int = logging.INFO, **told: Any) -> None:
     LogHandler(OutputSettings(), None).emit(record)
 
 
-def test_only_warnings_are_shown_and_an_error_is_kept_for_the_end(
+def test_warnings_are_shown_and_an_error_is_kept_for_the_end(
     course: Course, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tell("Select jobs to execute...")
@@ -58,7 +58,7 @@ def test_how_a_step_ended_is_said_where_an_executor_made_it_and_a_failure_everyw
     assert course.began and course.failed
 
 
-def test_a_step_that_was_told_to_end_did_not_fail(
+def test_a_step_told_to_end_did_not_fail(
     course: Course, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = threading.Event()

@@ -53,7 +53,7 @@ def test_a_limit_is_crossed_by_a_known_value_above_it_alone() -> None:
     assert Observed(others_cpu_percent=99.0).crossed({"others_cpu_percent": None}) == []
 
 
-def test_a_run_waits_for_a_quiet_machine_says_so_and_no_longer_than_its_bound(
+def test_a_run_waits_for_a_quiet_machine_and_says_so(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     now = [0.0]

@@ -67,9 +67,7 @@ def training_of(**changes: Any) -> Any:
 
 @pytest.mark.parametrize("sharding", ["contiguous", "strided"])
 @pytest.mark.parametrize(("images", "replicas"), [(8, 2), (12, 4), (7, 2), (11, 4)])
-def test_every_image_of_a_batch_is_in_one_shard_and_shards_are_as_large(
-    sharding: Sharding, images: int, replicas: int
-) -> None:
+def test_every_image_is_in_one_shard_and_shards_are_as_large(sharding: Sharding, images: int, replicas: int) -> None:
     batch = list(range(images))
     shards = [Share(rank, replicas, sharding).of(batch) for rank in range(replicas)]
     assert sorted(image for shard in shards for image in shard) == batch
@@ -155,9 +153,7 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: A
 
 
 class TestRecordsOfGpusThatAreAway:
-    def test_they_are_shown_where_there_is_no_gpu_or_too_few_and_gpus_that_are_there_count(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_they_are_shown_where_there_are_too_few_gpus(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         made = look(tmp_path, monkeypatch, 4).plan("tiny")
         folder = tmp_path / "results" / "tiny" / "records"
         folder.mkdir()
@@ -240,7 +236,7 @@ class TestEqualWork:
             (one_batch_less, 1, "epoch 1: the loader gave 2 of the 3 steps of the plan"),
         ],
     )
-    def test_images_that_are_repeated_or_left_out_fail_the_run(
+    def test_images_that_are_repeated_fail_the_run(
         self, tmp_path: Path, plant: Callable[[], None], say_so: int, words: str
     ) -> None:
         run = run_of({}, {"kind": "workers", "workers": 0}, 2)
@@ -273,9 +269,7 @@ class Net(torch.nn.Module):
 """
 
 
-def test_a_rank_that_dies_is_named_and_the_other_is_ended_without_a_word(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rank_that_dies_is_named_and_the_other_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run of two processes, from its order to what it leaves. The process of the run dies in tests/workflow."""
     monkeypatch.chdir(tmp_path)  # a plan looks for the user's model in the working directory
     Path("nets.py").write_text(DYING)
@@ -296,9 +290,7 @@ def test_a_rank_that_dies_is_named_and_the_other_is_ended_without_a_word(
 
 
 @pytest.mark.timeout(60)
-def test_the_end_of_one_nodes_launcher_is_seen_while_that_of_another_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_of_one_nodes_launcher_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over nccl the ranks of the first node wait for the lost one without an end."""
     commands, popen = [["sleep", "1000"], ["false"]], subprocess.Popen
     monkeypatch.setattr(ranks, "LAST_WORDS_SECONDS", 0.0)

@@ -101,9 +101,7 @@ def test_what_a_model_sets_at_its_import_is_a_failed_run_that_names_both(folder:
 
 
 @pytest.mark.parametrize(("loop", "made", "words"), MADE)
-def test_a_model_in_another_type_or_order_than_asked_for_is_a_failed_run(
-    folder: Path, loop: str, made: str, words: str
-) -> None:
+def test_a_model_in_another_type_or_order_is_a_failed_run(folder: Path, loop: str, made: str, words: str) -> None:
     with pytest.raises(StudyError, match=words):
         trained(folder, made=made, loop=loop)
 
@@ -133,9 +131,7 @@ def test_another_number_of_workers_than_asked_for_is_named(folder: Path) -> None
         Asked(tiny_run().settings, torch.device("cpu"), 2).check(None, 0)
 
 
-def test_a_model_that_is_to_be_compiled_and_is_not_is_a_failed_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_not_compiled_as_asked_is_a_failed_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch._dynamo
 
     monkeypatch.setattr(torch._dynamo.config, "disable", True)

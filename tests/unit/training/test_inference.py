@@ -111,9 +111,7 @@ class TestWhatIsTimed:
 
 
 class TestWhatAPrecisionKeeps:
-    def test_every_precision_asks_the_same_weights_and_keeps_its_accuracy_where_the_classes_lie_apart(
-        self, tmp_path: Path
-    ) -> None:
+    def test_every_precision_asks_the_same_weights_and_keeps_its_accuracy(self, tmp_path: Path) -> None:
         """Within three points. Each runs in batches of its own size, from a run seed of its own."""
         trained = [
             inference_loop.train(make_job(tmp_path, run_of(precision, batch_size=5 + place, **SMALL)))
@@ -146,9 +144,7 @@ class TestWhatAPrecisionKeeps:
         assert torch.equal(infer(images), again(images))
         assert 0 < (infer(images) - exact).abs().max() < 0.2 * exact.abs().max()
 
-    def test_the_same_runtime_without_quantisation_computes_what_torch_does_and_one_of_nothing_is_an_error(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_runtime_without_quantisation_computes_what_torch_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
         model = models.build(MNIST_CNN["name"], classes=10, channels=1, image_size=28, seed=1).eval()
         images = torch.rand(7, 1, 28, 28)
         with torch.no_grad():

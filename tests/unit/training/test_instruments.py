@@ -66,9 +66,7 @@ def test_the_reference_workload_changes_no_generator_and_no_setting() -> None:
     assert min(seconds) > 0
 
 
-def test_a_hypervisor_and_the_units_of_the_processor_are_seen_by_its_flags(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hypervisor_and_the_processors_units_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cpuinfo").write_text("processor: 0\nflags\t: fpu sse avx2 amx_bf16 hypervisor\nprocessor: 1\n")
     (tmp_path / "arm").write_text("processor: 0\nFeatures: fp asimd\n")
     for name, units, virtualised in (("cpuinfo", ["amx_bf16", "avx2"], True), ("arm", None, None)):
@@ -126,18 +124,14 @@ def test_work_on_a_tpu_is_not_put_off_and_is_left_to_the_processes_that_train(mo
     assert str(own_device(settings.model_copy(update={"training": together}))) == "cpu"
 
 
-def test_each_mark_of_a_device_without_events_waits_for_it(
-    monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
-) -> None:
+def test_a_mark_of_a_device_without_events_waits_for_it(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock) -> None:
     monkeypatch.setattr(clocks, "synchronise", lambda device: clock.pass_by(2.0))
     waiting = clocks.clock_for(torch.device("meta"))
     assert waiting.seconds(waiting.mark(), waiting.mark()) == 2.0
 
 
 @pytest.mark.skipif(not can_fork() or usable_cpus() < 2, reason="needs fork servers and two CPUs")
-def test_torch_has_the_threads_of_the_limit_in_a_forked_run_as_in_a_fresh_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_torch_has_the_threads_of_the_limit_in_a_forked_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """torch chooses their number when it is imported: a fork server on all CPUs would have chosen too many."""
     monkeypatch.setenv(FORK_SERVERS, "")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

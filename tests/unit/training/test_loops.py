@@ -58,7 +58,7 @@ def transfer_run(loop: str = "torch", **changes: Any) -> Run:
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
 @pytest.mark.parametrize(("batch_size", "drop_last", "steps", "images"), [(6, True, 2, 12), (6, False, 3, 16)])
-def test_both_loops_return_the_same_measurements(
+def test_both_loops_measure_alike(
     folder: Path, loop: str, batch_size: int, drop_last: bool, steps: int, images: int
 ) -> None:
     job = make_job(folder, transfer_run(loop, training={"drop_last": drop_last, "batch_size": batch_size}))
@@ -103,7 +103,7 @@ def plant_costs(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock) -> None:
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_phases_add_up_to_the_epoch_and_epochs_to_the_fit(
+def test_phases_add_up_to_epochs_and_these_to_the_fit(
     folder: Path, loop: str, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
 ) -> None:
     run = tiny_run(loop, training={"batch_size": 8}, dataset={"images": 60, "image_size": 32})
@@ -121,9 +121,7 @@ def test_phases_add_up_to_the_epoch_and_epochs_to_the_fit(
     assert measured.fit_seconds == sum(epoch.train_seconds + epoch.valid_seconds for epoch in measured.epochs)
 
 
-def test_random_weights_get_the_pipeline_of_stock_pretrained_fastai(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_weights_get_the_pipeline_of_pretrained_ones(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stock ``pretrained=True`` against ours without weights: same transforms, same frozen parameters, same groups."""
     job = make_job(folder, transfer_run("fastai"))
     state = models.backbone("resnet18", 0).state_dict()
@@ -277,9 +275,7 @@ def losses(measured: Measurement) -> list[float | None]:
     ("kind", "drop_last", "optimizer"),
     [("workers", True, "sgd"), ("workers", False, "adamw"), ("device", False, "sgd")],
 )
-def test_accumulation_over_k_micro_batches_is_one_step_of_k_times_the_batch(
-    tmp_path: Path, kind: str, drop_last: bool, optimizer: str
-) -> None:
+def test_micro_batches_are_one_step_of_their_batch(tmp_path: Path, kind: str, drop_last: bool, optimizer: str) -> None:
     """80 images in steps of 24: without drop_last the last one holds 8, in micro-batches of 6 and 2."""
     measured = []
     for size, parts in ((24, 1), (6, 4)):

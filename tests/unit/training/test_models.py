@@ -26,9 +26,7 @@ def test_an_unknown_model_is_named_with_its_neighbours() -> None:
 @pytest.mark.parametrize(
     ("name", "size"), [("inception_v3", 75), ("googlenet", 32), ("squeezenet1_0", 32), ("squeezenet1_1", 32)]
 )
-def test_models_with_odd_heads_start_from_a_file_of_torchvisions_own_weights(
-    tmp_path: Path, name: str, size: int
-) -> None:
+def test_models_with_odd_heads_start_from_torchvisions_files(tmp_path: Path, name: str, size: int) -> None:
     """The files hold auxiliary outputs, and a head of another size that is a convolution in two of them."""
     torch.manual_seed(1)
     more = {"init_weights": False} if name in AUXILIARY else {}
@@ -67,9 +65,7 @@ def test_any_family_gets_a_head_for_the_classes_at_hand_and_each_parameter_is_tr
 
 
 @pytest.mark.parametrize("suffix", ["pt", "safetensors", "nested.pth", "old.pth"])
-def test_a_weights_file_is_followed_whatever_its_head_and_without_counts_of_batches(
-    tmp_path: Path, suffix: str
-) -> None:
+def test_a_weights_file_is_followed_whatever_its_head_and_its_counts(tmp_path: Path, suffix: str) -> None:
     state = models.with_new_head(models.backbone("resnet18", 9), 11, 9).state_dict()
     if suffix == "old.pth":
         state = without_counts(state)
@@ -124,9 +120,7 @@ def test_imagenet_weights_are_downloaded_once_and_checked(tmp_path: Path, monkey
     assert pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub") == decision
 
 
-def test_a_download_with_the_wrong_checksum_or_none_at_all_falls_back_with_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_download_that_fails_falls_back_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.save({"a": torch.zeros(1)}, tmp_path / "resnet18-00000000.pth")
     for file, words in (("resnet18-00000000.pth", "invalid hash"), ("missing-00000000.pth", "No such file")):
         serve(monkeypatch, tmp_path, f"{tmp_path.as_uri()}/{file}")
@@ -137,9 +131,7 @@ def test_a_download_with_the_wrong_checksum_or_none_at_all_falls_back_with_the_r
         assert decision.body_sha256 == pretrained.decide("resnet18", "none", 1, tmp_path).body_sha256
 
 
-def test_a_users_weights_file_and_one_in_the_results_can_run_no_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_weights_file_can_run_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Hostile:
         def __reduce__(self) -> tuple[Any, ...]:
             return os.mkdir, (str(tmp_path / "ran"),)

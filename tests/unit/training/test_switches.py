@@ -71,7 +71,7 @@ def eager(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
 @pytest.mark.xdist_group("the eager losses")
 @pytest.mark.parametrize("optimizer", ["adamw", pytest.param("sgd", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("switch", SWITCHES)
-def test_every_switch_follows_the_eager_losses_step_by_step(
+def test_every_switch_follows_the_eager_losses(
     tmp_path: Path, eager: dict[str, list[float]], switch: str, optimizer: str
 ) -> None:
     changes, tolerance = SWITCHES[switch]
@@ -93,9 +93,7 @@ def test_channels_last_reaches_the_network_and_its_images(tmp_path: Path) -> Non
             assert tensor.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_an_image_that_a_thread_cannot_decode_ends_the_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_image_that_no_thread_can_decode_ends_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = make_job(tmp_path, transfer_run(loader={"kind": "threads", "workers": 2}))
     monkeypatch.setattr("study.training.loops.decoding.decode", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -111,7 +109,7 @@ def test_a_training_whose_weights_did_not_move_fails(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("still", [slice(None), slice(1)])
-def test_a_fastai_training_of_which_a_group_did_not_move_fails_and_names_it(
+def test_a_group_of_fastais_that_did_not_move_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, still: slice
 ) -> None:
     """The optimizer forgets all groups of layers, or the first of the three."""
