@@ -3,10 +3,8 @@
 import json
 import re
 from importlib.util import find_spec
-from itertools import combinations
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.browser.chromium import Page
@@ -63,20 +61,6 @@ def test_no_word_of_a_table_is_broken_and_a_desk_shows_every_table_whole(page: P
     assert page.evaluate("document.querySelectorAll('.scroll').length") > 5
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_two_parts_of_a_bar_have_no_colours_that_look_alike(page: Page, show: Show, scheme: str) -> None:
-    show("example", scheme=scheme)
-    legends: list[list[str]] = page.evaluate(
-        "[...document.querySelectorAll('.k')].map(key =>"
-        "[...key.querySelectorAll('i')].map(box => getComputedStyle(box).backgroundColor))"
-    )
-    assert max(map(len, legends)) == 10
-    for legend in legends:
-        colours = [np.array([int(one) for one in re.findall(r"\d+", fill)][:3]) for fill in legend]
-        far = [float(np.linalg.norm(one - other)) for one, other in combinations(colours, 2)]
-        assert min(far, default=99.0) > 25
-
-
 def test_a_users_words_are_text_and_move_no_others(page: Page, show: Show) -> None:
     show("hostile")
     assert probe(page, "reordered()") == []
@@ -127,37 +111,6 @@ def test_a_link_to_what_is_folded_opens_it_with_and_without_the_script(page: Pag
         assert one.until(f"{notes}.checkVisibility()")
 
 
-FAULTY = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Faulty</title>
-<meta http-equiv="Content-Security-Policy" content="img-src 'none'"><style>body { background: #fff; margin: 0 }</style>
-<div style="width: 900px">wide</div><p style="font-size: 9px">small</p><img alt="refused" src="refused.png">
-<svg width="100" height="100" viewBox="0 0 400 400"><rect width="400" height="400" fill="#ddd"/>
-<text y="100" font-size="20">scaled</text><text y="200" font-size="80" fill="#999">pale</text>
-<circle class="mark" id="pale" cx="50" cy="300" r="40" fill="#aaa"/>
-<circle class="mark" id="hollow" cx="150" cy="300" r="40" fill="none" stroke="#111" stroke-width="8"/>
-<line class="mark" x1="220" x2="390" y1="300" y2="300" stroke="#ccc" stroke-width="8"/></svg>
-<script>console.warn("said", 1); fetch("http://study.invalid/asked").catch(() => 0); undefined.thrown</script></html>"""
-
-
-def test_what_a_page_says_and_asks_for_is_heard_and_its_faults_are_found(page: Page, tmp_path: Path) -> None:
-    (tmp_path / "faulty.html").write_text(FAULTY, encoding="utf-8")
-    page.viewport(375)
-    page.open(tmp_path / "faulty.html")
-    said = str(page.messages)
-    # What the policy of the page forbids is a message, not a request.
-    assert all(word in said for word in ("'said'", "reading 'thrown'", "refused.png"))
-    assert "http://study.invalid/asked" in page.requests
-    assert page.evaluate("document.documentElement.scrollWidth") == 900
-    assert any("wide" in found for found in probe(page, "wide()"))
-    assert [found.split(": ")[1] for found in probe(page, "smallTexts(10)")] == ["small", "scaled"]
-    marks = probe(page, "poorMarks(3)")
-    assert marks["checked"] == 3
-    pale, line = marks["poor"]  # the hollow dot has a dark outline
-    assert ("of pale" in pale, "<line" in line) == (True, True)
-    texts = probe(page, "poorTexts()")
-    assert texts["checked"] == 2
-    assert [found.split(": ")[-1] for found in texts["poor"]] == ["pale"]
-
-
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 RUN = {
     "runOnly": {"type": "tag", "values": TAGS},
@@ -187,10 +140,3 @@ def test_axe_finds_no_violation(page: Page, show: Show, axe: str, name: str, wid
     show(name, width, scheme=scheme, unfold="openTwoStudies()")
     page.evaluate(f"{axe}; 0")
     assert page.evaluate(f"axe.run({LOOKED_AT}, {json.dumps(RUN)}).then({SHOWN})") == []
-
-
-def test_axe_finds_what_is_wrong(page: Page, axe: str) -> None:
-    page.open("data:text/html,<html><title>t</title><p style='color:%23aaa;background:%23fff'>pale<button></button>")
-    page.evaluate(f"{axe}; 0")
-    found = page.evaluate(f"axe.run(document, {json.dumps(RUN)}).then({SHOWN})")
-    assert {one.split(":")[0] for one in found} == {"button-name", "color-contrast", "html-has-lang"}

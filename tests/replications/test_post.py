@@ -151,17 +151,6 @@ def test_every_law_is_that_of_the_analysis(seen: Read) -> None:
         assert rows["power"] == "no finding"
 
 
-def test_a_setting_that_did_not_learn_is_no_candidate_in_the_post(tmp_path: Path) -> None:
-    claims = ROOT / "docs" / "claims" / "h100.zip"
-    assert main([str(claims), str(tmp_path), "mixed-precision"]) == 0
-    (group,) = study.open(claims)["mixed-precision"].analysis().groups
-    (rows,) = Read(split(next(tmp_path.glob("*.md")))[1]).table("Setting", "Training Time")
-    assert group.unfair
-    for row in rows:
-        not_learned = row["Setting"] in group.unfair
-        assert (row["Verdict"] == "not learned") is (row["Relative Performance, corrected"] == "-") is not_learned
-
-
 def test_each_claim_stands_beside_what_was_measured_with_its_word(seen: Read) -> None:
     (rows,) = seen.table("Claim", "Measured here")
     claims = [row for name in STUDIES for row in study.open(EXAMPLE)[name].claims()]

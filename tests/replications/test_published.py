@@ -26,14 +26,6 @@ def named(name: str) -> Study:
     return read_study(name, study_folders(), read_selection({"studies": [name]}))
 
 
-def test_every_document_names_its_title_and_its_kind() -> None:
-    assert len(PUBLISHED) == 4
-    for one in PUBLISHED.values():
-        assert {figure.source for figure in one.figures} == set(one.sources)
-        for source in one.sources.values():
-            assert source["title"] and source["short_name"] and source["kind"]
-
-
 def test_every_condition_is_a_level_that_a_study_of_the_replication_can_have() -> None:
     for name, one in PUBLISHED.items():
         studies = [path.stem for path in STUDIES if path.parent.parent.name == name]

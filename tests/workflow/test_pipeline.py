@@ -129,17 +129,6 @@ class TestOneStudyFromStartToEnd:
         assert "cpu-r1: " not in said
         assert said.count("its records are there and are kept") == 2
 
-    def test_a_change_of_the_measured_code_measures_every_run_again(self, shared: Checkout) -> None:
-        loop = shared.root / "study" / "training" / "loops" / "torch" / "loop.py"
-        text = loop.read_bytes()
-        append(loop, "# edited")
-        said = shared.good("overrides={replicates: 1}", extra=["--dry-run"])
-        loop.write_bytes(text)
-        assert re.search(r"output files have to be generated:\n.*\bmeasure\b", said)
-        assert "tiny, block 1 of 1: 2 runs, one after the other\n" in said
-        named = re.findall(r"^    (bs\S+) \(.*\): cpu, on the host$", said, re.MULTILINE)
-        assert sorted(named) == ["bs4-cpu-r1", "bs8-cpu-r1"]
-
     def test_runs_that_fail_or_lack_memory_are_recorded_and_the_old_records_stay(self, shared: Checkout) -> None:
         """At one batch size the model asks for more than any machine has; at the other it fails."""
         before = shared.records()

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ import pytest
 
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
-from tests.conftest import ROOT
-from tests.unit.artifacts.test_records import write_records
 from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout
 
 pytestmark = pytest.mark.thorough
@@ -72,55 +69,6 @@ class TestReportsOfAFinishedStudy:
         assert finished.page() == whole
         assert finished.records() == records
         assert "nothing is left to do" in finished.good("studies=[tiny,other]")
-
-
-PARTS = ("study/analysis/", "study/artifacts/", "study/base/", "study/config/")
-"""The folders with what the analysis is made of."""
-FILES = sorted(
-    path.relative_to(ROOT).as_posix()
-    for path in (ROOT / "study").rglob("*")
-    if path.is_file() and path.suffix not in (".pyc", ".typed")
-)
-
-
-@pytest.fixture(scope="module")
-def planted_records(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """A checkout with planted records and all that follows from them."""
-    checkout = copy_checkout(tmp_path_factory.mktemp("rerun"))
-    checkout.good(extra=["--dry-run"])  # writes the plan
-    write_records(Plan.read(checkout.root / "results/tiny/plan.json"), checkout.root / "results/tiny/records")
-    checkout.good()
-    return checkout
-
-
-def made_of(checkout: Checkout, *edited: str) -> str:
-    """What the analysis is made of after an edit of some files, which is taken back."""
-    before = {checkout.root / path: (checkout.root / path).read_bytes() for path in edited}
-    for path, text in before.items():
-        path.write_bytes(text + b"\n")
-    code = "from study.artifacts.block import made_of; from study.artifacts.layout import Results"
-    done = checkout.run([sys.executable, "-c", f"{code}; print(made_of('tiny', Results()))"])
-    for path, text in before.items():
-        path.write_bytes(text)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_an_edit_of_the_analysis_makes_it_again_and_one_of_anything_else_does_not(planted_records: Checkout) -> None:
-    kept = (planted_records.root / "results/tiny/made_of").read_text()
-    assert made_of(planted_records).strip() == kept
-    assert made_of(planted_records, *(file for file in FILES if not file.startswith(PARTS))).strip() == kept
-    folders = {file.rpartition("/")[0] for file in FILES if file.startswith(PARTS)}
-    for folder in sorted(folders):
-        last = max(file for file in FILES if file.rpartition("/")[0] == folder)
-        assert made_of(planted_records, last).strip() != kept, last
-    last = "study/analysis/report/templates/report.css"
-    before = (planted_records.root / last).read_bytes()
-    (planted_records.root / last).write_bytes(before + b"\n")
-    assert "nothing is left to do" not in planted_records.good()
-    (planted_records.root / last).write_bytes(before)
-    planted_records.good()
-    assert "nothing is left to do" in planted_records.good()
 
 
 DAMAGES_DATA = """

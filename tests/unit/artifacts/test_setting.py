@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.plan import Plan
-from study.artifacts.setting import EVERYWHERE, Level, Levels, setting_of, shareable
+from study.artifacts.setting import EVERYWHERE, Levels, setting_of, shareable
 from study.config.study import Study
 from tests.conftest import study_values, tiny_plan, write_photos
 
@@ -94,12 +94,6 @@ def test_a_setting_has_the_name_of_most_levels_in_place_of_these(levels: Levels,
     assert setting.part([*levels]) == setting.model_copy(update={"short": setting.part([*levels]).short})
 
 
-def test_with_settings_of_only_a_name_stands_for_all_levels_that_follow_from_its_own() -> None:
-    stock: dict[str, Level] = {LOOP: "fastai", FORMAT: "contiguous", GRAPH: False}
-    factors = {LOOP: ["fastai", "torch"], FORMAT: ["contiguous", "channels_last"], GRAPH: [False, True], SIZE: [4, 8]}
-    only = [stock, {LOOP: "torch", FORMAT: "channels_last", GRAPH: True}, {LOOP: "torch", FORMAT: "channels_last"}]
-    study = Study.model_validate(study_values(factors=factors, names={"stock fastai": {LOOP: "fastai"}}, only=only))
-    assert setting_of(study, stock | {SIZE: 4}).label == "stock fastai, 4"
 
 
 def test_a_part_of_a_setting_is_one_and_a_level_within_its_group_is_the_whole() -> None:

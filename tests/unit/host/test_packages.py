@@ -113,8 +113,6 @@ def test_each_level_is_an_image_of_the_plan_and_a_key_of_its_own() -> None:
     assert plan.preparing_image() in {run.image for run in plan.runs}
 
 
-def test_the_same_lock_under_another_name_is_the_same_image() -> None:
-    assert keys(with_images(["old.lock"]))["old.lock"] == keys(with_images(["copy.lock"]))["copy.lock"]
 
 
 def test_on_the_host_such_runs_are_left_out_with_the_reason() -> None:
@@ -128,6 +126,3 @@ def test_a_lock_that_is_not_there_is_refused() -> None:
         with_images([*LOCKS, "gone.lock"])
 
 
-def test_a_record_names_a_lock_without_its_folder(tmp_path: Path) -> None:
-    plan = with_images([str(tmp_path / "old.lock")])
-    assert without_paths(plan.runs[0].settings).image == "old.lock"

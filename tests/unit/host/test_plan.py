@@ -210,11 +210,6 @@ def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_er
         tiny_plan(factors={"model.name": ["resnet18", "resnet34"]}, curve={"x": "model.name"})
 
 
-def test_an_error_names_the_first_configuration_that_has_one() -> None:
-    """Every check of one configuration comes before any of the next."""
-    levels = {"model.weights": ["none", "/no/such"], "training.batch_size": [4, 10**6]}
-    with refused("training.batch_size", 10**6):
-        tiny_plan(factors=levels, training={"freeze_epochs": 0, "epochs": 1, "drop_last": True}, curve=None)
 
 
 def test_blocks_have_the_priorities_of_their_order_below_all_preparation(tmp_path: Path) -> None:

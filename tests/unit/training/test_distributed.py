@@ -61,10 +61,6 @@ def plan_of(cpus: int = 8, gpus: int = 0, **changes: Any) -> Plan:
     return plan_at(EngineChoice("none", ""), ON_A_GPU if gpus else HERE, {"cpu": cpus, "cuda": gpus}, **values)
 
 
-def training_of(**changes: Any) -> Any:
-    return plan_of(**changes).runs[0].settings.training
-
-
 @pytest.mark.parametrize("sharding", ["contiguous", "strided"])
 @pytest.mark.parametrize(("images", "replicas"), [(8, 2), (12, 4), (7, 2), (11, 4)])
 def test_every_image_is_in_one_shard_and_shards_are_as_large(sharding: Sharding, images: int, replicas: int) -> None:
@@ -104,15 +100,6 @@ class TestThePlan:
         run = plan_of(**machine, training={"strategy": "ddp"} | training).runs[0]
         assert run.unavailable is None
         assert run.settings.training.replicas == run.settings.training.processes == count
-
-    def test_two_nodes_on_one_gpu_are_unavailable_and_the_rest_is_planned(self) -> None:
-        plan = plan_of(gpus=1, factors={"device": ["cuda"], "training.strategy": ["single", "ddp", "ddp_two_nodes"]})
-        reasons = {run.setting.levels["training.strategy"]: run.unavailable for run in plan.runs}
-        assert reasons == {
-            "single": None,
-            "ddp": None,
-            "ddp_two_nodes": "training.strategy ddp_two_nodes needs 2 GPUs, and this machine has 1",
-        }
 
     @pytest.mark.parametrize(
         ("machine", "changes", "key", "value", "words"),

@@ -17,7 +17,6 @@ from study.training.common import failed, loop_of
 from study.training.instruments.in_force import Asked
 from study.training.instruments.reference_workload import the_same_for_every_setting
 from study.training.loops.torch.loop import train
-from tests.conftest import tiny_plan
 from tests.unit.training.gloo_ranks import LOOPS
 from tests.unit.training.test_loops import make_job, tiny_run
 
@@ -180,10 +179,3 @@ def test_an_operation_without_a_deterministic_form_is_named_in_one_line() -> Non
         torch.zeros(2).put_(torch.tensor([0]), torch.ones(1))
     result = failed(caught.value, settings)
     assert result.message == "training.deterministic: put_ has no deterministic form on cpu"
-
-
-def test_both_runs_of_a_null_control_have_one_seed_with_and_without_it() -> None:
-    factors = {"training.deterministic": [False, True], "training.batch_size": [4, 8]}
-    plan = tiny_plan(factors=factors, null_control=True, replicates=2)
-    names = {run.name: plan.seed_name(run) for run in plan.runs}
-    assert (len(names), len(set(names.values()))) == (16, 4)

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +19,6 @@ from study.artifacts.telemetry import COLUMNS, from_parquet, read_samples, write
 from study.base.errors import StudyError
 from study.training.instruments import sampler as sampler_module
 from study.training.instruments.sampler import Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
-from tests.conftest import ROOT
 from tests.waiting import wait_for
 
 MIB = 2**20
@@ -64,12 +62,6 @@ def count(csv: Path) -> int:
     return len(read_samples(csv)["seconds"])
 
 
-def test_the_sampler_starts_without_pandas() -> None:
-    """It starts when a run does, and beside it: half a second of imports would be a neighbour's."""
-    said = "import study.training.instruments.sampler, sys; sys.exit('pandas' in sys.modules or 'torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", said], cwd=ROOT).returncode == 0
-
-
 def test_a_sampler_sees_what_the_watched_process_holds_until_its_end_and_the_samples_stay(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     begin = time.time()
@@ -84,36 +76,6 @@ def test_a_sampler_sees_what_the_watched_process_holds_until_its_end_and_the_sam
     assert samples["process_resident_bytes"].between(150 * MIB, 250 * MIB).all()
     assert samples["cpu_percent"].between(0, 100).all()
     assert samples["gpu_power_watts"].isna().all()
-
-
-def test_samples_are_ten_a_second_and_go_on_after_a_stall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a planted clock: a sample takes 0.01 s, and the fifth one 3 s. None is made up for."""
-    now, taken = 100.0, []
-
-    class Planted:
-        def __init__(self, *_: object) -> None:
-            """Watch nothing."""
-
-        def sample(self) -> dict[str, float] | None:
-            nonlocal now
-            taken.append(now)
-            now += 3.0 if len(taken) == 5 else 0.01
-            return {"seconds": taken[-1]} if len(taken) < 10 else None
-
-    def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-
-    monkeypatch.setattr(sampler_module, "Sampler", Planted)
-    monkeypatch.setattr(sampler_module, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
-    monkeypatch.setattr(sampler_module, "die_with_parent", lambda number: None)
-    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
-    sampler_module.watch(tmp_path / "samples.csv", os.getpid(), 0)
-    period = sampler_module.PERIOD_SECONDS
-    gaps = [after - before for before, after in pairwise(taken)]
-    assert period <= 0.1
-    assert gaps == pytest.approx([*[period] * 4, 3.0 + period / 2, *[period] * 4])
-    assert read_samples(tmp_path / "samples.csv")["seconds"].tolist() == pytest.approx(taken[:-1], abs=1e-3)
 
 
 def test_sampling_stops_its_sampler_and_lets_errors_through(tmp_path: Path) -> None:
