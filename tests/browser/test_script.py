@@ -19,9 +19,7 @@ def opened(page: Page, example: Path) -> Page:
     return page
 
 
-def test_every_run_of_the_example_is_a_dot_that_links_to_its_row_and_the_row_to_its_record(
-    opened: Page, example: Path
-) -> None:
+def test_every_run_is_a_dot_that_links_to_its_row_and_the_row_to_its_record(opened: Page, example: Path) -> None:
     rows = set(opened.evaluate("[...document.querySelectorAll('svg a')].map(dot => dot.getAttribute('href').slice(1))"))
     measured = {
         f"run-{study}/{file.relative_to(records).as_posix().partition('.')[0]}": file.as_uri()

@@ -7,8 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,16 +24,13 @@ from study.base.files import ROOT, file_sha256
 from study.base.fork_server import FORK_SERVERS
 from study.config.settings import Settings
 from study.host.engine import base, container, lifetime
-from study.host.engine.base import Engine
 from study.host.engine.container import code_mount
 from study.host.engine.docker import Docker
 from study.training.models.build import backbone
 from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, write_mnist, write_photos
-from tests.containers.conftest import ODD, Built, left_over, scratch_folders
-from tests.unit.base.test_fork_server import ForkServer, attacked, names
+from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.waiting import at_work, wait_for
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
-from tests.workflow.test_pipeline import append
 
 # They share an engine, in which one container of a run's name may be; and the first of them builds the images.
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("containers"), pytest.mark.timeout(1800)]
@@ -96,10 +91,6 @@ class TestTheImages:
             assert image.lock_sha256 == file_sha256(ROOT / "requirements.lock")
             assert image.libraries["torch"].startswith("2.")
             assert (image.engine, image.request.kind, image.request.base_image) == ("docker", "built", built.base)
-
-    def test_the_image_compiles_on_a_cpu(self, built: Built, tmp_path: Path) -> None:
-        code = "import torch; f = torch.compile(lambda x: (x * 2).sin()); print(f(torch.zeros(3)).tolist())"
-        assert inside(built, tmp_path, code) == (0, "[0.0, 0.0, 0.0]")
 
     def test_a_gpu_that_docker_cannot_give_is_one_clear_error(self, built: Built, tmp_path: Path) -> None:
         with pytest.raises(StudyError, match=r"docker did not start the container: .*(device driver|nvidia|CDI)"):
@@ -169,46 +160,7 @@ class TestAStudyInContainers:
         assert {path.stat().st_uid for path in (contained.root / "results").rglob("*")} == {os.getuid()}
         assert (left_over(), scratch_folders(contained.root)) == ([], [])
 
-    def test_a_second_start_measures_nothing(self, built: Built, contained: Checkout) -> None:
-        before = contained.records("quickstart")
-        assert "nothing is left to do" in contained.good(*QUICKSTART, *built.selection)
-        assert contained.records("quickstart") == before
-
-    def test_each_configuration_of_a_block_has_a_container_of_its_own_from_the_image_of_its_device(
-        self, built: Built, tmp_path: Path
-    ) -> None:
-        """Counted by the engine's events. The machine is told to have a GPU, which no container can be given here."""
-        checkout = copy_checkout(tmp_path / ODD)
-        checkout.forked = False
-        plans = checkout.root / "study/host/plan/workflow.py"
-        text = plans.read_text(encoding="utf-8")
-        assert text.count("else choice.absent(d)") == 1
-        plans.write_text(text.replace("else choice.absent(d)", "else None"), encoding="utf-8")
-        append(checkout.root / "study/host/engine/docker.py", "Docker._gpus = lambda self, gpus: []")
-        only_three = [{"device": "cpu"}, {"device": "cuda", "training.batch_size": 4}]
-        factors = {"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}
-        checkout.study("tiny", factors=factors, only=only_three, curve=None)
-        said = checkout.good(*built.selection, extra=["-n"])
-        listed = re.findall(r"^    (\S+)-r1 \(.*\): (\w+), in (\S+)$", said, re.MULTILINE)
-        images = {"cpu": built.cpu.id, "cuda": built.cuda.id}
-        assert sorted(listed) == [
-            ("bs4-cpu", "cpu", images["cpu"]), ("bs4-cuda", "cuda", images["cuda"]), ("bs8-cpu", "cpu", images["cpu"]),
-        ]  # fmt: skip
-        begin = time.time()
-        checkout.good(*built.selection, extra=RECORDS)
-        filters = ["--filter", "type=container", "--filter", "event=create", "--format", "json"]
-        told = base.ask("docker", "events", "--since", f"{begin:.6f}", "--until", f"{time.time():.6f}", *filters)
-        made = [json.loads(line)["Actor"] for line in told.splitlines()]
-        measuring = [one for one in made if one["Attributes"]["name"] == container.NAME]
-        assert Counter(one["Attributes"]["image"] for one in measuring) == {images["cpu"]: 2, images["cuda"]: 1}
-        assert len({one["ID"] for one in measuring}) == 3
-        records = checkout.measured().values()
-        assert {one.run: one.software.image for one in records} == {f"{name}-r1": image for name, _, image in listed}
-        assert {one.block for one in records} == {1}
-        assert {(one.settings.device, one.outcome) for one in records} == {("cpu", "ok"), ("cuda", "unavailable")}
-        assert any("Found no NVIDIA driver" in str(one.message) for one in records)
-
-    def test_data_and_weights_in_odd_folders_own_models_workers_ranks_and_int8_serve_inside(
+    def test_odd_folders_own_models_workers_ranks_and_int8_serve_inside(
         self, built: Built, contained: Checkout
     ) -> None:
         """Four studies of one run in one start. The ranks of two nodes find each other without a network."""
@@ -255,20 +207,6 @@ class TestAStudyInContainers:
         assert (nodes.measurement.parameters, len(nodes.measurement.replicas)) == (2 * (3 * 32 * 32 + 1), 2)
 
 
-def test_a_container_with_the_hosts_network_reaches_no_fork_server_of_a_start(built: Built, tmp_path: Path) -> None:
-    """As a download has it, and as the very user of the start."""
-    made, before = tmp_path / "made", names()
-    fork_server = ForkServer()
-    try:
-        addresses = [fork_server.address, *sorted(names() - before)]
-        line = ["docker", "run", "--rm", "--network", "host", "--user", f"{os.getuid()}:{os.getgid()}"]
-        assert "answered" not in attacked(addresses, made, within=[*line, built.cpu.run_as], python="python")
-        assert not made.exists()
-        assert attacked([fork_server.address], made) == ["answered"]
-    finally:
-        fork_server.end()
-
-
 class TestTheImageRule:
     """With a Dockerfile of one line, so that a build takes a second."""
 
@@ -287,9 +225,7 @@ class TestTheImageRule:
         assert "image cpu: sha256:" in said
         assert only(contained).software.engine == "docker"
 
-    def test_a_changed_dockerfile_is_measured_anew_and_an_image_that_was_removed_is_made_again(
-        self, contained: Checkout
-    ) -> None:
+    def test_a_changed_dockerfile_is_measured_anew_and_a_removed_image_made_again(self, contained: Checkout) -> None:
         path = contained.root / "results/images/cpu.json"
         dockerfile = contained.root / "docker/Dockerfile"
         text, before = dockerfile.read_text(encoding="utf-8"), contained.records()
@@ -302,45 +238,8 @@ class TestTheImageRule:
         assert records.items() < contained.records().items()
         assert json.loads(path.read_text())["request"] == image["request"]
 
-    def test_a_build_that_fails_is_one_line_with_what_to_do_and_leaves_no_container(self, contained: Checkout) -> None:
-        before = base.ask("docker", "ps", "--all", "--quiet")
-        dockerfile = contained.root / "docker/Dockerfile"
-        text = dockerfile.read_text(encoding="utf-8")
-        dockerfile.write_text(text.replace("AS cpu\n", "AS cpu\nRUN echo no such package >&2; exit 7\n"))
-        error = refusal(contained, "container=auto", FAST)
-        dockerfile.write_text(text, encoding="utf-8")
-        assert "image cpu: the build failed" in error
-        assert "container=none" in error
-        assert base.ask("docker", "ps", "--all", "--quiet") == before
-
     def test_a_prebuilt_image_that_cannot_run_the_code_is_one_line(self, built: Built, contained: Checkout) -> None:
         assert "images.cpu" in refusal(contained, "container=docker", f"images={{cpu: {built.base}}}", FAST)
-
-    def test_an_image_travels_as_an_archive_to_a_site_without_a_registry(
-        self, built: Built, contained: Checkout, tmp_path: Path
-    ) -> None:
-        """With an image of some megabytes that answers as ours would."""
-        answer = json.dumps({"python": "3.11.2", "libraries": {}, "gpu_trouble": "none here"})
-        (tmp_path / "python").write_text(f"#!/bin/sh\necho '{answer}'\n")
-        (tmp_path / "python").chmod(0o755)
-        small = "study-test:small"
-        (tmp_path / "Dockerfile").write_text(f"FROM {built.base}\nCOPY python /usr/local/bin/python\nWORKDIR /work\n")
-        base.ask("docker", "build", "--tag", small, str(tmp_path))
-        path = contained.root / "results/images/cpu.json"
-
-        def bring(image: str) -> Image:
-            config = ["--config", "studies=[tiny]", "container=docker", f"images={json.dumps({'cpu': image})}"]
-            done = contained.python("snakemake", "--cores", "1", "results/images/cpu.json", *config)
-            assert done.returncode == 0, done.stdout + done.stderr
-            return Image.read(path)
-
-        first = bring(small)
-        archive = tmp_path / "an, archive: 1.tar"
-        base.ask("docker", "save", "--output", str(archive), small)
-        base.ask("docker", "rmi", "--force", first.id)
-        again = bring(str(archive))
-        assert (again.id, again.request.kind) == (first.id, "archive")
-        base.ask("docker", "rmi", "--force", first.id)
 
 
 PLANTED = """
@@ -544,27 +443,7 @@ class TestEnds:
         finally:
             DOCKER.remove(container.NAME)
 
-    def test_another_pipelines_container_is_waited_for(
-        self, built: Built, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """One that runs, of a launcher that lives: this very process. It ends once it was seen."""
-        label = f"{container.LAUNCHER}={base.launcher_label()}"
-        line = ["run", "--detach", "--name", container.NAME, "--label", label, built.base, "sleep", "3600"]
-        identifier = base.ask("docker", *line).strip()
-        look = base.remove_orphans
-
-        def look_and_end(engine: Engine) -> list[str]:
-            seen = look(engine)
-            DOCKER.remove(identifier)
-            return seen
-
-        monkeypatch.setattr(base, "remove_orphans", look_and_end)
-        assert inside(built, tmp_path, "print(7)") == (0, "7")
-        assert "waiting until the container study-measures ends" in capfd.readouterr().err
-
-    def test_limits_of_memory_time_and_cpus_are_kept_and_a_segmentation_fault_has_its_signal(
-        self, built: Built, contained: Checkout
-    ) -> None:
+    def test_limits_are_kept_and_a_segmentation_fault_has_its_signal(self, built: Built, contained: Checkout) -> None:
         limits: dict[str, tuple[int, dict[str, Any]]] = {
             "small": (4, {"memory_gib": 1.0}),
             "faulty": (5, {}),
@@ -587,21 +466,6 @@ class TestEnds:
         measured = made["one-cpu"].measurement
         assert measured and measured.threads == 1
         assert (left_over(), scratch_folders(contained.root)) == ([], [])
-
-    def test_the_engine_is_stopped_midway(self, built: Built, contained: Checkout) -> None:
-        if not (ROOT / ".ci" / "engine" / "pid").exists():
-            pytest.skip("the engine was not started by .ci/docker, so it is not stopped here")
-        with self.hanging(built, contained, 12) as process:
-            subprocess.run([ROOT / ".ci" / "docker", "stop"], check=True)
-            process.wait(120)
-            subprocess.run([ROOT / ".ci" / "docker", "start"], check=True)
-        assert process.returncode == 0, contained.said()
-        record = self.finished(built, contained, 12)
-        assert record.outcome == "failed"
-        assert record.message == "docker stopped answering during the run"
-        done = contained.python("study", "retry", "tiny")
-        assert done.returncode == 0, done.stderr
-        assert self.finished(built, contained, 12).outcome == "ok"
 
 
 def _hangs(checkout: Checkout, level: int) -> bool:
@@ -628,9 +492,7 @@ def _client() -> psutil.Process:
     raise AssertionError("no docker client")
 
 
-def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong_to_the_checkouts_owner(
-    built: Built, tmp_path: Path
-) -> None:
+def test_compose_runs_the_pipeline_in_one_image_for_the_checkouts_owner(built: Built, tmp_path: Path) -> None:
     checkout = copy_checkout(tmp_path / "a copy")
     compose = ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
     base.ask("docker", "tag", built.cpu.id, "study:cpu")

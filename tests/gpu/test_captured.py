@@ -1,5 +1,6 @@
 """Steps that are recorded as CUDA graphs train as eager or compiled ones do. These tests need a GPU, as all here."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from study.artifacts.samples import Measurement
+from study.training.common import loop_of
 from study.training.loops.contract import TrainingJob
 from study.training.loops.torch import loop as torch_loop
 from tests.gpu.conftest import NEEDS_GPU
@@ -69,9 +71,7 @@ def test_captured_steps_follow_the_eager_losses_and_reach_the_eager_validation(t
 
 
 @pytest.mark.parametrize("case", ["fp32", "accumulated", "bf16 fused", "fp16"])
-def test_compiled_code_that_is_recorded_trains_as_it_does_unrecorded_beside_the_eager_losses(
-    tmp_path: Path, case: str
-) -> None:
+def test_compiled_code_trains_alike_recorded_and_unrecorded(tmp_path: Path, case: str) -> None:
     training, tolerance = CASES[case]
     eager, _ = trained(tmp_path, **training)
     compiled = []
@@ -106,3 +106,43 @@ def test_a_recording_leaves_the_statistics_of_the_eager_training(tmp_path: Path)
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_recorded_network_answers_each_batch_as_the_plain_one_does(compiled: bool) -> None:
     check_answers({"cuda_graph": True, "compile": compiled}, torch.device("cuda"), 1e-3)
+
+
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "plain": ("torch", {}),
+    "bf16, channels last, captured": (
+        "torch",
+        {
+            "precision": "bf16",
+            "memory_format": "channels_last",
+            "cuda_graph": True,
+            "optimizer_implementation": "fused",
+        },
+    ),
+    "compiled and captured": ("torch", {"compile": True, "cuda_graph": True, "precision": "bf16"}),
+}
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    yield
+    torch.use_deterministic_algorithms(False)
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = False, True
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_seed_gives_the_same_weights_to_the_last_bit(tmp_path: Path, way: str) -> None:
+    loop, training = WAYS[way]
+    loader = {"kind": "workers", "workers": 0} if loop == "fastai" else {"kind": "device"}
+    plain = {"batch_size": 16, "freeze_epochs": 1, "epochs": 2, "deterministic": True}
+    job = gpu_job(tmp_path, loop, training=plain, loader=loader, dataset={"images": 100, "image_size": 96})
+    changed = job.settings.training.model_copy(update=training)  # the plan of a test is for a CPU, which has no graphs
+    job = replace(job, settings=job.settings.model_copy(update={"training": changed}))
+    sums = []
+    for _ in range(2):
+        torch._dynamo.reset()
+        measured = loop_of(job.settings)(job)
+        assert measured.in_force
+        assert measured.in_force.deterministic
+        sums.append(measured.trained_sha256)
+    assert sums[0] == sums[1] != measured.body_sha256

@@ -43,7 +43,7 @@ class TestOneCommand:
         assert [claim.kind for claim in plan.study.claims] == ["best", "shares", "ratio"]
         assert len(measured.records("batch-size")) == 3
 
-    def test_draws_the_blogs_figure_of_finished_results_under_its_own_name(
+    def test_draws_the_blogs_figure_under_its_own_name(
         self, measured: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert figures.main([str(measured.root / "results"), str(tmp_path / "blog")]) == 0
@@ -80,12 +80,6 @@ def test_the_pip_part_of_environment_yml_is_the_lock_which_this_environment_hold
     assert len(wanted) > 50
     for one in wanted:
         assert version(one.name) in one.specifier, one
-
-
-def test_the_command_starts_with_what_environment_yml_brings() -> None:
-    done = subprocess.run([sys.executable, "-m", "study", "--help"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "start" in done.stdout
 
 
 @pytest.mark.thorough

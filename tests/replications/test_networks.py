@@ -20,9 +20,7 @@ MNIST = "replications.mnist_report.networks:mnist_cnn"
         (MNIST, 1, 28, 60 + 550 + 32_128 + 12_900 + 8_080 + 810),
     ],
 )
-def test_a_documents_network_has_its_parameters_and_answers_its_images(
-    name: str, channels: int, size: int, parameters: int
-) -> None:
+def test_a_documents_network_has_its_parameters(name: str, channels: int, size: int, parameters: int) -> None:
     model = models.build(name, classes=10, channels=channels, image_size=size, seed=1)
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
     assert model(torch.zeros(2, channels, size, size)).shape == (2, 10)
@@ -46,9 +44,3 @@ def test_images_of_another_shape_are_refused_by_the_trial(name: str, channels: i
 def test_mnists_pixels_are_in_0_to_1_as_the_report_has_them() -> None:
     first = models.build(MNIST, classes=10, channels=1, image_size=28).get_submodule("0")
     assert first(torch.tensor([-1.0, 0.0, 1.0])).tolist() == [0.0, 0.5, 1.0]
-
-
-def test_the_seed_decides_a_networks_weights() -> None:
-    first, same, other = (models.build(PROJECT, classes=10, seed=seed).state_dict() for seed in (1, 1, 2))
-    assert torch.equal(first["0.weight"], same["0.weight"])
-    assert not torch.equal(first["0.weight"], other["0.weight"])

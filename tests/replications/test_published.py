@@ -1,59 +1,29 @@
 """What the published documents print, and what their studies claim."""
 
-import csv
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+import study
+from replications import scoreboard
 from replications.published import documents, main
 from study.base.files import ROOT
 from study.config.load import read_selection, read_study
 from study.config.study import Study
 from study.host.plan.configuration import study_folders
 from tests.conftest import tiny_plan
+from tests.examples import EXAMPLE
 from tests.unit.analysis.test_report import analysed, with_gpu
 
 PUBLISHED = {one.name: one for one in documents()}
-SHARED = ROOT.parent / "shared" / "published"
 STUDIES = sorted((ROOT / "replications").glob("*/studies/*.yaml"))
 OF_THE_FIELD = sorted((ROOT / "replications" / "field" / "studies").glob("*.yaml"))
 
 
 def named(name: str) -> Study:
     return read_study(name, study_folders(), read_selection({"studies": [name]}))
-
-
-def test_every_document_names_its_title_and_its_kind() -> None:
-    assert len(PUBLISHED) == 4
-    for one in PUBLISHED.values():
-        assert {figure.source for figure in one.figures} == set(one.sources)
-        for source in one.sources.values():
-            assert source["title"] and source["short_name"] and source["kind"]
-
-
-def test_the_facts_are_those_of_the_shared_list() -> None:
-    if not SHARED.is_dir():
-        pytest.skip("the shared list is not here")
-    sources = [source for one in PUBLISHED.values() for source in one.sources.values()]
-    with (SHARED / "sources.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            (ours,) = [source for source in sources if source["short_name"] == row["short_name"]]
-            for key in ("title", "kind", "date", "address", "note"):
-                assert (ours.get(key) or "") == row[key]
-    values = sorted(figure.value for one in PUBLISHED.values() for figure in one.figures)
-    with (SHARED / "published.csv").open(encoding="utf-8", newline="") as file:
-        assert values == sorted(float(row["value"]) for row in csv.DictReader(file) if row["value"])
-
-
-def test_no_field_but_an_address_can_hold_a_persons_account_or_number() -> None:
-    for one in PUBLISHED.values():
-        for source in one.sources.values():
-            for key, value in source.items():
-                if key not in ("address", "dataset"):
-                    assert "@" not in str(value)
-                    assert not re.search(r"\d{7,}", str(value))
-            assert not source.get("address") or re.fullmatch(r"https://[\w./-]+", source["address"])
 
 
 def test_every_condition_is_a_level_that_a_study_of_the_replication_can_have() -> None:
@@ -79,7 +49,7 @@ def test_a_studys_claims_are_the_printed_numbers_of_its_own_document(path: objec
 
 
 @pytest.mark.parametrize("path", OF_THE_FIELD, ids=lambda path: path.stem)
-def test_a_claim_of_the_field_says_where_it_stands_and_is_a_number_of_the_shared_list(path: Path) -> None:
+def test_a_claim_of_the_field_says_where_it_stands(path: Path) -> None:
     """A study of at most 25 lines, that needs neither data nor weights from elsewhere."""
     planned, text = named(path.stem), path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 25
@@ -91,17 +61,6 @@ def test_a_claim_of_the_field_says_where_it_stands_and_is_a_number_of_the_shared
     for claim in planned.claims:
         assert claim.source.title and claim.source.place and claim.source.date and claim.source.address
         assert claim.source.hardware or not (claim.ratio or claim.shares)
-    if not SHARED.is_dir():
-        pytest.skip("the shared list is not here")
-    with (SHARED / "field-claims.csv").open(encoding="utf-8", newline="") as file:
-        listed = list(csv.DictReader(file))
-    for claim in planned.claims:
-        rows = [row for row in listed if row["address"] == claim.source.address]
-        printed = [float(row[key] or 1) for row in rows for key in ("number_low", "number_high")]
-        shares = [percent and percent / 100 for one in claim.shares for percent in (one.percent, one.to)]
-        words = " ".join(value for row in rows for value in row.values())
-        for number in filter(None, [claim.ratio, *shares]):
-            assert min(printed) - 0.005 <= number <= max(printed) + 0.005 or f" {number:g}x " in words, claim.claim
 
 
 def test_every_printed_ratio_and_share_is_claimed_by_a_study() -> None:
@@ -111,9 +70,7 @@ def test_every_printed_ratio_and_share_is_claimed_by_a_study() -> None:
     assert {figure.value for one in PUBLISHED.values() for figure in one.figures if figure.metric in metrics} <= claimed
 
 
-def test_a_printed_time_stands_beside_the_mean_of_its_setting(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_printed_time_stands_beside_what_was_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     factors = {"device": ["cuda"], "training.loop": ["fastai", "torch"], "training.batch_size": [8, 16]}
     plan = tiny_plan(factors=factors, loader={"kind": "workers"})
     groups = analysed(with_gpu(plan.model_copy(update={"name": "batch-size"})), tmp_path).groups
@@ -124,3 +81,67 @@ def test_a_printed_time_stands_beside_the_mean_of_its_setting(
     assert rows == [["table", here[0], "9.44", here[1]], ["figure", here[0], "12.54", here[1]]]
     assert main([str(tmp_path), "none"]) == 1
     assert main([]) == 2
+
+
+PAGE = ROOT / "docs" / "scoreboard.md"
+BUNDLES = [str(path) for path in (ROOT / "docs" / "example" / "results.zip", *sorted(ROOT.glob("docs/claims/*.zip")))]
+CELLS = re.compile(r"(?<!\\)\|")
+
+
+def rows_of(page: str) -> list[list[str]]:
+    """The claim with its study's file, its source, the word and what was measured, of each row of the page's tables."""
+    lines = [
+        line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| claim |", "| ---"))
+    ]
+    cells = [[cell.strip() for cell in CELLS.split(line)[1:-1]] for line in lines]
+    return [[*claim.split("<br>"), *f"{here}<br>".split("<br>")[:2]] for claim, here in cells]
+
+
+def of_study(rows: list[list[str]], name: str) -> list[list[str]]:
+    """The rows of one study, with the claim in place of its link to the study's file."""
+    linked = [(re.fullmatch(r"\*\*\[(.*)\]\((.*)\)\*\*", row[0]), row) for row in rows]
+    return [[found[1], *row[1:]] for found, row in linked if found and found[2].endswith(f"/{name}.yaml")]
+
+
+def printed(capsys: pytest.CaptureFixture[str], *results: str | Path) -> str:
+    assert scoreboard.main([str(path) for path in results]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_page_has_every_claim_with_the_reports_words(capsys: pytest.CaptureFixture[str]) -> None:
+    results = EXAMPLE
+    rows = rows_of(printed(capsys, results))
+    for file in (ROOT / "replications").glob("*/studies/*.yaml"):
+        planned = read_study(file.stem, study_folders(), read_selection({"studies": [file.stem]}))
+        assert {claim for claim, *_ in of_study(rows, file.stem)} == {claim.claim for claim in planned.claims}
+    opened = study.open(results)
+    for name in opened:
+        own = [row for row in of_study(rows, name) if scoreboard.NOT_MEASURED not in row[2]]
+        judged = [row for row in opened[name].claims() if "Not measured" not in row.measured]
+        words = [f"**{': '.join(filter(None, [row.word, row.note]))}**" for row in judged]
+        assert [row[2] for row in own] == words
+        assert all(
+            row.measured in cells[3] and "NVIDIA H100" in cells[3] for row, cells in zip(judged, own, strict=True)
+        )
+    assert {row[2] for row in of_study(rows, "lab-device")} == {f"**{scoreboard.NOT_MEASURED}**"}
+
+
+def test_results_of_two_machines_are_two_rows_of_one_claim(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    other = tmp_path / "results"
+    shutil.copytree(EXAMPLE, other)
+    rows = rows_of(printed(capsys, EXAMPLE, other))
+    assert len(of_study(rows, "photographs-speedup")) == 2
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), [([], 2, "usage"), (["nowhere"], 1, "error: nowhere: not a")])
+def test_no_results_are_one_line(
+    arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert scoreboard.main(arguments) == code
+    told = capsys.readouterr()
+    assert words in told.err and not told.out and len(told.err.splitlines()) == 1
+
+
+@pytest.mark.xdist_group("the example")
+def test_the_committed_page_says_what_the_committed_results_say(capsys: pytest.CaptureFixture[str]) -> None:
+    assert PAGE.read_text(encoding="utf-8") == printed(capsys, *BUNDLES), "run: make example"

@@ -6,7 +6,6 @@ import os
 import pandas as pd
 import pytest
 
-from study.analysis.analysis import read_analysis
 from study.artifacts.record import sealed
 from study.artifacts.record_store import read_record
 from study.config.study import Evidence
@@ -87,23 +86,6 @@ class TestABlockIsMadeWholeOrNotBegun:
         table = timings(shared)
         assert table["excluded"].fillna("").tolist() == [*[""] * 4, "broken block"]
         assert table["warmed_up"].tolist() == [False, False, True, True, False]
-
-    def test_each_way_of_computing_is_warmed_up_and_no_number_depends_on_it(self, shared: Checkout) -> None:
-        results = shared.root / "results"
-        found = [read_record(path) for path in (results / "warm_up_runs").glob("*.json")]
-        assert {(record.outcome, record.settings.device, record.session) for record in found} == {("ok", "cpu", 3)}
-        assert sorted(record.settings.training.batch_size for record in found) == [4, 8]
-        trained = [sum(epoch.images for epoch in record.measurement.epochs) for record in found if record.measurement]
-        assert 0 < min(trained) < max(trained) == 16  # one whole, and one in small
-        table, fit = (results / "tiny" / name for name in ("timings.csv", "fit.json"))
-        before = table.read_bytes(), read_analysis(fit)
-        for file in (*(results / "warm_up_runs").iterdir(), table, fit, results / "report.html"):
-            file.unlink()
-        said = shared.good(TWO, "warm_up_run=true")
-        assert table.read_bytes() == before[0]
-        assert read_analysis(fit) == before[1]
-        assert "warm-up run on" not in said  # a start that measures nothing makes none
-        assert not list((results / "warm_up_runs").iterdir())
 
 
 def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Checkout) -> None:

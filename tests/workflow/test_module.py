@@ -57,9 +57,7 @@ def start(own: Checkout, *arguments: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_configuration_and_the_studies_of_the_folder_count_and_the_answer_is_told(
-    deployed: Checkout, ready: Checkout
-) -> None:
+def test_the_configuration_and_the_studies_of_the_folder_count(deployed: Checkout, ready: Checkout) -> None:
     said = start(deployed)
     assert [name.split(".")[0] for name in deployed.records()] == ["bs16-cpu-r1"]
     assert "My own title" in deployed.page()
@@ -76,21 +74,6 @@ def test_the_checkouts_studies_count_where_the_folder_has_none(deployed: Checkou
     ready.study("theirs", title="Their title")
     start(deployed, "--dry-run", "--config", "studies=[theirs]")
     assert "Their title" in (deployed.root / "results" / "theirs" / "plan.json").read_text(encoding="utf-8")
-
-
-def test_a_rule_may_be_renamed_and_changed(deployed: Checkout, ready: Checkout) -> None:
-    changed = "use rule measure from study as study_measure with:\n    threads: 1\n"
-    use(deployed, module(ready), "use rule * from study as study_*\n", changed)
-    said = start(deployed, "--until", "study_dataset")
-    assert said.count("tiny on cpu: 1 run pending") == 1
-
-
-def test_hooks_of_the_users_own_count_and_may_call_those_of_the_module(deployed: Checkout, ready: Checkout) -> None:
-    hooks = 'onstart:\n    print("before")\n    study.onstart()\n', 'onsuccess:\n    print("mine")\n'
-    use(deployed, hooks[1], module(ready), EVERY_RULE, hooks[0])
-    shutil.rmtree(deployed.root / "results" / "data")
-    said = start(deployed, "--until", "dataset")
-    assert said.count("before\n") == said.count("mine\n") == 1
 
 
 @pytest.mark.parametrize("word", ["prefix: ", "module: "])

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TRANSFER, write_photos
+from tests.conftest import TRANSFER
 from tests.waiting import wait_for
-from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout, with_inputs
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, with_inputs
 
 pytestmark = pytest.mark.thorough
 
@@ -104,9 +104,7 @@ class TestOneStudyFromStartToEnd:
         added = {(record.run, record.session) for name, record in shared.measured().items() if name not in before}
         assert added == {("bs16-cpu-r1", 2), ("bs16-cpu-r2", 2)}
 
-    def test_fewer_levels_and_a_change_of_the_report_measure_nothing_and_the_page_follows(
-        self, shared: Checkout
-    ) -> None:
+    def test_fewer_levels_and_another_page_measure_nothing(self, shared: Checkout) -> None:
         before = shared.records()
         append(shared.root / "study" / "analysis" / "report" / "templates" / "report.html.j2", "<!-- edited -->")
         shared.good("overrides={replicates: 1}")
@@ -130,17 +128,6 @@ class TestOneStudyFromStartToEnd:
         assert shared.records() == before
         assert "cpu-r1: " not in said
         assert said.count("its records are there and are kept") == 2
-
-    def test_a_change_of_the_measured_code_measures_every_run_again(self, shared: Checkout) -> None:
-        loop = shared.root / "study" / "training" / "loops" / "torch" / "loop.py"
-        text = loop.read_bytes()
-        append(loop, "# edited")
-        said = shared.good("overrides={replicates: 1}", extra=["--dry-run"])
-        loop.write_bytes(text)
-        assert re.search(r"output files have to be generated:\n.*\bmeasure\b", said)
-        assert "tiny, block 1 of 1: 2 runs, one after the other\n" in said
-        named = re.findall(r"^    (bs\S+) \(.*\): cpu, on the host$", said, re.MULTILINE)
-        assert sorted(named) == ["bs4-cpu-r1", "bs8-cpu-r1"]
 
     def test_runs_that_fail_or_lack_memory_are_recorded_and_the_old_records_stay(self, shared: Checkout) -> None:
         """At one batch size the model asks for more than any machine has; at the other it fails."""
@@ -297,21 +284,6 @@ def test_two_pipelines_with_different_folders_for_temporary_files_measure_in_tur
     assert not (tmp_path / "at work.overlap").exists()
 
 
-def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> None:
-    photos = write_photos(checkout.root.parent / 'my "photos", d\'été', {"oiseau é": 12, "森 's": 12})
-    (photos / "oiseau é" / "broken one.jpg").write_text("no image")
-    said = checkout.good(
-        f"overrides={json.dumps({'dataset.source': 'folder', 'dataset.path': os.path.relpath(photos, checkout.root)})}"
-    )
-    assert "1 left out" in said
-    manifest = json.loads(next(checkout.root.glob("results/data/folder.*/manifest.json")).read_text(encoding="utf-8"))
-    assert manifest["classes"] == sorted(["oiseau é", "森 's"])
-    assert [item["name"] for item in manifest["left_out"]] == ["oiseau é/broken one.jpg"]
-    assert "The data leave out 1 file" in checkout.page()
-    assert "random: random weights were asked for" in checkout.page()
-    assert {record.settings.dataset.path for record in checkout.measured().values()} == {photos.name}
-
-
 @pytest.mark.parametrize(
     ("config", "words"),
     [
@@ -330,15 +302,6 @@ def test_bad_input_is_one_line_before_any_work(checkout: Checkout, config: list[
     assert not (checkout.root / "results").exists()
 
 
-def test_a_results_folder_that_is_a_file_stops_a_start_and_is_left_alone(checkout: Checkout) -> None:
-    results = checkout.root / "results"
-    results.write_text("a file in its place")
-    done = checkout.snakemake()
-    assert done.returncode == 1
-    assert "error: results: the results folder cannot be written" in done.stderr
-    assert results.read_text() == "a file in its place"
-
-
 @pytest.mark.gate
 def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
     checkout.study("tiny", **TRANSFER)
@@ -347,47 +310,3 @@ def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
     assert record.measurement and record.weights
     assert [epoch.images for epoch in record.measurement.epochs] == [16, 16]
     assert record.measurement.body_sha256 == record.weights.body_sha256
-
-
-def test_weights_can_be_looked_for_again(checkout: Checkout) -> None:
-    """The random fallback is no dead end: the decision and its runs are moved aside, and made again. Downloads are
-    refused and torch's own cache is empty, for on a machine with a network or a cache there would be weights."""
-    checkout.study("tiny", **TRANSFER)
-    checkout.variables = NO_NETWORK | {"TORCH_HOME": checkout.temporary.name}
-    wanted = "overrides={model.weights: imagenet, training.batch_size: [8]}"
-    checkout.good(wanted)
-    (decision,) = checkout.root.glob("results/tiny/weights/*.json")
-    assert "Connection refused" in json.loads(decision.read_text(encoding="utf-8"))["reason"]
-    assert "python -m study retry tiny --weights" in checkout.page()
-    before = checkout.records()
-    done = checkout.python("study", "retry", "tiny", "--weights")
-    assert "2 file(s) moved" in done.stdout, done.stderr
-    assert checkout.records() == {}
-    checkout.good(wanted, extra=RECORDS)
-    assert checkout.records().keys() == before.keys()
-
-
-def test_a_second_study_and_a_level_with_other_data_measure_their_own_runs_alone_and_a_look_changes_no_plan(
-    ready: Checkout,
-) -> None:
-    """Both bring preparation that is still to be made, which must not make finished runs again."""
-    ready.good("overrides={training.batch_size: [8]}", extra=RECORDS)
-    before = ready.records()
-    plan = (ready.root / "results" / "tiny" / "plan.json").read_bytes()
-    ready.good(extra=["--dry-run"])
-    ready.run([*ready.command(), "--lint"])
-    assert (ready.root / "results" / "tiny" / "plan.json").read_bytes() == plan
-    ready.study("other", dataset={"source": "generated", "images": 24, "image_size": 32}, factors={}, curve=None)
-    said = ready.good("studies=[tiny,other]", "overrides={training.batch_size: 8}")
-    assert ready.records() == before
-    assert len(ready.records("other")) == 1
-    assert set(re.findall(r"block \d of \d, run \d of \d", said)) == {"block 1 of 1, run 1 of 1"}
-    assert 'href="#tiny"' in ready.page()
-    assert 'href="#other"' in ready.page()
-
-    ready.good("overrides={training.batch_size: [8], dataset.images: [20, 26]}", extra=RECORDS)
-    assert len(ready.records()) == 3  # `images` became a factor: two names that are new
-    before = ready.records()
-    ready.good("overrides={training.batch_size: [8], dataset.images: [20, 26, 30]}", extra=RECORDS)
-    assert before.items() <= ready.records().items()
-    assert len(ready.records()) == 4

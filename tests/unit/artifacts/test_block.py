@@ -7,15 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.block import (
-    Block,
-    blocks_of,
-    expected_seconds,
-    find_block,
-    made_of,
-    page_made_of,
-    tidy,
-)
+from study.artifacts.block import Block, blocks_of, expected_seconds, find_block, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.errors import StudyError
@@ -88,15 +80,6 @@ def test_an_index_follows_its_records_and_keeps_its_time_until_then(files: Resul
     assert not any(block.missing(files) for block in blocks_of(planned(), files))
 
 
-def test_a_block_with_some_of_its_records_and_no_index_is_one_block(files: Results) -> None:
-    plan = planned()
-    (block, _) = blocks_of(plan, files)
-    files.block("tiny", block.name).unlink()
-    files.record("tiny", block.runs[1].file).unlink()
-    again = blocks_of(plan, files)[0]
-    assert (again.name, again.missing(files)) == (block.name, [block.runs[1]])
-
-
 def test_the_expected_time_of_a_run_is_its_process_and_the_pause_after_it(files: Results) -> None:
     """Each planted run takes 2 s, and they begin a minute apart. A damaged record tells no time."""
     plan = planned()
@@ -105,22 +88,3 @@ def test_the_expected_time_of_a_run_is_its_process_and_the_pause_after_it(files:
     for block in blocks_of(plan, files):
         block.write(files)
     assert expected_seconds("tiny", files).keys() == {run.key for run in plan.runs}
-
-
-def test_an_analysis_is_made_of_plan_blocks_and_code_and_a_page_of_its_analyses(files: Results) -> None:
-    before, page = made_of("tiny", files), page_made_of(["tiny"], files)
-    for path in files.root.rglob("*"):
-        os.utime(path, (5, 5))
-    assert made_of("tiny", files) == before
-    files.made_of("tiny").write_text(before)
-    assert page_made_of(["tiny"], files) != page
-    next(files.blocks("tiny").iterdir()).unlink()
-    assert made_of("tiny", files) != before
-
-
-def test_a_file_that_is_no_blocks_is_left_alone(files: Results) -> None:
-    odd = files.blocks("tiny") / "notes.json"
-    odd.write_text("{}")
-    tidy("tiny", files)
-    assert odd.exists()
-    assert all(not block.missing(files) for block in blocks_of(planned(), files))

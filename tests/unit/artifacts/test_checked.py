@@ -1,7 +1,6 @@
 """Records and samples that do not fit are refused with the key and the reason; the others are read."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from study.artifacts.checked import read_records, read_samples
 from study.artifacts.gone import drop_gone
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record, checksum, sealed
-from study.artifacts.record_store import next_session
 from study.artifacts.telemetry import COLUMNS, write_parquet
 from study.base.errors import StudyError, shown
 from study.base.files import file_sha256
@@ -77,9 +75,7 @@ def test_a_key_that_went_is_dropped_at_any_depth_and_the_checksum_is_that_of_the
     }
 
 
-def test_a_record_as_a_launcher_writes_it_fits_in_any_layout_and_so_does_one_without_a_checksum(
-    plan: Plan, folder: Path
-) -> None:
+def test_a_record_fits_in_any_layout_with_and_without_a_checksum(plan: Plan, folder: Path) -> None:
     for number, run in enumerate(plan.runs):
         edit(folder / run.file, lambda values: None, keep_checksum=number == 0)
     found = read_records(plan, folder)
@@ -108,20 +104,15 @@ def refusal(key: str, value: object, rest: str = "") -> tuple[str, object, str]:
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        *(refusal("measurement.fit_seconds", bad) for bad in (float("nan"), float("inf"), 0.0, -1.0, 1e308)),
-        refusal("measurement.epochs.0.train_seconds", 0.0),
+        *(refusal("measurement.fit_seconds", bad) for bad in (float("nan"), 0.0, 1e308)),
         refusal("measurement.steps", []),
         refusal("measurement.steps.1.epoch", 99, ": the last is 1"),
         refusal("measurement.epochs", []),
-        refusal("measurement.epochs.0.images", 2**53),
-        refusal("measurement.epochs.0.train_loss", 1e308),
-        refusal("cpu_percent_before", 1e300),
         refusal("measurement.parameters", 10**400),
         refusal("measurement", None, " with the outcome ok"),
         refusal("process_seconds", float("nan")),
         ("reference_workload", {"first_use_seconds": 1, "before": [1], "after": []}, "reference_workload.before: 1"),
         refusal("schema_version", 1, ": another version of this software wrote the file"),
-        refusal("schema_version", 3, ": another version of this software wrote the file"),
         ("colour", "red", "colour: unknown key"),
         refusal("study", "other", ": the plan has 'tiny'"),
         refusal("key", "00000000", ": the plan has"),
@@ -129,13 +120,12 @@ def refusal(key: str, value: object, rest: str = "") -> tuple[str, object, str]:
         refusal("position", 10**30),
         ("disturbed", ["nokey"], "disturbed: 'nokey' is not allowed"),
         ("data", NO_CLASS, "data.classes: [] is not allowed"),
-        refusal("machine.memory_bytes", 10**400),
         refusal("machine.cpu_threads", -1),
         refusal("setting.levels.device", "cuda", ": the plan has 'cpu'"),
         refusal("settings.training.epochs", 9, ": the plan has 1"),
     ],
 )
-def test_a_value_that_does_not_fit_is_named_with_its_key(
+def test_a_value_that_is_wrong_is_named_with_its_key(
     plan: Plan, folder: Path, key: str, value: object, words: str
 ) -> None:
     run, other = plan.runs
@@ -161,20 +151,6 @@ def test_a_damaged_file_is_refused_and_stays_as_it_is(plan: Plan, folder: Path, 
     assert list(found.included) == [plan.runs[1].name]
     assert list(found.refused) == [plan.runs[0].name]
     assert path.read_bytes() == content
-
-
-@pytest.mark.parametrize("kind", ["pipe", "device", "broken link", "folder"])
-def test_what_is_no_file_is_refused_in_place_of_a_record(plan: Plan, folder: Path, kind: str) -> None:
-    path = folder / plan.runs[0].file
-    path.unlink()
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    else:
-        path.symlink_to("/dev/zero" if kind == "device" else "nowhere")
-    assert list(read_records(plan, folder).refused) == [plan.runs[0].name]
-    assert next_session(folder) >= 1
 
 
 def test_damage_among_the_records_excluded_is_named_by_its_file(plan: Plan, folder: Path) -> None:
@@ -215,38 +191,14 @@ def test_the_samples_of_a_record_are_those_with_its_checksum(plan: Plan, samples
         read_samples(record, samples)
 
 
-BOMB = pytest.param("bomb", marks=pytest.mark.thorough)
-
-
-@pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "text", "infinite", "huge", "rows", BOMB])
-def test_samples_that_cannot_be_read_are_refused_whatever_their_checksum(
-    plan: Plan, samples: Path, damage: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "infinite"])
+def test_damaged_samples_are_refused_whatever_their_checksum(plan: Plan, samples: Path, damage: str) -> None:
     frame, whole = pd.DataFrame({name: [1.0] for name in COLUMNS}), samples.read_bytes()
     cut = {"empty": b"", "truncated": whole[: len(whole) // 2]}
-    changed = {"columns": frame[["seconds"]], "text": frame.assign(seconds="x")}
-    changed |= {"infinite": frame * float("inf"), "huge": frame * 1e19}
-    if damage == "bomb":  # 100 kB of a dictionary took gigabytes as text
-        changed["bomb"] = pd.concat([frame] * 20_000).assign(seconds="x" * 100_000)
-    if damage == "rows":
-        monkeypatch.setattr("study.artifacts.telemetry.LARGEST_CSV", 1000)
-        changed["rows"] = pd.concat([frame] * 20_000)
+    changed = {"columns": frame[["seconds"]], "infinite": frame * float("inf")}
     if damage in cut:
         samples.write_bytes(cut[damage])
     else:
         changed[damage].to_parquet(samples)
     with pytest.raises(StudyError, match="they cannot be read"):
         read_samples(of(plan, samples), samples)
-
-
-def test_a_file_of_a_terabyte_is_refused_before_it_is_read(plan: Plan, folder: Path, tmp_path: Path) -> None:
-    """It has no content, and takes no room on the disk."""
-    path, samples = folder / plan.runs[0].file, tmp_path / "huge.parquet"
-    record = Record.model_validate_json(path.read_text(encoding="utf-8"))
-    for huge in (path, samples):
-        with huge.open("wb") as file:
-            file.truncate(2**40)
-    assert list(read_records(plan, folder).refused) == [plan.runs[0].name]
-    assert next_session(folder) >= 1
-    with pytest.raises(StudyError, match="the file is too large"):
-        read_samples(record.model_copy(update={"telemetry_sha256": "0" * 64}), samples)

@@ -1,7 +1,9 @@
 import getpass
 import os
+import re
 import socket
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from study.artifacts.samples import PHASES, Epoch, Measurement, Memory, Step
 from study.artifacts.setting import shareable
 from study.base.errors import StudyError
 from study.base.files import write_new
-from study.base.privacy import anonymous
+from study.base.privacy import anonymous, node
 from tests.conftest import tiny_plan
 
 WEIGHTS = Weights(
@@ -103,14 +105,6 @@ def test_a_record_is_written_where_there_are_no_hard_links(tmp_path: Path, monke
     assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o644
 
 
-def test_a_user_without_a_home_gets_the_message_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    def homeless() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(Path, "home", homeless)
-    assert anonymous(f"{Path.cwd()}/x.jpg is no image") == "x.jpg is no image"
-
-
 def test_messages_hold_no_host_user_or_absolute_path() -> None:
     text = (
         f"FileNotFoundError: {Path.cwd()}/data/x.jpg and {Path.home()}/.cache/y.pt and /srv/secret-lab/photos/z.png "
@@ -130,9 +124,7 @@ def test_messages_hold_no_host_user_or_absolute_path() -> None:
 
 
 @pytest.mark.parametrize("by_name", [True, False], ids=["by its path", "as the current one"])
-def test_a_folder_of_data_has_its_base_name_in_the_record(
-    photos: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool
-) -> None:
+def test_a_folder_of_data_has_its_base_name_alone(photos: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool) -> None:
     monkeypatch.chdir(photos)
     plan = tiny_plan(dataset={"source": "folder", "path": str(photos) if by_name else ".", "image_size": 32})
     cut = without_paths(plan.runs[0].settings)
@@ -148,3 +140,33 @@ def test_the_session_counts_the_starts_that_measured_whatever_a_damaged_record_s
     for number in (1, 2, 10**12):
         (tmp_path / f"{number}.json").write_text(f'{{\n "session": {number},\n "x": {{"session": 7}}\n}}')
     assert next_session(tmp_path) == 4
+
+
+@pytest.fixture(autouse=True)
+def asked_anew() -> Iterator[None]:
+    node.cache_clear()
+    yield
+    node.cache_clear()  # or later tests on this worker would be on another machine than the modules they import
+
+
+def test_a_machine_has_one_pseudonym_that_does_not_tell_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "login.example")
+    first = node()
+    if first is None:
+        pytest.skip("this system has no machine-id")
+    assert re.fullmatch("[0-9a-f]{8}", first)
+    node.cache_clear()
+    assert node() == first
+    for other in ("login2.example", ""):
+        node.cache_clear()
+        monkeypatch.setattr(socket, "gethostname", lambda other=other: other)
+        assert node() != first
+
+
+def test_two_nodes_of_a_cluster_on_one_host_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = set()
+    for name in ("n1", "n2"):
+        node.cache_clear()
+        monkeypatch.setenv("SLURMD_NODENAME", name)
+        found.add(node())
+    assert len(found) == 2 or found == {None}

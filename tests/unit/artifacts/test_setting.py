@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.plan import Plan
-from study.artifacts.setting import EVERYWHERE, Level, Levels, setting_of, shareable
+from study.artifacts.setting import EVERYWHERE, Levels, setting_of, shareable
 from study.config.study import Study
 from tests.conftest import study_values, tiny_plan, write_photos
 
@@ -34,17 +34,6 @@ def test_each_run_has_the_levels_of_its_factors_and_its_block_as_fields() -> Non
     assert all(run.name == f"{run.setting.short}-r{run.block}" for run in plan.runs)
     (setting,) = {run.setting for run in plan.runs if run.setting.levels == {"device": "cpu", SIZE: 4, DROP: False}}
     assert (setting.label, setting.short) == ("CPU, 4, last batch kept", "bs4-droplastfalse-cpu")
-
-
-@pytest.mark.parametrize("effects", [False, True])
-def test_runs_whose_levels_have_commas_and_pluses_keep_their_labels_and_names_apart(
-    tmp_path: Path, effects: bool
-) -> None:
-    plan = odd_plan(tmp_path, effects)
-    settings = {run.setting for run in plan.runs}
-    assert len(settings) == len({one.label for one in settings}) == len({one.short for one in settings}) == 8
-    assert {Path(str(one.levels[PATH])).name for one in settings} == set(ODD)
-    assert Plan.of_text(plan.model_dump_json()) == plan
 
 
 def test_the_setting_of_a_record_has_no_folder_in_its_levels_nor_in_its_label(tmp_path: Path) -> None:
@@ -93,10 +82,7 @@ NAMES = {
 @pytest.mark.parametrize(
     ("levels", "label"),
     [
-        (
-            {LOOP: "fastai", FORMAT: "contiguous", GRAPH: False},
-            "stock fastai, channels first, no CUDA graphs",
-        ),
+        ({LOOP: "fastai", FORMAT: "contiguous", GRAPH: False}, "stock fastai, channels first, no CUDA graphs"),
         ({LOOP: "torch", FORMAT: "channels_last", GRAPH: True, SIZE: 8}, "PyTorch loop, all switches on, 8"),
         ({LOOP: "torch", FORMAT: "contiguous", GRAPH: True, SIZE: 8}, "PyTorch loop, channels first, recorded, 8"),
         ({GRAPH: True}, "recorded"),
@@ -108,14 +94,6 @@ def test_a_setting_has_the_name_of_most_levels_in_place_of_these(levels: Levels,
     setting = setting_of(Study.model_validate(study_values(factors=factors, names=NAMES)), levels)
     assert setting.label == label
     assert setting.part([*levels]) == setting.model_copy(update={"short": setting.part([*levels]).short})
-
-
-def test_with_settings_of_only_a_name_stands_for_all_levels_that_follow_from_its_own() -> None:
-    stock: dict[str, Level] = {LOOP: "fastai", FORMAT: "contiguous", GRAPH: False}
-    factors = {LOOP: ["fastai", "torch"], FORMAT: ["contiguous", "channels_last"], GRAPH: [False, True], SIZE: [4, 8]}
-    only = [stock, {LOOP: "torch", FORMAT: "channels_last", GRAPH: True}, {LOOP: "torch", FORMAT: "channels_last"}]
-    study = Study.model_validate(study_values(factors=factors, names={"stock fastai": {LOOP: "fastai"}}, only=only))
-    assert setting_of(study, stock | {SIZE: 4}).label == "stock fastai, 4"
 
 
 def test_a_part_of_a_setting_is_one_and_a_level_within_its_group_is_the_whole() -> None:

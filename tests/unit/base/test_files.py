@@ -12,14 +12,7 @@ import pytest
 
 from study.base import files
 from study.base.errors import StudyError
-from study.base.files import (
-    remove_unfinished,
-    room_for,
-    whole,
-    write_if_changed,
-    write_new,
-    write_whole,
-)
+from study.base.files import remove_unfinished, room_for, whole, write_if_changed, write_new, write_whole
 
 Write = Callable[[Path, str | bytes], None]
 by_each_writer = pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
@@ -27,7 +20,7 @@ by_each_writer = pytest.mark.parametrize("write", [write_whole, write_if_changed
 
 @by_each_writer
 @pytest.mark.parametrize(("content", "stored"), [("späth\n", "späth\n".encode()), (b"\x00\xff", b"\x00\xff")])
-def test_text_and_bytes_are_written_into_a_new_folder_and_nothing_else_is(
+def test_text_and_bytes_are_written_and_nothing_else(
     tmp_path: Path, write: Write, content: str | bytes, stored: bytes
 ) -> None:
     path = tmp_path / "new" / ("n" * 200 + ".json")
@@ -86,17 +79,6 @@ def test_a_write_that_numpy_cut_off_is_a_sentence_too(small_disk: Path) -> None:
         raise ValueError("not its")
 
 
-@by_each_writer
-def test_a_folder_or_a_device_is_never_replaced_by_a_file(tmp_path: Path, write: Write) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "folder").mkdir()
-    for name in ("pipe", "folder"):
-        with pytest.raises(StudyError, match=f"{name}: cannot be written"):
-            write(tmp_path / name, "text")
-    assert (tmp_path / "pipe").is_fifo()
-    assert (tmp_path / "folder").is_dir()
-
-
 def test_an_unchanged_file_keeps_its_time_and_a_damaged_one_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_if_changed(path, "text")
@@ -135,15 +117,6 @@ def test_what_a_killed_process_was_writing_is_removed_and_what_a_living_one_writ
     assert (tmp_path / "kept.json").read_text() == "whole"
 
 
-def test_no_name_of_a_file_stops_the_removal(tmp_path: Path) -> None:
-    """None of these is what a process of ours was writing."""
-    for name in (".x.\u00b2.y.tmp", f".x.{'9' * 20}.y.tmp"):
-        (tmp_path / name).touch()
-    (tmp_path / ".x.999999.y.tmp").mkdir()
-    remove_unfinished(tmp_path)
-    assert len(list(tmp_path.iterdir())) == 3
-
-
 def git(folder: Path, *arguments: str) -> str:
     own = ["-c", "user.name=n", "-c", "user.email=e"]
     return subprocess.run(
@@ -151,9 +124,7 @@ def git(folder: Path, *arguments: str) -> str:
     ).stdout
 
 
-def test_the_commit_is_known_only_in_a_checkout_and_a_change_of_a_tracked_file_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commit_is_known_and_a_change_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "ROOT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert (files.git_commit(), files.git_is_changed()) == (None, None)

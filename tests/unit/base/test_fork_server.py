@@ -13,8 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from study.artifacts.layout import Results
+from study.base.files import package_sha256
 from study.base.fork_server import FORK_SERVERS, Answer, Request, answer_of, ask
-from study.host.fork_servers import listen
+from study.host.fork_servers import can_fork, listen, start_fork_servers
 from tests.conftest import ROOT
 from tests.waiting import has_ended, wait_for
 
@@ -81,25 +83,11 @@ def fork_server() -> Iterator[ForkServer]:
         ("import os; os.kill(os.getpid(), 11)", -signal.SIGSEGV, ""),
     ],
 )
-def test_a_forked_process_ends_as_any_other_does(
+def test_a_forked_process_ends_as_any_other(
     code: str, ends: int, says: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
     assert fork_server.run(code, tmp_path / "out").code == ends
     assert says in (tmp_path / "out").read_text()
-
-
-def test_its_modules_are_imported_once_and_for_all(fork_server: ForkServer, tmp_path: Path) -> None:
-    code = "import sys; assert 'decimal' in sys.modules; import fractions; print(id(sys.modules['decimal']))"
-    outputs = [tmp_path / name for name in ("first", "second")]
-    assert [fork_server.run(code, output).code for output in outputs] == [0, 0]
-    assert outputs[0].read_text() == outputs[1].read_text()
-
-
-def test_a_process_finds_the_modules_of_its_own_folder(fork_server: ForkServer, tmp_path: Path) -> None:
-    """The fork server was started in another one."""
-    (tmp_path / "a_model_of_the_user.py").write_text("print('found')")
-    assert fork_server.run("import a_model_of_the_user", tmp_path / "out").code == 0
-    assert (tmp_path / "out").read_text() == "found\n"
 
 
 def test_nothing_that_a_process_changes_is_seen_by_the_next(fork_server: ForkServer, tmp_path: Path) -> None:
@@ -130,35 +118,6 @@ def test_all_that_a_process_leaves_behind_is_ended_with_it(fork_server: ForkServ
     assert fork_server.run(code, tmp_path / "out").code == 0
     assert not any(psutil.pid_exists(int(pid)) for pid in (tmp_path / "out").read_text().split())
     assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "1001"]]
-
-
-CHAINS = """
-import os
-
-if os.fork() == 0:
-    for _ in range(15):
-        if os.fork() == 0:
-            break
-    while True:
-        if os.fork():
-            os._exit(0)
-"""
-
-
-def test_chains_of_forks_end_with_the_process_that_began_them(fork_server: ForkServer, tmp_path: Path) -> None:
-    """No list of processes is as quick as they are: 16 of them were alive after 14 seconds."""
-    assert fork_server.run(CHAINS, tmp_path / "out").code == 0
-    left = subprocess.run(["fuser", str(tmp_path / "out")], capture_output=True, text=True)
-    assert left.stdout.split() == []
-
-
-def test_a_process_that_stops_its_supervisor_is_killed_all_the_same(fork_server: ForkServer, tmp_path: Path) -> None:
-    code = "import os, signal; os.kill(os.getppid(), signal.SIGSTOP); " + SLEEPS
-    with fork_server.begin(code, tmp_path / "out") as connection:
-        numbers(tmp_path / "out")
-        connection.settimeout(30)
-        connection.send(bytes([signal.SIGKILL]))
-        assert answer_of(connection).code == -signal.SIGKILL
 
 
 def test_its_cpu_time_counts_with_that_of_its_children(fork_server: ForkServer, tmp_path: Path) -> None:
@@ -203,21 +162,6 @@ def test_a_process_outlives_its_fork_server_but_not_its_client(fork_server: Fork
         fork_server.end()
         assert not has_ended(process)
     wait_for(lambda: has_ended(process))
-
-
-def test_several_processes_are_at_work_at_a_time(fork_server: ForkServer, tmp_path: Path) -> None:
-    waits = f"import os, time\nwhile not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)"
-    with fork_server.begin(waits, tmp_path / "first") as first:
-        assert fork_server.run(f"open({str(tmp_path / 'go')!r}, 'w')", tmp_path / "second").code == 0
-        assert answer_of(first).code == 0
-
-
-def test_whoever_says_nothing_or_nonsense_harms_nobody(fork_server: ForkServer, tmp_path: Path) -> None:
-    for words in (b"", b"{}\n", b"nonsense\n", b'{"function": 1'):
-        with socket.socket(socket.AF_UNIX) as other:
-            other.connect(fork_server.address)
-            other.send(words)
-    assert fork_server.run("print(1)", tmp_path / "out").code == 0
 
 
 ATTACK = """
@@ -270,19 +214,6 @@ def test_a_container_with_the_hosts_network_has_nothing_forked(tmp_path: Path) -
         assert made.exists()
     finally:
         fork_server.end()
-
-
-def test_no_folder_that_a_container_could_mount_leads_to_a_fork_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """That of temporary files may be a part of the user's data; here its path is too long for a socket, too."""
-    long = tmp_path / ("long" * 40)
-    long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
-    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as asking:
-        address = listen(listening)
-        assert not list(long.iterdir())
-        asking.connect(address)
 
 
 @needs_root
@@ -342,3 +273,32 @@ def test_a_step_whose_start_is_gone_does_nothing() -> None:
     words = [sys.executable, "-m", "study", "dataset", "no-plan.json", "digits"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "")
+
+
+def refused(number: int) -> int:
+    raise OSError(38, "Function not implemented")
+
+
+def test_a_kernel_without_what_a_fork_server_needs_gets_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(FORK_SERVERS, raising=False)
+    monkeypatch.setattr(os, "pidfd_open", refused, raising=False)
+    start_fork_servers([], [], Results(tmp_path))
+    assert FORK_SERVERS not in os.environ
+
+
+@pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")
+def test_a_start_takes_only_fork_servers_that_serve_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("study.host.fork_servers.start_fork_server", lambda *_: None)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    code = package_sha256()
+    for told, taken in {
+        f"{os.getpid()} {code} cpu.torch=/there": True,
+        f"{gone.pid} {code} cpu.torch=/there": False,
+        f"{os.getpid()} {'0' * 64} cpu.torch=/there": False,
+        f"{os.getpid()}": False,
+        "": False,
+    }.items():
+        monkeypatch.setenv(FORK_SERVERS, told)
+        start_fork_servers([], [], Results(tmp_path))
+        assert (os.environ[FORK_SERVERS] == told) is taken

@@ -25,12 +25,7 @@ hip: Optional[str] = None
     ("cuda", "driver", "capability", "told"),
     [
         ("13.2", (13, 0), (7, 5), None),
-        (
-            "13.2",
-            (12, 8),
-            (9, 0),
-            "needs CUDA 13, and the NVIDIA driver speaks CUDA 12.8: install a driver 580",
-        ),
+        ("13.2", (12, 8), (9, 0), "needs CUDA 13, and the NVIDIA driver speaks CUDA 12.8: install a driver 580"),
         ("12.8", (13, 1), (6, 0), None),
         ("13.2", (13, 0), (6, 0), "no kernels for a GPU of compute capability 6.0, only from 7.5 on"),
         ("13.2", None, (9, 0), None),

@@ -13,7 +13,6 @@ from tests.conftest import plan_at, study_values, tiny_plan
 from tests.unit.config.test_config import plan_of
 
 WORKERS = {"loader.kind": "workers"}
-TWO_EPOCHS = {"training.epochs": 2}
 BY_ITSELF = {"training.strategy": "ddp", "training.processes": 1}
 ALONE = {"loader.kind": "alone"}
 CIFAR = {"dataset.source": "cifar10", "model.name": "resnet18", "training.batch_size": 4}
@@ -52,9 +51,7 @@ def refusal(folder: Path, values: dict[str, Any], **config: Any) -> StudyError:
 
 
 @pytest.mark.parametrize(("key", "changes"), IN_VAIN)
-def test_what_a_start_asks_for_in_vain_is_one_line_with_what_gives_it_an_effect(
-    tmp_path: Path, key: str, changes: dict[str, Any]
-) -> None:
+def test_what_a_start_asks_for_in_vain_is_one_line(tmp_path: Path, key: str, changes: dict[str, Any]) -> None:
     values = study_values(curve=None, dataset={"source": "generated", "images": 40, "image_size": 32})
     error = refusal(tmp_path, values, overrides=changes)
     assert error.key == key
@@ -91,9 +88,7 @@ def test_every_row_names_keys_of_a_run() -> None:
     assert {key for row in IDLE for key in (row.key, *row.when)} <= set(setting_keys())
 
 
-def test_a_start_that_leaves_a_device_out_leaves_its_settings_out_and_one_that_leaves_none_is_an_error(
-    tmp_path: Path,
-) -> None:
+def test_a_start_that_leaves_a_device_out_leaves_its_settings_out(tmp_path: Path) -> None:
     only = [{"device": "cpu", "training.batch_size": 4}, {"device": "cuda", "training.batch_size": 8}]
     values = study_values(only=only, factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]})
     (run,) = plan_of(tmp_path, values, devices=["cpu"]).runs

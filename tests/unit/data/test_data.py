@@ -1,8 +1,6 @@
 import os
-import struct
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data import drawing
-from study.data.decode import FORMATS, MAX_PIXELS, decode
+from study.data.decode import decode
 from study.data.folder import read_otherwise
 from study.data.sources import inspect, name_of, open_set, source_of
 from study.data.splits import assign_splits
@@ -91,16 +89,6 @@ def test_the_digits_are_scans_of_which_both_splits_have_every_digit_alike(tmp_pa
     ring = decode(images.stored[0], 3, 16)
     assert ring.shape == (3, 16, 16) and ring[0, 8].max() > 120 and ring[0, 7:9, 7:9].max() < 30
     assert make(dataset(source="digits", classes=10, images=1280, seed=7), tmp_path / "again").sha256 == manifest.sha256
-
-
-@pytest.mark.parametrize(("images", "valid_fraction"), [(20, 0.01), (20, 0.99), (1797, 0.2)])
-def test_any_number_of_digits_leaves_each_of_them_in_both_splits(
-    images: int, valid_fraction: float, tmp_path: Path
-) -> None:
-    wanted = dataset(source="digits", classes=10, images=images, valid_fraction=valid_fraction)
-    found = open_set(make(wanted, tmp_path), wanted, tmp_path, tmp_path)
-    assert len(found.train) + len(found.valid) == images
-    assert all({found.labels[index] for index in split} == set(range(10)) for split in (found.train, found.valid))
 
 
 def test_the_split_is_stratified_and_stable() -> None:
@@ -193,38 +181,6 @@ def test_what_is_no_file_at_all_is_left_out_with_that_reason(photos: Path) -> No
     assert left_out == dict.fromkeys(("pipe.png", "gone.jpg", "loop.jpg", "endless.jpg"), "it is not a file")
 
 
-def test_an_image_beyond_the_limit_is_left_out_for_what_its_header_says(photos: Path) -> None:
-    first = sorted(photos.iterdir())[0]
-    for name, width in (("most.png", 10_000), ("more.png", 10_001)):
-        head = b"IHDR" + struct.pack(">IIBBBBB", width, MAX_PIXELS // 10_000, 1, 0, 0, 0, 0)
-        chunks = struct.pack(">I", 13) + head + struct.pack(">I", crc32(head)) + struct.pack(">I", 9) + b"IDAT"
-        (first / name).write_bytes(b"\x89PNG\r\n\x1a\n" + chunks)  # and no pixel follows
-    reasons = {Path(item.name).name: item.reason for item in make(own(photos), photos).left_out}
-    assert reasons["more.png"] == "it is 10001 x 6500 pixels, more than 65 million"
-    assert "pixels" not in reasons["most.png"]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("sheet.jpg", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 99 99\n%%EndComments\n%%EOF\n"),
-        ("sheet.png", b"P6 40 40 255\n" + bytes(4800)),  # PPM, which Pillow's first round of plugins knows
-    ],
-    ids=["eps", "ppm"],
-)
-def test_no_decoder_of_another_format_is_reached(
-    photos: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
-) -> None:
-    Image.init()
-    for known, (_, accept) in list(Image.OPEN.items()):
-        if known not in FORMATS:
-            monkeypatch.setitem(Image.OPEN, known, (lambda *_, known=known: pytest.fail(f"{known} was tried"), accept))
-    first = sorted(photos.iterdir())[0]
-    (first / name).write_bytes(content)
-    (left_out,) = make(own(photos), photos).left_out
-    assert left_out.reason == "it is not a picture (JPEG, PNG, WEBP, GIF, BMP, TIFF)"
-
-
 def test_a_file_whose_name_is_no_utf8_is_left_out_under_a_name_that_can_be_read(photos: Path) -> None:
     first = sorted(photos.iterdir())[0]
     whole = (first / "000.jpg").read_bytes()
@@ -236,12 +192,6 @@ def test_a_file_whose_name_is_no_utf8_is_left_out_under_a_name_that_can_be_read(
     names = {rf"{first.name}/\xff\xfe.jpg", rf"{first.name}/sub\xff/001.jpg"}
     assert {item.name: item.reason for item in manifest.left_out} == dict.fromkeys(names, "its name is no UTF-8")
     assert len(manifest.items) == 20
-
-
-def test_a_class_whose_name_is_no_utf8_is_an_error_that_names_it(photos: Path) -> None:
-    (photos / os.fsdecode(b"wood\xff")).mkdir()
-    with refused("dataset.path", r"wood\xff"):
-        inspect(own(photos))
 
 
 @pytest.mark.parametrize("target", [".", ".."])
@@ -282,12 +232,6 @@ def test_a_folder_that_is_a_file_or_is_not_there_is_named(tmp_path: Path) -> Non
     for name in ("file", "nowhere"):
         with refused("dataset.path", str(tmp_path / name)):
             inspect(own(tmp_path / name))
-
-
-def test_the_expected_training_set_is_the_one_of_the_manifest(tmp_path: Path, photos: Path) -> None:
-    drawn = dataset(images=30, image_size=64, valid_fraction=0.3)
-    assert inspect(drawn).train_images == make(drawn, tmp_path / "x").train_images
-    assert inspect(own(photos)).train_images == make(own(photos), photos).train_images
 
 
 @pytest.mark.parametrize("packed", [False, True])

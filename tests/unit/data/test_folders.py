@@ -138,22 +138,6 @@ def test_linked_folders_are_followed_and_those_that_hold_themselves_named(tmp_pa
     assert [(one.name, one.reason) for one in manifest.left_out] == [("b/up", "it is a link to a folder that holds it")]
 
 
-def test_a_folder_that_cannot_be_read_is_named_and_not_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wanted, before = planted(tmp_path, [*TWO, "a/mine/0.png"]), Path.iterdir
-
-    def shut(path: Path) -> object:
-        if path.name == "mine":
-            raise PermissionError(13, "Permission denied", str(path))
-        return before(path)
-
-    monkeypatch.setattr(Path, "iterdir", shut)
-    with refused("dataset.path") as error:
-        inspect(wanted)
-    assert error.why == "cannot be read: mine: Permission denied"
-
-
 def test_every_file_below_any_folder_is_used_or_left_out_once_or_the_folder_is_refused(tmp_path: Path) -> None:
     words = ["a", "b", "train", "val", "test", ".git", "__MACOSX", "Valid", "x.png", "y"]
     accepted = 0

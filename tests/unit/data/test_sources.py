@@ -1,6 +1,5 @@
 """The protocol of a source: one class is all that a new source needs, and the pipeline knows no source by name."""
 
-import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -177,12 +176,3 @@ def test_two_steps_at_once_download_one_after_the_other(
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(main, [[*line, name, "--results", str(tmp_path)] for name in names])) == [0, 0]
     assert (len(names), most) == (2, 1)
-
-
-def test_no_module_outside_the_sources_compares_the_name_of_a_source() -> None:
-    """The configuration may: it says which keys a source needs, and whether its images are drawn."""
-    names = "|".join(SOURCES)
-    compared = re.compile(rf"source\W+(==|!=|in|not in)\W+[\"'(]+({names})\b")
-    files = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "config"]
-    found = {path.relative_to(PACKAGE).as_posix() for path in files if compared.search(path.read_text("utf-8"))}
-    assert found == set()

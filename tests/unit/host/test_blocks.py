@@ -11,9 +11,10 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.reached import Reached
 from study.artifacts.record_store import Session, move_aside, next_session
-from study.base.errors import StudyError
 from study.base.files import write_whole
 from study.config.selection import Selection
+from study.host.plan.forecast import describe
+from study.host.plan.workflow import Workflow
 from study.host.steps import block as step
 from study.host.steps.attempt import Attempt, RunContext
 from study.host.steps.block import measure_block
@@ -170,19 +171,70 @@ def test_the_time_left_is_told_from_the_first_run_on_and_holds_other_blocks(mach
     assert "left" not in told[-1]
 
 
-def test_an_index_that_names_a_file_elsewhere_counts_as_none_and_moves_nothing(machine: Machine) -> None:
-    machine.start(3)
-    precious = machine.files.root / "precious.json"
-    precious.write_text('{"session": 1}')
-    (index,) = machine.files.blocks("tiny").iterdir()
-    index.write_text(index.read_text().replace(machine.plan.runs[0].file, "../../precious.json"))
-    machine.start(0)
-    assert precious.exists()
-    assert len(machine.made()) == 3
+STOPPED = "tiny: stopped after 3 blocks: the interval is ±4% (asked: 5%)"
 
 
-def test_a_session_that_is_damaged_is_one_line(machine: Machine) -> None:
-    machine.files.session("tiny").write_text("{")
-    name = blocks_of(machine.plan, machine.files)[0].name
-    with pytest.raises(StudyError, match=r"session.json: not a valid session: "):
-        measure_block("tiny", name, machine.files.root, print, machine.look)
+def until(asked: object = "5%", most: int = 6, sizes: tuple[int, ...] = (2, 4, 8)) -> Plan:
+    """Three settings in at most six blocks."""
+    return tiny_plan(factors={"training.batch_size": [*sizes]}, replicates={"until": asked, "most": most})
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A study that stopped after three blocks."""
+    stopped = Machine(until(), tmp_path, monkeypatch)
+    said = stopped.start()
+    assert (said[-1], len(said), len(stopped.made())) == (STOPPED, 10, 9)
+    return stopped
+
+
+def pending(stopped: Machine) -> list[int]:
+    """The blocks that a start would make."""
+    return [block.number for block in Workflow([stopped.plan], stopped.files).pending]
+
+
+def test_later_blocks_and_the_next_start_measure_nothing_and_look_at_nothing(stopped: Machine) -> None:
+    assert len(list(stopped.files.blocks("tiny").iterdir())) == 6
+    assert stopped.start() == []
+    assert (stopped.looks, pending(stopped)) == (4, [])
+    assert describe([stopped.plan], None, stopped.files) == [
+        "tiny on cpu: no run pending, 9 done",
+        STOPPED,
+        "nothing is left to measure",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plan", "made", "last"),
+    [
+        (until("3%"), 12, "tiny: stopped after 4 blocks: the interval is ±3% (asked: 3%)"),
+        (until("1%", most=4), 12, "block 4 of at most 4, run 3 of 3: "),
+        (until(most=9), 9, STOPPED),
+        (tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=5), 15, "block 5 of 5, run 3 of 3: "),
+    ],
+)
+def test_a_start_that_asks_for_something_else_decides_anew(stopped: Machine, plan: Plan, made: int, last: str) -> None:
+    said = stopped.start(plan=plan)
+    assert said[-1].startswith(last)
+    assert len(stopped.made()) == made
+    assert stopped.start() == []
+
+
+def test_a_record_that_is_moved_away_is_measured_again_and_then_the_study_is_looked_at_anew(stopped: Machine) -> None:
+    move_aside(stopped.files.record("tiny", stopped.plan.runs[4].file), "superseded")
+    stopped.begin()
+    assert pending(stopped)[:2] == [2, 4]
+    assert [line.partition(", run")[0] for line in stopped.start()] == ["block 2 of at most 6", STOPPED]
+    assert len(stopped.made()) == 9
+
+
+def test_a_setting_that_is_added_later_is_measured_in_every_block_that_was_begun(stopped: Machine) -> None:
+    stopped.start(plan=until(sizes=(2, 4, 8, 10)))
+    assert len(stopped.made()) == 12
+    assert [block.number for block in blocks_of(stopped.plan, stopped.files) if block.number > 3] == []
+
+
+def test_a_block_that_was_broken_off_is_not_needed_where_the_whole_ones_are_enough(stopped: Machine) -> None:
+    stopped.start(1, plan=until("3%"))
+    said = stopped.start(plan=until())
+    assert (len(said), len(stopped.made()), len(stopped.broken())) == (1, 9, 1)

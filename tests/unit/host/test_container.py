@@ -19,7 +19,7 @@ from study.config.selection import Selection
 from study.config.settings import Settings
 from study.host.engine import container, engine_choice
 from study.host.engine.container import Box, Mount, check_readable, check_visible, own_mounts, settings_inside
-from study.host.engine.docker import DOCKERFILE, base_of
+from study.host.engine.docker import base_of
 from study.host.engine.engine_choice import ENGINES, EngineChoice, engine, request
 from study.host.plan import checks, training_stack
 from study.host.plan.training_stack import check_training_stack
@@ -91,14 +91,6 @@ def test_paths_with_commas_colons_quotes_and_spaces_reach_the_engine_whole(name:
     assert ["type=bind", f"source={BOX.scratch}", "target=/scratch"] in shown
     with pytest.raises(StudyError, match="line break"):
         engine(name).argv(replace(BOX, mounts=[Mount(Path("/a\nb"), "/data/x")]))
-
-
-@pytest.mark.parametrize(("name", "gives"), [("docker", "--gpus all"), ("podman", "--device nvidia.com/gpu=all")])
-def test_each_engine_has_its_own_way_to_give_every_gpu_and_gives_none_unasked(name: str, gives: str) -> None:
-    assert f" {gives} " in " ".join(engine(name).argv(replace(BOX, gpus=())))
-    line = engine(name).argv(BOX)
-    assert not {"--gpus", "--device"} & set(line)
-    assert "CUDA_VISIBLE_DEVICES=" in line
 
 
 def test_a_step_with_network_has_the_hosts_and_nothing_else_changes() -> None:
@@ -352,13 +344,3 @@ def test_one_base_image_is_named_everywhere() -> None:
     assert "@sha256:" in base
     for name in ("workflow/Snakefile", "docker/compose.yaml"):
         assert base in (ROOT / name).read_text(encoding="utf-8"), name
-
-
-def test_a_changed_dockerfile_asks_for_another_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = request(Selection(), "cpu")
-    changed = tmp_path / "Dockerfile"
-    changed.write_text(DOCKERFILE.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
-    monkeypatch.setattr("study.host.engine.engine_choice.DOCKERFILE", changed)
-    after = request(Selection(), "cpu")
-    assert before.reference != after.reference
-    assert request(Selection(), "cuda").identity == after.identity  # the same bytes for both devices

@@ -11,7 +11,7 @@ from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.host import supervise
 from study.host.engine import base, bring, container, lifetime
-from study.host.engine.base import Engine, StoredImage, Trouble
+from study.host.engine.base import Engine, StoredImage
 from study.host.engine.container import LAUNCHER
 from study.host.engine.docker import Docker, Podman
 from study.host.engine.engine_choice import ENGINES, engine
@@ -58,21 +58,6 @@ def described(wanted: ImageRequest, name: str, run_as: str) -> Image:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "question", "answer"),
-    [
-        ("docker", "version --format {{.Server.Version}}", "7.1"),
-        ("podman", "info --format {{.Version.Version}}", "7.1"),
-    ],
-)
-def test_the_version_is_the_engines_own(name: str, question: str, answer: str, client: Client) -> None:
-    client.says({question: answer})
-    assert (engine(name).version(), engine(name).why_not()) == ("7.1", None)
-    assert client.asked() == [question] * 2
-    client.says({})
-    assert str(engine(name).why_not()).startswith(f"{name} does not answer (`{name} ")
-
-
 def test_only_a_rootless_docker_makes_the_caller_root_inside(client: Client) -> None:
     client.says({"info --format {{json .SecurityOptions}}": '["name=rootless"]'})
     docker = Docker()
@@ -100,25 +85,7 @@ def test_an_image_is_its_id_its_digest_and_its_labels(name: str, client: Client)
 
 
 @pytest.mark.parametrize("name", KEEP)
-def test_an_image_that_is_missing_is_pulled_only_where_that_is_allowed(name: str, client: Client) -> None:
-    assert engine(name).image_trouble(ARCHIVE, fetch=True) is None
-    assert client.asked() == []
-    assert engine(name).image_trouble(BUILT, fetch=False) is None
-    assert client.asked() == ["image inspect study:cpu-1", "image inspect base:1"]
-    trouble = engine(name).image_trouble(BUILT, fetch=True)
-    assert isinstance(trouble, Trouble)
-    assert "the base image is not here and cannot be pulled" in trouble.reason
-    assert trouble.detail == f"base:1: `{name} pull`: no message"
-    assert client.asked()[-1] == "pull --quiet base:1"
-    trouble = engine(name).image_trouble(REFERENCE, fetch=True)
-    assert isinstance(trouble, Trouble)
-    assert trouble.reason == "the image of images.cuda is not here and cannot be pulled"
-    client.says({"pull --quiet x/study:2": ""})
-    assert engine(name).image_trouble(REFERENCE, fetch=True) is None
-
-
-@pytest.mark.parametrize("name", KEEP)
-def test_an_image_is_built_loaded_or_pulled_as_it_was_asked_for(
+def test_an_image_is_built_loaded_or_pulled(
     name: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in container.PROXIES:

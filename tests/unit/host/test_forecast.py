@@ -1,12 +1,25 @@
-"""What a start says before its runs and at each run."""
+"""What a start looks at and says before its runs, and at each run."""
 
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from study.artifacts.block import blocks_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
+from study.base import devices, system
+from study.base.errors import StudyError
 from study.base.files import write_new
-from study.host.plan import forecast
+from study.host.plan import forecast, machine_limits
+from study.host.plan.checks import check_places
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record, write_records
 from tests.unit.host.test_engines import BUILT
@@ -52,3 +65,77 @@ def test_a_block_that_was_broken_off_is_pending_as_a_whole(tmp_path: Path) -> No
     files.record("tiny", plan.runs[0].file).unlink()
     assert forecast.pending(plan, files) == plan.runs[:2]
     assert forecast.summary(plan, files) == ["tiny on cpu: 2 runs pending in 1 block, 4 done"]
+
+
+PLAN = tiny_plan()
+HERE = Results()
+FOLDERS = [HERE.hub, Path("results/data"), HERE.log(PLAN.name, "a").parent, HERE.telemetry_folder(PLAN.name)]
+FILES = [HERE.telemetry(PLAN.name, PLAN.runs[0].file), HERE.record(PLAN.name, PLAN.runs[0].file), HERE.report]
+
+
+@pytest.mark.parametrize("place", [*FOLDERS, *FILES], ids=str)
+def test_a_place_with_something_else_in_it_is_named(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_places(PLAN, HERE)
+    place.parent.mkdir(parents=True)
+    os.mkfifo(place)
+    kind = "folder" if place in FOLDERS else "file"
+    with pytest.raises(StudyError, match=f"^{re.escape(str(place))}: it is no {kind}: move it away$"):
+        check_places(PLAN, HERE)
+
+
+MIB = 2**20
+
+
+def free(monkeypatch: pytest.MonkeyPatch, mib: int) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=mib * MIB))
+
+
+@pytest.mark.parametrize(("kind", "mib", "said"), [("workers", 1, 1), ("workers", 512, 0), ("threads", 1, 0)])
+def test_too_little_shared_memory_is_said_with_the_cure(
+    kind: str, mib: int, said: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free(monkeypatch, mib)
+    loader: dict[str, Any] = {"kind": kind, "workers": 4}
+    lines = [*machine_limits.warnings([tiny_plan(loader=loader, dataset={"image_size": 64})])]
+    assert len(lines) == said
+    assert all("/dev/shm has 1 MiB free" in line and "loader.workers" in line for line in lines)
+
+
+def test_in_containers_the_engine_gives_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    free(monkeypatch, 0)
+    plan = tiny_plan(loader={"kind": "workers", "workers": 4}).model_copy(update={"engine": "docker"})
+    assert not [*machine_limits.warnings([plan])]
+
+
+def test_wsl2_is_named_with_its_memory_and_its_name_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "release", lambda: "6.6.87.2-microsoft-standard-WSL2")
+    free(monkeypatch, 1024)
+    (line,) = machine_limits.warnings([tiny_plan()])
+    assert "WSL2" in line
+    assert "GiB" in line
+    assert system.system_name().endswith("(WSL2)")
+    assert "WSL2" in forecast.where(tiny_plan())
+
+
+@pytest.mark.parametrize(("variable", "name"), system.HOSTED.items())
+def test_a_hosted_notebook_is_named(variable: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "1")
+    assert system.surroundings() == name
+
+
+@pytest.mark.parametrize(("place", "word"), [(0, "MPS"), (1, "ROCm")])
+def test_a_gpu_that_is_not_nvidias_is_named(place: int, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(devices, "OTHERS", ((lambda: True, devices.OTHERS[place][1]),))
+    assert word in str(devices.absent("cuda"))
+
+
+def test_windows_is_refused_in_one_line_that_names_wsl2() -> None:
+    code = "import sys; sys.platform = 'win32'; sys.argv = ['study', 'plan']; from study.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "WSL2" in done.stderr

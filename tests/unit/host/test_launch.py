@@ -70,7 +70,7 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
         (leaves(outcome="failed", message="ValueError: planted"), True, "failed", "ValueError: planted"),
     ],
 )
-def test_every_end_of_a_process_becomes_a_record(
+def test_every_end_of_a_process_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, kernel: bool, outcome: str, words: str
 ) -> None:
     """A kill by the kernel, which it counts, is the end only of a run that was killed or says so."""
@@ -98,7 +98,7 @@ def main(job, scratch):
 
 @pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")
 @pytest.mark.parametrize("started", ["forked", "fresh"])
-def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded_and_the_next_one_is_unharmed(
+def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded(
     started: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ignores SIGTERM, and it started a session of its own. The next one is forked from the same fork server."""
@@ -125,9 +125,7 @@ def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded_and_the_next_one_is
         fork_server.end()
 
 
-def test_a_run_that_was_made_elsewhere_meanwhile_keeps_its_record_and_its_samples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_was_made_elsewhere_keeps_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "sys.exit(3)")
     plan, files = tiny_plan(), Results(tmp_path)
     record, samples = (path("tiny", plan.runs[0].file) for path in (files.record, files.telemetry))
@@ -171,9 +169,7 @@ def test_progress_is_plain_lines_in_the_log(tmp_path: Path, monkeypatch: pytest.
     assert lines == ["epoch 1: step 1 of 3", "epoch 2: step 2 of 3", "epoch 3: step 3 of 3", "a warning"]
 
 
-def test_every_file_of_a_run_lies_in_the_results_that_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_file_of_a_run_lies_in_the_named_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "print('hello')")
     plan = tiny_plan()
     run = plan.runs[0]
@@ -215,7 +211,7 @@ def planted_noise(monkeypatch: pytest.MonkeyPatch, *percent: float) -> None:
 WATCHED = {"evidence": {"others_cpu_percent": 10}}
 
 
-def test_a_disturbed_run_is_kept_aside_and_measured_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disturbed_run_is_measured_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second record counts, and is marked where it was disturbed, too."""
     fake(monkeypatch, "pass")
     plan, files = tiny_plan(**WATCHED), Results(tmp_path)

@@ -1,23 +1,29 @@
-"""What a container left: planted as its hostile code would, and taken or refused."""
+"""A step in a container: what it is lent, and what of what it left is taken, planted as hostile code would."""
 
 import os
 import shutil
-import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from study.artifacts.layout import Results
+from study.artifacts.plan import Plan
+from study.artifacts.run import Run
 from study.base.errors import StudyError
-from study.base.files import remove_tree
-from study.config.settings import Settings
+from study.base.files import write_if_changed
+from study.data import folder
+from study.data.sources import source_of
 from study.host.engine import lifetime
-from study.host.engine.lifetime import scratch_folder
-from study.host.steps import attempt
-from study.host.steps.in_image import dataset_task, weights_task
+from study.host.engine.base import Engine
+from study.host.engine.engine_choice import EngineChoice
+from study.host.steps import prepare as step
+from study.host.steps.in_image import Task, dataset_task, in_a_container, weights_task
 from study.host.steps.left import discard_odd, take
+from study.host.supervise import Ended
+from tests.conftest import plan_at
+from tests.unit.host.test_engines import BUILT, described
 
 DECISION = Path("tiny/weights/own.json")
 
@@ -66,46 +72,15 @@ def test_what_is_no_plain_file_is_refused_and_what_it_points_to_is_untouched(
     assert (secret.read_text(), secret.stat().st_mode & 0o777) == ("secret", 0o600)
 
 
-def test_a_file_is_copied_with_the_mode_of_the_callers_own_files(inside: Path, tmp_path: Path) -> None:
-    (inside / DECISION).chmod(0o4777)
-    take(inside, tmp_path / "results", [DECISION])
-    taken, own = tmp_path / "results" / DECISION, tmp_path / "own"
-    own.touch()
-    assert taken.stat().st_mode == own.stat().st_mode
-    (inside / DECISION).write_text("changed later")
-    assert taken.read_text() == "decided"
-
-
 def test_a_result_that_is_a_link_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "record.json").write_text("another's")
     (tmp_path / "result.json").symlink_to(tmp_path / "record.json")
     (tmp_path / "folder").mkdir()
     (tmp_path / "telemetry.csv").write_text("samples")
     (tmp_path / "large").write_text("large")
-    deep = _deep(tmp_path / "deep")
-    names = dict.fromkeys(["result.json", "folder", "telemetry.csv", "absent", "deep"], 1000) | {"large": 4}
+    names = dict.fromkeys(["result.json", "folder", "telemetry.csv", "absent"], 1000) | {"large": 4}
     discard_odd(tmp_path, names)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["record.json", "telemetry.csv"], deep
-
-
-def _deep(folder: Path) -> int:
-    """Make folders below each other, more than Python's own functions follow."""
-    folder.mkdir()
-    depth = 1500
-    code = f"import os\nfor _ in range({depth}): os.mkdir('d'); os.chdir('d')"
-    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
-    return depth
-
-
-def test_a_tree_that_is_too_deep_is_refused_and_removed(inside: Path, tmp_path: Path) -> None:
-    _deep(inside / "tiny" / "weights" / "deep")
-    with pytest.raises(StudyError, match="more than 20 folders below each other"):
-        take(inside, tmp_path / "results", [Path("tiny/weights")])
-    remove_tree(inside)  # pytest's own removal would end in an error
-    with scratch_folder(tmp_path / "results") as scratch:
-        _deep(scratch / "deep")
-        (scratch / "deep").chmod(0)
-    assert list((tmp_path / "results").iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["record.json", "telemetry.csv"]
 
 
 def test_a_folder_on_the_way_that_is_a_link_is_refused(inside: Path, tmp_path: Path) -> None:
@@ -117,32 +92,83 @@ def test_a_folder_on_the_way_that_is_a_link_is_refused(inside: Path, tmp_path: P
         take(inside, tmp_path / "results", [DECISION])
 
 
-@pytest.mark.parametrize("times", ["\xff", "0m1.2.3s 0m1s\n0m1s 0m1s", "9" * 900, "9" * 400 + "m1s 0m1s\n0m1s 0m1s"])
-def test_times_that_no_shell_prints_are_unknown(times: str) -> None:
-    assert attempt.shell_times(times) is None
+def test_a_download_that_fails_keeps_what_it_brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "images").mkdir()
+    image = described(BUILT, "docker", "x")
+    (tmp_path / "images" / "cpu.json").write_text(image.model_dump_json(), encoding="utf-8")
+    plan = plan_at(EngineChoice("docker", "asked for", {"cpu": BUILT}))
+    run, brought = plan.runs[0], Results(tmp_path).downloads / "first.bin"
+    lent: list[bool] = []
 
-
-def test_a_container_on_a_gpu_finds_the_code_that_the_driver_compiled_for_an_earlier_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its home folder ends with it: each run would compile again, and start five times as slowly as on the host."""
-    run = SimpleNamespace(settings=Settings(device="cuda"), model_copy=lambda **_: None)
-    context = SimpleNamespace(run=run, results=tmp_path, plan=SimpleNamespace(name="x", engine=""), log=None, title="")
-    found = []
-
-    def enter(*given: object, environment: dict[str, str], **_: object) -> str:
-        assert isinstance(given[3], Path)
-        cache = given[3] / Path(environment["CUDA_CACHE_PATH"]).name
-        found.append([path.name for path in cache.iterdir()])
-        (cache / "index").write_text("compiled")
-        return "ended"
+    def enter(
+        engine: Engine, image: str, command: Sequence[str], scratch: Path, *_: Any, network: bool, **__: Any
+    ) -> Any:
+        assert network
+        inside = scratch / "results" / brought.relative_to(tmp_path)
+        lent.append(inside.exists())
+        inside.parent.mkdir(parents=True, exist_ok=True)
+        inside.write_bytes(b"brought")
+        if len(lent) == 1:
+            return Ended(1, ["something else", "error: the server answers no more"])
+        manifest = Results(scratch / "results").manifest(run.dataset)
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text("{}")
+        return Ended(0, [])
 
     monkeypatch.setattr(lifetime, "enter", enter)
-    for name in ("engine", "run_mounts", "_write_job"):
-        monkeypatch.setattr(attempt, name, lambda *_: [])
-    for number in ("1", "2"):
-        scratch = tmp_path / "scratch" / number
-        scratch.mkdir(parents=True)
-        image = SimpleNamespace(run_as="", libraries={})
-        assert attempt._in_a_container(context, image, scratch) == "ended"  # type: ignore[arg-type, comparison-overlap]
-    assert found == [[], ["index"]]
+    task = dataset_task(run.dataset, downloads=True)
+    with pytest.raises(StudyError, match=r"^the server answers no more$"):
+        in_a_container(task, plan, run, tmp_path, tmp_path / "log")
+    assert brought.read_bytes() == b"brought"
+    in_a_container(task, plan, run, tmp_path, tmp_path / "log")
+    assert lent == [False, True]
+    assert Results(tmp_path).manifest(run.dataset).is_file()
+
+
+def planned(tmp_path: Path, photos: Path, batch_size: int) -> tuple[Plan, Path, str]:
+    """A plan on the photographs for docker, its file, and the name of its data."""
+    values = {"source": "folder", "path": str(photos), "image_size": 32}
+    choice = EngineChoice("docker", "asked for", {"cpu": BUILT})
+    plan = plan_at(choice, dataset=values, factors={"training.batch_size": [batch_size]})
+    path = tmp_path / "plan.json"
+    path.write_text(plan.model_dump_json(), encoding="utf-8")
+    return plan, path, plan.runs[0].dataset
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch, photos: Path) -> list[Task]:
+    """The steps that containers took; each opens the photographs, and leaves the manifest of those that it could."""
+    opened = folder.read_otherwise
+    taken: list[Task] = []
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a photograph was opened outside the container")
+
+    def inside(task: Task, plan: Plan, run: Run, results: Path, log: Path) -> None:
+        taken.append(task)
+        with pytest.MonkeyPatch.context() as there:
+            there.setattr(folder, "read_otherwise", opened)
+            made = source_of(run.settings.dataset).make(run.settings.dataset, results, results)
+        write_if_changed(Results(results).manifest(task.name), made.model_dump_json())
+
+    monkeypatch.setattr(folder, "read_otherwise", refuse)
+    monkeypatch.setattr(step, "in_a_container", inside)
+    return taken
+
+
+def test_photographs_are_opened_in_the_image_without_a_network(tmp_path: Path, photos: Path, steps: list[Task]) -> None:
+    _, path, name = planned(tmp_path, photos, 4)
+    assert "folder, 16 images to train and 4 to validate" in step.prepare_dataset(
+        path, name, tmp_path / "results", None
+    )
+    assert [(task.name, task.network, task.lent) for task in steps] == [(name, False, [])]
+
+
+def test_a_manifest_that_no_run_can_use_is_not_kept(tmp_path: Path, photos: Path, steps: list[Task]) -> None:
+    _, path, name = planned(tmp_path, photos, 14)
+    for image in sorted((photos / "oiseau é").iterdir())[:5]:
+        image.write_text("no image")
+    with pytest.raises(StudyError, match=r"training\.batch_size"):
+        step.prepare_dataset(path, name, tmp_path / "results", None)
+    assert not Results(tmp_path / "results").manifest(name).exists()
+    assert len(steps) == 1

@@ -1,4 +1,5 @@
-"""Versions of the software as a factor on the host: each level of `environment` is made from a lock."""
+"""Versions of the software as a factor: on the host each level of `environment` is made from a lock, and each of
+`image` is an image."""
 
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import without_paths
 from study.base.errors import StudyError
 from study.base.files import PACKAGE
+from study.config.selection import Selection
 from study.host import packages
-from study.host.engine.engine_choice import EngineChoice
+from study.host.engine.engine_choice import IN_IMAGES, EngineChoice, request
 from study.host.fork_servers import kind_of
 from study.host.plan import checks, forecast
 from tests.conftest import plan_at
@@ -79,3 +81,44 @@ def test_an_environment_that_is_gone_is_made_again(tmp_path: Path) -> None:
     (site / "study").symlink_to(tmp_path)  # the code of another installation
     checks.forget_images(plan, files)
     assert not files.environment(name).exists()
+
+
+BASE = "other:1"
+
+
+LOCKS = ["old.lock", "new.lock"]
+
+
+def with_images(levels: list[str], engine: str = "docker", **changes: Any) -> Plan:
+    selection = Selection(base_image=BASE)
+    wanted = {d: request(selection, d) for d in IN_IMAGES} if engine != "none" else {}
+    return plan_at(EngineChoice(engine, "a test", wanted), factors={"image": levels}, curve=None, **changes)
+
+
+def keys(plan: Plan) -> dict[str, set[str]]:
+    return {
+        level: {run.key for run in plan.runs if run.settings.image == level} for level in plan.study.factors["image"]
+    }
+
+
+def test_each_level_is_an_image_of_the_plan_and_a_key_of_its_own() -> None:
+    plan = with_images([*LOCKS, "registry/study:2"])
+    assert {run.unavailable for run in plan.runs} == {None}
+    assert len(set.union(*keys(plan).values())) == 3
+    used = {run.settings.image: plan.images[run.image] for run in plan.runs}
+    assert [used[level].kind for level in (*LOCKS, "registry/study:2")] == ["built", "built", "reference"]
+    assert {used[level].base_image for level in LOCKS} == {BASE}
+    assert used["old.lock"].reference != used["new.lock"].reference
+    assert Path(str(used["old.lock"].lock)).is_absolute()
+    assert plan.preparing_image() in {run.image for run in plan.runs}
+
+
+def test_on_the_host_such_runs_are_left_out_with_the_reason() -> None:
+    assert {run.unavailable for run in with_images(LOCKS, "none").runs} == {
+        "its image needs a container engine, and runs execute on the host (a test)"
+    }
+
+
+def test_a_lock_that_is_not_there_is_refused() -> None:
+    with refused("image", "gone.lock"):
+        with_images([*LOCKS, "gone.lock"])

@@ -210,31 +210,6 @@ def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_er
         tiny_plan(factors={"model.name": ["resnet18", "resnet34"]}, curve={"x": "model.name"})
 
 
-def test_an_error_names_the_first_configuration_that_has_one() -> None:
-    """Every check of one configuration comes before any of the next."""
-    levels = {"model.weights": ["none", "/no/such"], "training.batch_size": [4, 10**6]}
-    with refused("training.batch_size", 10**6):
-        tiny_plan(factors=levels, training={"freeze_epochs": 0, "epochs": 1, "drop_last": True}, curve=None)
-
-
-def test_a_plan_of_many_levels_reads_no_more_files_than_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All levels share the code, the lock and the data; to read them for each is most of the time of 1,000 levels."""
-    opened: list[Path] = []
-    real = Path.open
-
-    def counted(path: Path, *given: Any, **named: Any) -> Any:
-        opened.append(path)
-        return real(path, *given, **named)
-
-    monkeypatch.setattr(Path, "open", counted)
-    counts = []
-    for levels in (2, 8):
-        opened.clear()
-        tiny_plan(factors={"training.batch_size": list(range(1, levels + 1))}, replicates=2)
-        counts.append(len(opened))
-    assert counts[0] == counts[1] > 10
-
-
 def test_blocks_have_the_priorities_of_their_order_below_all_preparation(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=100)
     flow = Workflow([plan], Results(tmp_path))

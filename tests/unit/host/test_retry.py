@@ -71,9 +71,7 @@ def test_no_record_moves_while_a_start_is_at_work(results: Results, capsys: pyte
     assert not list(results.root.rglob("superseded"))
 
 
-def test_records_that_do_not_fit_are_never_measured_over_and_move_aside_with_a_retry(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_that_do_not_fit_are_never_measured_over(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tiny_plan(replicates=2)
     write_plans([plan], results.root)
     copied, edited, damaged, whole = (results.record("tiny", run.file) for run in plan.runs)
@@ -90,24 +88,3 @@ def test_records_that_do_not_fit_are_never_measured_over_and_move_aside_with_a_r
     moved = {path.name: path.read_bytes() for path in results.root.rglob("superseded/*.json")}
     assert moved == {path.name: before[path.name] for path in (copied, edited, damaged)}
     assert whole.read_bytes() == before[whole.name]
-
-
-def test_a_damaged_decision_about_weights_is_moved_with_those_for_random_ones(results: Results) -> None:
-    results.weights("tiny", "asked-for").write_text("{")
-    assert main(["retry", "tiny", "--results", str(results.root), "--weights"]) == 0
-    assert {path.name for path in (results.decisions("tiny") / "superseded").iterdir()} == {
-        "asked-for.json",
-        "fell-back.json",
-    }
-
-
-def test_a_link_in_place_of_the_folder_for_what_is_excluded_moves_no_record_out_of_the_results(
-    results: Results, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outside, records = tmp_path_factory.mktemp("outside"), results.records("tiny")
-    before = {path.name for path in records.glob("*.json")}
-    (records / "superseded").symlink_to(outside)
-    assert main(["retry", "tiny", "--results", str(results.root)]) == 1
-    assert capsys.readouterr().err == "error: records/superseded is a link; replace it by a folder, or remove it\n"
-    assert {path.name for path in records.glob("*.json")} == before
-    assert list(outside.iterdir()) == []

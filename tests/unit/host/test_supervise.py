@@ -57,24 +57,6 @@ def test_what_a_process_left_in_a_session_of_its_own_ends_with_it(
     assert not psutil.pid_exists(int(found.tail[0]))
 
 
-STOPPER = """
-from pathlib import Path
-from study.host.supervise import Spawned, supervise
-
-code = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(1000)"
-print(supervise(Spawned([{python!r}, "-c", code], {{}}), open("log", "w"), "a test", 2).trouble)
-"""
-
-
-def test_a_process_that_stops_its_launcher_is_held_to_its_time_limit(tmp_path: Path) -> None:
-    code = STOPPER.format(python=sys.executable)
-    environment = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
-    )
-    assert done.stdout == "timed out after 2 s (limits.timeout_seconds)\n"
-
-
 def test_a_process_that_was_there_before_is_left_alone(tmp_path: Path) -> None:
     with psutil.Popen([sys.executable, "-c", "import time; time.sleep(1000)"]) as other:
         assert ended(tmp_path, "print('done')").tail == ["done"]
@@ -93,27 +75,12 @@ def test_a_process_that_has_written_too_much_is_ended(tmp_path: Path, monkeypatc
     assert (found.code, str(found.trouble)[:13]) == (-9, "it wrote more")
 
 
-def test_a_look_that_fails_counts_as_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_deep(folder: Path) -> int:
-        raise RecursionError
-
-    monkeypatch.setattr(lifetime, "bytes_below", too_deep)
-    assert lifetime.overfull(tmp_path, 2**40)
-
-
 def test_lines_that_only_look_like_progress_are_lines_and_a_line_without_an_end_is_cut(tmp_path: Path) -> None:
     lines = ["progress 50%", "progress of epoch 1", f"progress {'9' * 5000} 1 x"]
     told = ended(tmp_path, f"for line in {lines!r}: print(line)\nprint('y' * 200_000)").tail
     assert told[:3] == lines
     assert "".join(told[3:]) == "y" * 200_000
     assert max(map(len, told)) == supervise.LONGEST_LINE
-
-
-def test_links_and_holes_take_no_room(tmp_path: Path) -> None:
-    with (tmp_path / "sparse").open("wb") as file:
-        file.truncate(2**30)
-    (tmp_path / "endless").symlink_to("/dev/zero")
-    assert lifetime.bytes_below(tmp_path) < 2**20
 
 
 def test_a_second_signal_does_not_cut_the_cleaning_short(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Of Snakemake's words a start shows warnings and errors, and says each step that did not end well."""
 
-import io
 import logging
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from study.host.plan import terminal
-from study.host.plan.terminal import Course, LogHandler, tell_answer
+from study.host.plan.terminal import Course, LogHandler
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def tell(words: str = "", level: int = logging.INFO, **told: Any) -> None:
     LogHandler(OutputSettings(), None).emit(record)
 
 
-def test_only_warnings_are_shown_and_an_error_is_kept_for_the_end(
+def test_warnings_are_shown_and_an_error_is_kept_for_the_end(
     course: Course, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tell("Select jobs to execute...")
@@ -59,7 +58,7 @@ def test_how_a_step_ended_is_said_where_an_executor_made_it_and_a_failure_everyw
     assert course.began and course.failed
 
 
-def test_a_step_that_was_told_to_end_did_not_fail(
+def test_a_step_told_to_end_did_not_fail(
     course: Course, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = threading.Event()
@@ -67,19 +66,6 @@ def test_a_step_that_was_told_to_end_did_not_fail(
     monkeypatch.setattr(terminal, "ASKED_TO_END", ended)
     tell(level=logging.ERROR, event=LogEvent.JOB_ERROR, rule_name="measure", log=["results/logs/none.log"])
     assert (capsys.readouterr().err, course.failed) == ("", True)
-
-
-@pytest.mark.parametrize("gone", [None, "closed"])
-def test_a_start_whose_output_nobody_reads_ends_as_any_other(monkeypatch: pytest.MonkeyPatch, gone: str | None) -> None:
-    class Closed(io.StringIO):
-        def flush(self) -> None:
-            raise BrokenPipeError
-
-    asked: list[list[str]] = []
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command))
-    monkeypatch.setattr(sys, "stdout", Closed() if gone else None)
-    tell_answer()
-    assert asked == [[sys.executable, "-m", "study", "answer"]]
 
 
 HELD = """

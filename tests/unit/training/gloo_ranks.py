@@ -34,12 +34,6 @@ def overlapping_shards() -> None:
     Share.of = lambda self, batch: [*stock(self, batch), batch[0]]  # type: ignore[method-assign]
 
 
-def shards_with_a_gap() -> None:
-    """Plant shards that leave an image of every batch to no one."""
-    stock = Share.of
-    Share.of = lambda self, batch: stock(self, batch)[self.rank :]  # type: ignore[method-assign]
-
-
 def one_batch_less() -> None:
     """Plant a loader that ends early in process 1."""
     stock = MicroBatches.__iter__

@@ -34,9 +34,7 @@ def smooth(folder: Path, name: str, mode: str = "RGB", **options: Any) -> Path:
     return folder / name
 
 
-def test_a_whole_set_is_decoded_by_many_processes_as_one_by_one_and_an_image_that_cannot_be_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_set_is_decoded_by_many_processes_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("study.training.loops.decoding.usable_cpus", lambda: 3)
     monkeypatch.setattr("study.training.loops.decoding.LEAST_BYTES", 1)
     files = sorted(write_photos(tmp_path / "photos", {"a": 40, "b": 13}).rglob("*.jpg"))

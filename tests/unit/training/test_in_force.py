@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 import torch
 
+from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
+from study.training.common import failed, loop_of
 from study.training.instruments.in_force import Asked
+from study.training.instruments.reference_workload import the_same_for_every_setting
 from study.training.loops.torch.loop import train
 from tests.unit.training.gloo_ranks import LOOPS
 from tests.unit.training.test_loops import make_job, tiny_run
@@ -67,6 +70,7 @@ def as_before() -> Iterator[None]:
     torch.autograd.set_detect_anomaly(False)
     torch.set_autocast_enabled("cpu", False)
     torch.backends.cudnn.enabled = torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.deterministic = False
     sys.modules.pop("nets", None)
 
 
@@ -96,9 +100,7 @@ def test_what_a_model_sets_at_its_import_is_a_failed_run_that_names_both(folder:
 
 
 @pytest.mark.parametrize(("loop", "made", "words"), MADE)
-def test_a_model_in_another_type_or_order_than_asked_for_is_a_failed_run(
-    folder: Path, loop: str, made: str, words: str
-) -> None:
+def test_a_model_in_another_type_or_order_is_a_failed_run(folder: Path, loop: str, made: str, words: str) -> None:
     with pytest.raises(StudyError, match=words):
         trained(folder, made=made, loop=loop)
 
@@ -128,9 +130,7 @@ def test_another_number_of_workers_than_asked_for_is_named(folder: Path) -> None
         Asked(tiny_run().settings, torch.device("cpu"), 2).check(None, 0)
 
 
-def test_a_model_that_is_to_be_compiled_and_is_not_is_a_failed_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_not_compiled_as_asked_is_a_failed_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch._dynamo
 
     monkeypatch.setattr(torch._dynamo.config, "disable", True)
@@ -140,3 +140,42 @@ def test_a_model_that_is_to_be_compiled_and_is_not_is_a_failed_run(
         torch._dynamo.utils.compilation_time_metrics.clear()
     with pytest.raises(StudyError, match="compile: asked for true, and nothing is compiled"):
         train(make_job(folder, run))
+
+
+ON = {"deterministic": True}
+
+
+def trained_twice(folder: Path, loop: str = "torch", **training: Any) -> Measurement:
+    """Two epochs, with the algorithms that the settings allow."""
+    job = make_job(folder, tiny_run(loop, training=training))
+    return loop_of(job.settings)(job)
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+def test_one_seed_gives_the_same_weights_to_the_last_bit_and_another_rate_does_not(tmp_path: Path, loop: str) -> None:
+    first, again = trained_twice(tmp_path, loop, **ON), trained_twice(tmp_path, loop, **ON)
+    assert first.in_force
+    assert (first.in_force.deterministic, first.in_force.cudnn_deterministic) == (True, True)
+    assert not first.in_force.cudnn_benchmark
+    assert first.trained_sha256 == again.trained_sha256 != first.body_sha256
+    assert trained_twice(tmp_path, loop, **ON, learning_rate=1e-4).trained_sha256 != first.trained_sha256
+
+
+def test_it_is_off_in_the_reference_workload_and_in_a_run_that_does_not_ask_for_it(tmp_path: Path) -> None:
+    settings = tiny_run(training=ON).settings
+    loop_of(settings)
+    with the_same_for_every_setting():
+        assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.are_deterministic_algorithms_enabled()
+    plain = trained_twice(tmp_path).in_force
+    assert plain
+    assert not plain.deterministic
+
+
+def test_an_operation_without_a_deterministic_form_is_named_in_one_line() -> None:
+    settings = tiny_run(training=ON).settings
+    loop_of(settings)
+    with pytest.raises(RuntimeError) as caught:
+        torch.zeros(2).put_(torch.tensor([0]), torch.ones(1))
+    result = failed(caught.value, settings)
+    assert result.message == "training.deterministic: put_ has no deterministic form on cpu"

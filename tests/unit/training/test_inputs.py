@@ -60,9 +60,7 @@ def change(path: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def test_a_file_of_the_data_that_was_replaced_with_its_size_and_time_kept_or_is_gone_fails_the_run_and_is_named(
-    photos: Path, tmp_path: Path
-) -> None:
+def test_a_file_of_the_data_that_was_replaced_or_is_gone_fails_the_run_by_name(photos: Path, tmp_path: Path) -> None:
     prepared = Prepared(tmp_path / "results", source="folder", path=str(photos))
     assert checked_inputs(prepared.job).used.sha256 == prepared.manifest.sha256
     name = prepared.manifest.items[3].name

@@ -1,19 +1,31 @@
-"""The machine of a run, the CPU threads of its training, the arithmetic of fp32, and the reference workload."""
+"""The machine, the device and the threads of a run, the arithmetic of fp32, and the reference workload."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 import torch
 
+from study.artifacts.layout import Results
 from study.artifacts.samples import WARM_UP_REPETITIONS
+from study.base.devices import TPU_STAND_IN, usable_cpus
+from study.base.fork_server import FORK_SERVERS
 from study.config.settings import Settings
+from study.host.engine import container
+from study.host.fork_servers import Forked, can_fork, fork_server_of, start_fork_servers
 from study.training.common import failed
+from study.training.instruments import clock as clocks
 from study.training.instruments import machine
+from study.training.instruments.device import own_device, torch_device, tpus
+from study.training.instruments.machine import describe
 from study.training.instruments.reference_workload import REPETITIONS, repetitions
-from tests.conftest import ROOT
-from tests.unit.training.forks import said_by_forks
+from tests.conftest import ROOT, PlantedClock, tiny_plan
+from tests.unit.training.test_loops import tiny_run
+from tests.unit.training.test_measured_code import said_by_forks
 
 
 def test_a_precision_decides_what_fp32_is_computed_in_and_torchs_older_switches_stay_readable() -> None:
@@ -54,9 +66,7 @@ def test_the_reference_workload_changes_no_generator_and_no_setting() -> None:
     assert min(seconds) > 0
 
 
-def test_a_hypervisor_and_the_units_of_the_processor_are_seen_by_its_flags(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hypervisor_and_the_processors_units_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cpuinfo").write_text("processor: 0\nflags\t: fpu sse avx2 amx_bf16 hypervisor\nprocessor: 1\n")
     (tmp_path / "arm").write_text("processor: 0\nFeatures: fp asimd\n")
     for name, units, virtualised in (("cpuinfo", ["amx_bf16", "avx2"], True), ("arm", None, None)):
@@ -93,3 +103,48 @@ def test_a_gpu_for_which_torch_has_no_kernels_is_said_to_be_unavailable(monkeypa
     result = failed(told, Settings.model_validate({}))
     assert result.outcome == "unavailable"
     assert "no kernels for an old GPU (compute capability 6.0), but for sm_75, sm_90" in str(result.message)
+
+
+def test_what_takes_the_place_of_a_tpu_computes_and_the_record_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TPU_STAND_IN, "cpu")
+    assert torch_device("tpu") == torch.device("cpu")
+    assert tpus() > 0
+    assert describe("tpu").device_name.endswith(", in place of a TPU")
+    assert not describe("cpu").device_name.endswith("TPU")
+
+
+def test_work_on_a_tpu_is_not_put_off_and_is_left_to_the_processes_that_train(monkeypatch: pytest.MonkeyPatch) -> None:
+    tpu = SimpleNamespace(EagerMode=SimpleNamespace(DEFER_NEVER="never"), eager_mode="fuse")
+    monkeypatch.setattr(torch, "tpu", tpu, raising=False)
+    monkeypatch.setattr(torch, "device", lambda name, *number: name)  # torch knows no such device here
+    settings = tiny_run().settings.model_copy(update={"device": "tpu"})
+    assert str(own_device(settings)) == "tpu"
+    assert tpu.eager_mode == "never"
+    together = settings.training.model_copy(update={"strategy": "ddp"})
+    assert str(own_device(settings.model_copy(update={"training": together}))) == "cpu"
+
+
+def test_a_mark_of_a_device_without_events_waits_for_it(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock) -> None:
+    monkeypatch.setattr(clocks, "synchronise", lambda device: clock.pass_by(2.0))
+    waiting = clocks.clock_for(torch.device("meta"))
+    assert waiting.seconds(waiting.mark(), waiting.mark()) == 2.0
+
+
+@pytest.mark.skipif(not can_fork() or usable_cpus() < 2, reason="needs fork servers and two CPUs")
+def test_torch_has_the_threads_of_the_limit_in_a_forked_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch chooses their number when it is imported: a fork server on all CPUs would have chosen too many."""
+    monkeypatch.setenv(FORK_SERVERS, "")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    plan = tiny_plan(limits={"cpus": 1})
+    settings, before = plan.runs[0].settings, set(psutil.Process().children())
+    try:
+        start_fork_servers([plan], [(plan.name, plan.runs[0].name)], Results(tmp_path))
+        fork_server, says = fork_server_of(settings), "import torch; print(torch.get_num_threads())"
+        assert fork_server is not None
+        process = Forked(fork_server, "builtins:exec", [says], container.environment("cpu", os.environ))
+        assert list(process.lines) == ["1\n"]
+        assert process.wait() == 0
+    finally:
+        for one in set(psutil.Process().children()) - before:
+            one.kill()
+            one.wait()

@@ -62,7 +62,7 @@ def test_a_run_records_its_parts_and_they_fit_into_its_process(tmp_path: Path) -
 SMALL = {"images": 60, "image_size": 32}
 
 
-def test_what_warms_up_before_a_capture_is_a_part_of_its_own(
+def test_a_warm_up_before_a_capture_is_a_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
 ) -> None:
     """A CPU captures nothing: its work pretends to warm up, at its first batch."""
@@ -95,9 +95,7 @@ def test_the_loader_alone_fetches_everything_and_trains_nothing(tmp_path: Path) 
 
 
 @pytest.mark.thorough
-def test_compilation_is_a_time_of_its_own_within_warm_up_and_changes_no_loss(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compilation_is_a_time_of_its_own_and_changes_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training compiles in its first step and validation in its first pass, as long as that takes; no other step does.
     Nothing was compiled before: torch keeps what it compiled in a folder and in the process."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))

@@ -1,5 +1,9 @@
 """A run's key holds the code that the run executes, and no other."""
 
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
@@ -11,8 +15,7 @@ from study.artifacts.plan import Plan
 from study.base.files import PACKAGE
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.keys import measured_code
-from tests.conftest import plan_at, tiny_plan
-from tests.unit.training.forks import said_by_forks
+from tests.conftest import ROOT, plan_at, tiny_plan
 
 FASTAI = {"loop": "fastai", "freeze_epochs": 0, "batch_size": 4}
 DDP = {"strategy": "ddp", "processes": 2, "freeze_epochs": 0, "batch_size": 4}
@@ -68,12 +71,34 @@ ELSEWHERE = [
 
 
 @pytest.mark.parametrize("edited", [*MEASURED, *ELSEWHERE])
-def test_an_edit_of_the_measured_code_makes_new_records_and_one_elsewhere_keeps_them(
-    edited: str, package: Path
-) -> None:
+def test_an_edit_of_the_measured_code_alone_makes_new_records(edited: str, package: Path) -> None:
     before = {run.file for run in tiny_plan().runs}
     assert (package / edited).is_file()
     with (package / edited).open("a", encoding="utf-8") as file:
         file.write("\n# edited\n")
     after = {run.file for run in tiny_plan().runs}
     assert before.isdisjoint(after) if edited in MEASURED else before == after
+
+
+FORKS = """
+import os, sys
+import psutil, torch, torchvision
+assert psutil.Process().num_threads() == 1
+for code in sys.argv[1:]:
+    sys.stdout.flush()
+    if not os.fork():
+        exec(code)
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.wait()[1] == 0, code
+"""
+
+
+def said_by_forks(programs: Sequence[str], variables: Mapping[str, str] | None = None) -> list[str]:
+    """Return the line that each program says. torch and torchvision are imported once, which takes 4 s of a core."""
+    command = [sys.executable, "-c", FORKS, *programs]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **(variables or {})}
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(programs), lines
+    return lines

@@ -138,26 +138,6 @@ def test_a_file_that_no_key_would_hold_is_refused_by_its_name(tried: Try, tmp_pa
         tried("import parts_beside\n" + NET)
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("torch.set_num_threads(torch.get_num_threads() + 1)", "training.threads: asked for threads"),
-        ("torch.use_deterministic_algorithms(True)", "asked for deterministic false, and true is in force"),
-    ],
-)
-def test_what_a_module_changes_for_the_whole_process_fails_in_the_trial_as_in_each_run(
-    line: str, words: str, tried: Try
-) -> None:
-    threads = torch.get_num_threads()
-    try:
-        with pytest.raises(StudyError, match=r"^model\.name: 'own_net_\d+:net' changes .*own_net_\d+\.py") as caught:
-            tried(NET + line + "\n")
-    finally:
-        torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(False)
-    assert words in str(caught.value)
-
-
 def test_a_batch_that_no_run_has_is_not_tried(tried: Try) -> None:
     assert tried(BAD["statistics of one image"][0], drop_last=True).kind == "random"
 

@@ -37,7 +37,6 @@ def plant(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock, accuracies: Sequ
     ("target", "epochs", "told"),
     [
         (0.25, 1, Target(reached=True, epochs=1, seconds=10.0)),
-        (0.5, 2, Target(reached=True, epochs=2, seconds=20.0)),
         (0.75, 3, Target(reached=True, epochs=3, seconds=30.0)),
         (0.9, 4, Target(reached=False)),
         (None, 4, None),

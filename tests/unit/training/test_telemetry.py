@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,13 +15,11 @@ import psutil
 import pytest
 
 from study.analysis.table.telemetry import summarise, throttle_words
-from study.artifacts import telemetry
 from study.artifacts.telemetry import COLUMNS, from_parquet, read_samples, write_parquet
 from study.base.errors import StudyError
 from study.training.instruments import sampler as sampler_module
 from study.training.instruments.sampler import Tree, line, open_gpu, sampling
-from tests.conftest import ROOT
-from tests.waiting import has_ended, wait_for
+from tests.waiting import wait_for
 
 MIB = 2**20
 HOLDS_MEMORY = "held = bytearray(150 * 2**20); held[::4096] = b'x' * len(held[::4096]); print('held', flush=True); "
@@ -65,15 +62,7 @@ def count(csv: Path) -> int:
     return len(read_samples(csv)["seconds"])
 
 
-def test_the_sampler_starts_without_pandas() -> None:
-    """It starts when a run does, and beside it: half a second of imports would be a neighbour's."""
-    said = "import study.training.instruments.sampler, sys; sys.exit('pandas' in sys.modules or 'torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", said], cwd=ROOT).returncode == 0
-
-
-def test_a_sampler_sees_what_the_watched_process_holds_until_its_end_and_the_samples_stay(
-    tmp_path: Path,
-) -> None:
+def test_a_sampler_sees_what_the_watched_process_holds_until_its_end_and_the_samples_stay(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     begin = time.time()
     with python(HOLDS_MEMORY + WAITS) as watched, sampler(path, watched.pid) as process:
@@ -87,74 +76,6 @@ def test_a_sampler_sees_what_the_watched_process_holds_until_its_end_and_the_sam
     assert samples["process_resident_bytes"].between(150 * MIB, 250 * MIB).all()
     assert samples["cpu_percent"].between(0, 100).all()
     assert samples["gpu_power_watts"].isna().all()
-
-
-def test_samples_are_ten_a_second_or_more_and_after_a_stall_go_on_from_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By a planted clock: a sample takes 0.01 s, and the fifth one 3 s. None is made up for."""
-    now, taken = 100.0, []
-
-    class Planted:
-        def __init__(self, *_: object) -> None:
-            """Watch nothing."""
-
-        def sample(self) -> dict[str, float] | None:
-            nonlocal now
-            taken.append(now)
-            now += 3.0 if len(taken) == 5 else 0.01
-            return {"seconds": taken[-1]} if len(taken) < 10 else None
-
-    def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-
-    monkeypatch.setattr(sampler_module, "Sampler", Planted)
-    monkeypatch.setattr(sampler_module, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
-    monkeypatch.setattr(sampler_module, "die_with_parent", lambda number: None)
-    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
-    sampler_module.watch(tmp_path / "samples.csv", os.getpid(), 0)
-    period = sampler_module.PERIOD_SECONDS
-    gaps = [after - before for before, after in pairwise(taken)]
-    assert period <= 0.1
-    assert gaps == pytest.approx([*[period] * 4, 3.0 + period / 2, *[period] * 4])
-    assert read_samples(tmp_path / "samples.csv")["seconds"].tolist() == pytest.approx(taken[:-1], abs=1e-3)
-
-
-def test_a_process_that_has_given_up_its_memory_leaves_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between a process's last instruction and its end its number is taken, its state is "running", and its memory is
-    gone."""
-    held = MIB
-
-    class Leaving(psutil.Process):
-        def memory_info(self) -> Any:
-            return SimpleNamespace(rss=held)
-
-    monkeypatch.setattr(psutil, "Process", Leaving)
-    monkeypatch.setattr(Leaving, "children", lambda *_, **__: [])  # another test may have left this process some
-    tree = Tree(os.getpid())
-    assert tree.resident_bytes(0.0) == MIB
-    held = 0
-    assert tree.resident_bytes(0.1) is None
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end at once")
-def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path: Path) -> None:
-    path = tmp_path / "samples.csv"
-    code = (
-        "import pathlib, psutil\nfrom study.training.instruments.sampler import sampling\n"
-        f"with sampling(pathlib.Path({str(path)!r}), 0):\n"
-        "    print(psutil.Process().children()[0].pid, flush=True)\n"
-        "    import time; time.sleep(600)\n"
-    )
-    with started("-c", code) as parent:
-        assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
-        wait_for_samples(path, 3)
-        assert not has_ended(pid)
-        parent.kill()
-    wait_for(lambda: has_ended(pid))
-    assert count(path) >= 3
 
 
 def test_sampling_stops_its_sampler_and_lets_errors_through(tmp_path: Path) -> None:
@@ -260,8 +181,7 @@ def test_a_gpu_is_in_each_sample_and_asked_once_for_what_it_does_not_support() -
 
 
 @pytest.mark.parametrize(
-    ("visible", "asked"),
-    [(None, "index 0"), ("", "index 0"), ("2,1", "index 2"), ("GPU-8f,0", "uuid GPU-8f")],
+    ("visible", "asked"), [(None, "index 0"), ("", "index 0"), ("2,1", "index 2"), ("GPU-8f,0", "uuid GPU-8f")]
 )
 def test_the_gpu_is_the_first_that_is_visible(visible: str | None, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
@@ -274,12 +194,6 @@ def test_the_gpu_is_the_first_that_is_visible(visible: str | None, asked: str, m
 
 def test_without_a_driver_there_is_no_gpu_and_no_error() -> None:
     assert open_gpu(SimpleNamespace(NVMLError=Refused, nvmlInit=Mock(side_effect=Refused(9)))) is None
-
-
-def test_a_line_holds_a_value_for_each_column_and_nothing_where_there_is_none() -> None:
-    given = {"seconds": 1763728000.123456, "cpu_percent": 100.0, "process_resident_bytes": 10, "gpu_energy_joules": 0.5}
-    written = dict(zip(given, ("1763728000.1235", "100", "10", "0.5"), strict=True))
-    assert line(given).rstrip("\n").split(",") == [written.get(column, "") for column in COLUMNS]
 
 
 def test_lines_that_no_sampler_wrote_or_that_were_cut_off_cost_the_others_nothing(tmp_path: Path) -> None:
@@ -302,17 +216,6 @@ def test_parquet_holds_the_same_samples_and_leaves_nothing_beside(tmp_path: Path
     write_parquet(samples, path)
     pd.testing.assert_frame_equal(from_parquet(path.read_bytes()), samples)
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_more_samples_than_a_sampler_takes_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    large = tmp_path / "samples.csv"
-    with large.open("wb") as file:
-        file.truncate(telemetry.LARGEST_CSV + 1)
-    assert count(large) == 0
-    write_parquet(frame([1.0, 2.0, 3.0]), tmp_path / "run.parquet")
-    monkeypatch.setattr(telemetry, "MOST_SAMPLES", 2)
-    with pytest.raises(StudyError, match="there are more than 2"):
-        from_parquet((tmp_path / "run.parquet").read_bytes())
 
 
 def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from study.artifacts.plan import write_plans
 from study.artifacts.prepared import Weights
 from study.cli import main
-from study.config.sections import Limits
 from study.host.steps import in_image
 from tests.conftest import ROOT, tiny_plan
 
@@ -55,7 +53,6 @@ def test_a_good_model_that_reads_files_of_its_own_and_writes_others_is_decided_a
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("os._exit(3)", "the process ended with exit code 3"),
         ("os._exit(0)", "model.name: 'nets:net' ended the process that tried it; see"),
         ("sys.exit('enough')", "model.name: 'nets:net' cannot be loaded (SystemExit: enough) (nets.py, line 4)"),
         ("os.kill(os.getpid(), 9)", "the process was ended by SIGKILL"),
@@ -83,11 +80,3 @@ def test_a_model_that_takes_too_much_memory_while_it_is_tried_is_one_error_line(
     assert code == 1
     assert said.startswith("error: model.name: 'nets:net' cannot be loaded (MemoryError: )")
     assert said.count("\n") == 1
-
-
-def test_a_trial_has_the_limits_of_its_runs_and_ours_where_these_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=8 * 2**30))
-    assert in_image.trial_limits(Limits()) == Limits(memory_gib=6, timeout_seconds=600)
-    strict = Limits(memory_gib=2, timeout_seconds=30, cpus=1)
-    assert in_image.trial_limits(strict) == Limits(memory_gib=2, timeout_seconds=600, cpus=1)
-    assert in_image.trial_limits(Limits(memory_gib=7, timeout_seconds=900)) == Limits(memory_gib=7, timeout_seconds=900)

@@ -1,1 +1,0 @@
-"""What belongs to one document: its networks, studies, figures and post."""
