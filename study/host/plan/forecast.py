@@ -96,7 +96,8 @@ def note(plan: Plan, selection: Selection, began: float, files: Results) -> None
 
     ``began`` is the start's time in epoch seconds.
     """
-    budget, end = selection.time_budget_minutes, scheduler().end_of_allocation()
+    budget, known = selection.time_budget_minutes, scheduler()
+    end = known.end_of_allocation() if known else None
     limits = [*([] if budget is None else [began + 60 * budget]), *([] if end is None else [end - MARGIN_SECONDS])]
     session = Session(
         number=next_session(files.records(plan.name)),

@@ -134,10 +134,13 @@ class Workflow:
 
     def resource(self, study: str, block: str, name: str) -> str | int | None:
         """Return what a block asks an executor for under Snakemake's ``name`` of a resource; None for nothing."""
-        found = self.blocks.get((study, block))
-        if not found:
+        found, known = self.blocks.get((study, block)), scheduler()
+        if not found or not known:
             return None
-        return scheduler().requested_resources([run.settings for run in found.runs], self.machines).get(name)
+        asked: dict[str, str | int | None] = known.requested_resources(
+            [run.settings for run in found.runs], self.machines
+        )
+        return asked[name]
 
     def foretell(self) -> None:
         """Say what a start would do; Snakemake's own words of a dry run then name each block with its runs."""

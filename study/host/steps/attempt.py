@@ -157,7 +157,7 @@ def attempt(context: RunContext) -> Attempt:
         disturbed=observed.crossed(plan.study.evidence.model_dump()),
         started_as=started_as,
         node=node(),
-        allocation=scheduler().allocation(run.settings.machine),
+        allocation=known.allocation(run.settings.machine) if (known := scheduler()) else None,
         software=software(context, version),
     )
     return Attempt(record, samples)
@@ -256,8 +256,8 @@ def _write_job(context: RunContext, run: Run, results: str, packages: Mapping[st
     path, settings = scratch / "job.json", run.settings
     job = {"run": run.model_dump(), "study": context.plan.name, "results": results, "seed": context.seed}
     job["packages"] = dict(packages)
-    if settings.training.nodes > 1 and context.plan.engine == "none":
-        job["nodes"] = [one.model_dump() for one in scheduler().nodes_of(settings.training.nodes)]
+    if settings.training.nodes > 1 and context.plan.engine == "none" and (known := scheduler()):
+        job["nodes"] = [one.model_dump() for one in known.nodes_of(settings.training.nodes)]
     job |= {"small": context.small, "reference_workload": not context.small and os.environ.get(INSTRUMENTS) != "off"}
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)
