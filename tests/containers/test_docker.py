@@ -92,7 +92,6 @@ class TestTheImages:
             assert image.libraries["torch"].startswith("2.")
             assert (image.engine, image.request.kind, image.request.base_image) == ("docker", "built", built.base)
 
-
     def test_a_gpu_that_docker_cannot_give_is_one_clear_error(self, built: Built, tmp_path: Path) -> None:
         with pytest.raises(StudyError, match=r"docker did not start the container: .*(device driver|nvidia|CDI)"):
             inside(built, tmp_path, "pass", "cuda", gpus=True)
@@ -238,7 +237,6 @@ class TestTheImageRule:
         contained.good("container=auto", "overrides={training.batch_size: [4, 8], curve: null}", extra=RECORDS)
         assert records.items() < contained.records().items()
         assert json.loads(path.read_text())["request"] == image["request"]
-
 
     def test_a_prebuilt_image_that_cannot_run_the_code_is_one_line(self, built: Built, contained: Checkout) -> None:
         assert "images.cpu" in refusal(contained, "container=docker", f"images={{cpu: {built.base}}}", FAST)
@@ -432,18 +430,6 @@ class TestEnds:
         assert left_over() == []
         record = self.finished(built, contained, level)
         assert (record.outcome, record.message) == ("failed", message)
-
-    def test_a_container_of_that_name_that_is_not_ours_is_left_alone_and_said(
-        self, built: Built, contained: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        base.ask("docker", "create", "--name", container.NAME, built.base, "true")
-        monkeypatch.setattr(lifetime, "CONFLICTS", 2)
-        try:
-            with pytest.raises(StudyError, match=r"a container study-measures exists .*docker rm --force"):
-                inside(built, tmp_path, "pass")
-            assert DOCKER.state(container.NAME) is not None
-        finally:
-            DOCKER.remove(container.NAME)
 
     def test_limits_are_kept_and_a_segmentation_fault_has_its_signal(self, built: Built, contained: Checkout) -> None:
         limits: dict[str, tuple[int, dict[str, Any]]] = {

@@ -26,14 +26,10 @@ HOSTILE = [
     "a | b | c",
     "{{ site.secret }} {% raw %}",
     "$x$ ~~gone~~ # no heading",
-    "1. no list",
-    "- no list",
-    "--- : no rule",
     "שלום עולם \u202etxt.exe",
     "two\nlines\n\n# and a heading",
     "\x1b[31mred\x07",
     "www.a.example &amp; &lt;b&gt;",
-    "back\\slash \\",
     "T" * 300,
 ]
 
@@ -139,16 +135,6 @@ def test_every_time_share_and_ratio_is_that_of_the_analysis(seen: Read) -> None:
     found = study.open(EXAMPLE)["photographs-speedup"].analysis().ratios
     assert [row["Speedup Factor"] for row in ratios] == [number(ratio.ratio.value) for ratio in found]
     assert [row["First Time"] for row in ratios] == [seconds(ratio.slower_seconds) for ratio in found]
-
-
-def test_every_law_is_that_of_the_analysis(seen: Read) -> None:
-    tables = seen.table("Law", "AICc")
-    for group in study.open(EXAMPLE)["photographs"].analysis().groups:
-        assert group.curve is not None
-        rows = {row["Law"]: row["Coefficients"] for row in next(tables)}
-        told = [f"{key} = {number(value)}" for key, value in group.curve.models["rise"].coefficients.items()]
-        assert rows["rise"] == ", ".join(told)
-        assert rows["power"] == "no finding"
 
 
 def test_each_claim_stands_beside_what_was_measured_with_its_word(seen: Read) -> None:

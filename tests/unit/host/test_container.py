@@ -364,5 +364,3 @@ def test_one_base_image_is_named_everywhere() -> None:
     assert "@sha256:" in base
     for name in ("workflow/Snakefile", "docker/compose.yaml"):
         assert base in (ROOT / name).read_text(encoding="utf-8"), name
-
-

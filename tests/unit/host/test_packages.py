@@ -113,8 +113,6 @@ def test_each_level_is_an_image_of_the_plan_and_a_key_of_its_own() -> None:
     assert plan.preparing_image() in {run.image for run in plan.runs}
 
 
-
-
 def test_on_the_host_such_runs_are_left_out_with_the_reason() -> None:
     assert {run.unavailable for run in with_images(LOCKS, "none").runs} == {
         "its image needs a container engine, and runs execute on the host (a test)"
@@ -124,5 +122,3 @@ def test_on_the_host_such_runs_are_left_out_with_the_reason() -> None:
 def test_a_lock_that_is_not_there_is_refused() -> None:
     with refused("image", "gone.lock"):
         with_images([*LOCKS, "gone.lock"])
-
-

@@ -210,8 +210,6 @@ def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_er
         tiny_plan(factors={"model.name": ["resnet18", "resnet34"]}, curve={"x": "model.name"})
 
 
-
-
 def test_blocks_have_the_priorities_of_their_order_below_all_preparation(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=100)
     flow = Workflow([plan], Results(tmp_path))
