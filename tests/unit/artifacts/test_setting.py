@@ -14,13 +14,15 @@ ODD = ("one, two", "one", "two + three", "three")
 """Names of folders; two have in themselves what parts the levels of a label."""
 
 
-def odd_plan(folder: Path) -> Plan:
+def odd_plan(folder: Path, effects: bool = False) -> Plan:
     """A plan of four folders, each with two levels of another factor."""
     paths = [str(write_photos(folder / name, {"a": 5, "b": 5})) for name in ODD]
+    other: dict[str, list[object]] = {DROP: [False, True]} if effects else {SIZE: [2, 4]}
     return tiny_plan(
         dataset={"source": "folder", "path": paths[0], "image_size": 32},
-        factors={PATH: paths, SIZE: [2, 4]},
+        factors={PATH: paths} | other,
         replicates=3,
+        **({"effects": True, "curve": None} if effects else {}),
     )
 
 
@@ -92,8 +94,6 @@ def test_a_setting_has_the_name_of_most_levels_in_place_of_these(levels: Levels,
     setting = setting_of(Study.model_validate(study_values(factors=factors, names=NAMES)), levels)
     assert setting.label == label
     assert setting.part([*levels]) == setting.model_copy(update={"short": setting.part([*levels]).short})
-
-
 
 
 def test_a_part_of_a_setting_is_one_and_a_level_within_its_group_is_the_whole() -> None:

@@ -98,5 +98,3 @@ def test_what_a_user_has_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     complete_user()
     assert (os.environ["HOME"], os.environ["USER"], "XDG_CACHE_HOME" in os.environ) == (str(tmp_path), "me", False)
-
-
