@@ -431,18 +431,6 @@ class TestEnds:
         record = self.finished(built, contained, level)
         assert (record.outcome, record.message) == ("failed", message)
 
-    def test_a_container_of_that_name_that_is_not_ours_is_left_alone_and_said(
-        self, built: Built, contained: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        base.ask("docker", "create", "--name", container.NAME, built.base, "true")
-        monkeypatch.setattr(lifetime, "CONFLICTS", 2)
-        try:
-            with pytest.raises(StudyError, match=r"a container study-measures exists .*docker rm --force"):
-                inside(built, tmp_path, "pass")
-            assert DOCKER.state(container.NAME) is not None
-        finally:
-            DOCKER.remove(container.NAME)
-
     def test_limits_are_kept_and_a_segmentation_fault_has_its_signal(self, built: Built, contained: Checkout) -> None:
         limits: dict[str, tuple[int, dict[str, Any]]] = {
             "small": (4, {"memory_gib": 1.0}),

@@ -8,11 +8,8 @@ from typing import Any
 import psutil
 import pytest
 
-from study.artifacts.layout import Results
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
-from study.base.fork_server import FORK_SERVERS
-from study.host.fork_servers import start_fork_servers
 from tests.conftest import MNIST_CNN
 from tests.gpu.conftest import GPUS, NEEDS_GPU
 from tests.gpu.test_launched import gpu_plan
@@ -47,17 +44,6 @@ def test_every_strategy_reaches_the_losses_of_one_process(tmp_path: Path, loop: 
         assert len(replicas) == GPUS
         assert all((replica.memory.device_allocated_bytes or 0) > 0 for replica in replicas)
         assert curve(made[strategy]) == pytest.approx(curve(made["single"]), rel=1e-3)
-
-
-@pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")
-def test_ranks_of_a_forked_run_train_on_their_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(FORK_SERVERS, "")
-    plan = gpu_plan(tmp_path, **digits(strategy="ddp"), process="forked")
-    (run,) = plan.runs
-    start_fork_servers([plan], [(plan.name, run.name)], Results(tmp_path))
-    record = measured(plan, run, tmp_path)
-    assert record.started_as == "forked"
-    assert [(replica.memory.device_allocated_bytes or 0) > 0 for replica in of(record).replicas] == [True] * GPUS
 
 
 @pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")

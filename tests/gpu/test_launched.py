@@ -91,12 +91,3 @@ def test_a_gpu_alone_is_seen_to_be_alone_and_its_energy_is_known(
     assert row["images_per_joule"] > 0
     assert 0 < row["idle_watts"] < row["energy_joules"] / row["fit_seconds"]
     assert row["gpu_utilisation_percent"] > 20
-
-
-def test_out_of_memory_is_a_result_with_the_size_that_was_asked_for(tmp_path: Path) -> None:
-    dataset = DATASET | {"image_size": 4096}
-    training = {"batch_size": 48, "epochs": 1, "freeze_epochs": 0}
-    plan = gpu_plan(tmp_path, dataset=dataset, training=training, loader={"kind": "device"})
-    frame = table(plan, tmp_path)
-    assert frame.iloc[0]["outcome"] == "out_of_memory"
-    assert "Tried to allocate" in frame.iloc[0]["message"]

@@ -26,16 +26,6 @@ def named(name: str) -> Study:
     return read_study(name, study_folders(), read_selection({"studies": [name]}))
 
 
-def test_every_condition_is_a_level_that_a_study_of_the_replication_can_have() -> None:
-    for name, one in PUBLISHED.items():
-        studies = [path.stem for path in STUDIES if path.parent.parent.name == name]
-        assert {figure.study for figure in one.figures} - {""} <= set(studies)
-        for figure in one.figures:
-            assert figure.at.get("device", "cpu") in ("cpu", "cuda")
-            assert figure.at.get("training.strategy", "single") in ("single", "ddp", "ddp_two_nodes")
-            assert type(figure.at.get("training.batch_size", 1)) is int
-
-
 @pytest.mark.parametrize("path", [path for path in STUDIES if path not in OF_THE_FIELD], ids=lambda path: path.stem)
 def test_a_studys_claims_are_the_printed_numbers_of_its_own_document(path: object) -> None:
     """A ratio of 1 is a sentence of the lab, and no printed number."""

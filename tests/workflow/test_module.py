@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conftest import ROOT
 from tests.workflow.conftest import Checkout
 
 pytestmark = pytest.mark.thorough
@@ -85,13 +84,3 @@ def test_what_cannot_work_is_refused_in_one_line(deployed: Checkout, ready: Chec
         use(deployed, module(ready), EVERY_RULE, other, "use rule * from other as other_*\n")
     said = start(deployed, "--dry-run", code=1)
     assert said.splitlines()[-1].startswith(f"error: {word}")
-
-
-def test_rules_without_their_package_say_in_one_line_what_to_install(deployed: Checkout, tmp_path: Path) -> None:
-    """As where the module comes from a host: there its rules are read one by one, and no package."""
-    fetched = Checkout(tmp_path / "fetched")
-    shutil.copytree(deployed.root / "config", fetched.root / "config")
-    shutil.copytree(ROOT / "workflow", fetched.root / "workflow")
-    use(deployed, module(fetched), EVERY_RULE)
-    said = start(deployed, "--dry-run", code=1)
-    assert said.splitlines()[-1].startswith("error: No module named 'study': install this workflow's package: ")

@@ -1,5 +1,4 @@
 import os
-import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -99,15 +98,3 @@ def test_what_a_user_has_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     complete_user()
     assert (os.environ["HOME"], os.environ["USER"], "XDG_CACHE_HOME" in os.environ) == (str(tmp_path), "me", False)
-
-
-def test_a_user_whom_the_system_does_not_know_has_a_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def unknown(number: int) -> None:
-        raise KeyError(number)
-
-    monkeypatch.setattr(pwd, "getpwuid", unknown)
-    for name in ("USER", "HOME", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    complete_user()
-    assert os.environ["USER"] == f"user-{os.getuid()}"
-    assert Path(os.environ["HOME"]).is_dir()

@@ -163,14 +163,6 @@ def test_a_budget_begins_no_block_that_it_cannot_end_by_the_earlier_runs(machine
     assert machine.broken() == []
 
 
-def test_the_time_left_is_told_from_the_first_run_on_and_holds_other_blocks(machine: Machine) -> None:
-    machine.seconds = {run.key: 600.0 for run in machine.plan.runs}
-    told = [line.rpartition("; ")[2] for line in machine.start()]
-    assert "runs of other settings" in told[0]
-    assert told[3] == "about 50 min left"
-    assert "left" not in told[-1]
-
-
 STOPPED = "tiny: stopped after 3 blocks: the interval is ±4% (asked: 5%)"
 
 

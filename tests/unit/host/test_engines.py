@@ -13,7 +13,7 @@ from study.host import supervise
 from study.host.engine import base, bring, container, lifetime
 from study.host.engine.base import Engine, StoredImage
 from study.host.engine.container import LAUNCHER
-from study.host.engine.docker import Docker, Podman
+from study.host.engine.docker import Podman
 from study.host.engine.engine_choice import ENGINES, engine
 
 BUILT = ImageRequest(device="cpu", kind="built", reference="study:cpu-1", base_image="base:1", identity="1")
@@ -56,16 +56,6 @@ def described(wanted: ImageRequest, name: str, run_as: str) -> Image:
         request=wanted, engine=name, engine_version="1", id="sha256:9", digest=None, run_as=run_as, created=None,
         lock_sha256=None, python="3", libraries={}, gpu_seen=False,
     )  # fmt: skip
-
-
-def test_only_a_rootless_docker_makes_the_caller_root_inside(client: Client) -> None:
-    client.says({"info --format {{json .SecurityOptions}}": '["name=rootless"]'})
-    docker = Docker()
-    assert docker.is_rootless()
-    assert docker.is_rootless()
-    assert len(client.asked()) == 1  # it does not change while we run
-    assert not Podman().is_rootless()
-    assert client.asked() == []
 
 
 def test_podman_needs_a_description_of_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,12 +104,6 @@ def test_too_little_shared_memory_is_said_with_the_cure(
     assert all("/dev/shm has 1 MiB free" in line and "loader.workers" in line for line in lines)
 
 
-def test_in_containers_the_engine_gives_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    free(monkeypatch, 0)
-    plan = tiny_plan(loader={"kind": "workers", "workers": 4}).model_copy(update={"engine": "docker"})
-    assert not [*machine_limits.warnings([plan])]
-
-
 def test_wsl2_is_named_with_its_memory_and_its_name_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "release", lambda: "6.6.87.2-microsoft-standard-WSL2")
     free(monkeypatch, 1024)

@@ -75,14 +75,6 @@ def test_a_process_that_has_written_too_much_is_ended(tmp_path: Path, monkeypatc
     assert (found.code, str(found.trouble)[:13]) == (-9, "it wrote more")
 
 
-def test_lines_that_only_look_like_progress_are_lines_and_a_line_without_an_end_is_cut(tmp_path: Path) -> None:
-    lines = ["progress 50%", "progress of epoch 1", f"progress {'9' * 5000} 1 x"]
-    told = ended(tmp_path, f"for line in {lines!r}: print(line)\nprint('y' * 200_000)").tail
-    assert told[:3] == lines
-    assert "".join(told[3:]) == "y" * 200_000
-    assert max(map(len, told)) == supervise.LONGEST_LINE
-
-
 def test_a_second_signal_does_not_cut_the_cleaning_short(tmp_path: Path) -> None:
     """The kernel signals the death of a parent with threads more than once."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -145,9 +145,3 @@ def test_a_lock_ends_with_its_process(held: ExitStack, capfd: pytest.CaptureFixt
     with alone_on_this_machine("mine"):
         pass
     assert capfd.readouterr().err == ""
-
-
-def test_pipelines_that_share_out_the_cores_on_purpose_do_not_wait(held: ExitStack) -> None:
-    with alone_on_this_machine("mine"):
-        beside = holder(held, STUDY_MACHINE="the second half of the cores")
-        assert beside.stdout and beside.stdout.readline() == "held\n"

@@ -45,13 +45,6 @@ def test_a_set_is_decoded_by_many_processes_as_one_by_one(tmp_path: Path, monkey
         begin(files, settings_of(), CPU)()
 
 
-def test_a_small_set_is_decoded_without_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("study.training.loops.decoding.usable_cpus", lambda: 16)
-    monkeypatch.setattr("study.training.loops.decoding.ProcessPoolExecutor", None)
-    files = sorted(write_photos(tmp_path / "photos", {"a": 20}).rglob("*.jpg"))
-    assert begin(files, settings_of(), CPU)().shape == (20, 3, 32, 32)
-
-
 @pytest.mark.parametrize(
     "options",
     [{}, {"mode": "L"}, {"subsampling": 2}, {"progressive": True}, {"exif": TURNED}],

@@ -78,16 +78,11 @@ class TestThePlan:
         [
             ({}, {"strategy": "single", "processes": 4}, 1),
             ({}, {}, 2),
-            ({"cpus": 1}, {}, 2),
             ({}, {"processes": 4}, 4),
             ({"gpus": 4}, {"processes": 2}, 2),
-            ({"gpus": 1}, {}, 1),
-            ({"gpus": 3}, {}, 2),
             ({"gpus": 7}, {}, 4),
             ({"gpus": 3}, {"gradient_accumulation": 2}, 2),
             ({"gpus": 7}, TWO_NODES, 4),
-            ({"gpus": 8}, TWO_NODES, 8),
-            ({"gpus": 7}, TWO_NODES | {"batch_size": 6}, 6),
             ({"gpus": 7}, TWO_NODES | {"batch_size": 10}, 2),
             ({"gpus": 4}, {"batch_size": 7}, 1),
             ({"gpus": 4}, {"drop_last": False}, 2),  # the last batch has 3 images

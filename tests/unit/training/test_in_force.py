@@ -38,8 +38,6 @@ AT_IMPORT = [
     ("torch.set_default_dtype(torch.float64)", "default_dtype float32, and float64"),
     ("torch.use_deterministic_algorithms(True)", "deterministic false, and true"),
     ("torch.set_float32_matmul_precision('medium')", "matrix_products ieee, and bf16"),
-    ("torch.set_flush_denormal(True)", "flush_denormal false, and true"),
-    ("torch.autograd.set_detect_anomaly(True)", "detect_anomaly false, and true"),
     ("torch.backends.cudnn.benchmark = False", "training.cudnn_benchmark: asked for cudnn_benchmark true, and false"),
     ("torch.backends.cudnn.enabled = False", "cudnn true, and false"),
     ("torch.set_autocast_enabled('cpu', True)", "autocast false, and true"),
@@ -66,8 +64,6 @@ def as_before() -> Iterator[None]:
     torch.set_grad_enabled(True)
     torch.use_deterministic_algorithms(False)
     torch.set_float32_matmul_precision(precision)
-    torch.set_flush_denormal(False)
-    torch.autograd.set_detect_anomaly(False)
     torch.set_autocast_enabled("cpu", False)
     torch.backends.cudnn.enabled = torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.deterministic = False

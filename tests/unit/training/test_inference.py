@@ -22,7 +22,6 @@ from study.training.loops.inference import onnx_runtime
 from study.training.loops.inference.loop import Network, convert, made_fast
 from study.training.models import build as models
 from tests.conftest import MNIST_CNN, SMALL_NET, PlantedClock, plan_at, tiny_plan
-from tests.errors import refused
 from tests.timings import table
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.artifacts.test_records import make_record
@@ -165,12 +164,6 @@ class TestPlanning:
             ("cuda", precision): f"inference.precision {precision} is executed by ONNX Runtime, on a CPU only"
             for precision in ("int8", "fp32_onnx")
         }
-
-    @pytest.mark.parametrize(("task", "y"), [("inference", "fit_seconds"), ("training", "thousand_images_seconds")])
-    def test_a_curve_of_the_other_tasks_time_is_refused(self, task: str, y: str) -> None:
-        with refused("curve.y", y) as error:
-            plan_of(task=task, curve={"x": "inference.batch_size", "y": y})
-        assert error.context == f"with task {task}"
 
 
 class TestWhatTheTablesSay:
