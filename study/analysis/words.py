@@ -123,7 +123,7 @@ def is_number(word: str) -> bool:
 def at_setting(at: Setting | Levels) -> str:
     """Return a setting, to follow a number: ``with a data loader``, ``at batch size 64``; nothing where it is empty."""
     levels, named = (dict(at.levels), at.named) if isinstance(at, Setting) else (dict(at), {})
-    covered = {key for keys in named.values() for key in keys}
+    covered = set().union(*named.values())
     own = {key: level for key, level in levels.items() if key not in covered}
     device = str(own.pop("device", ""))
     follow = {key: WITH[words] for key, level in own.items() if (words := level_words(key, level)) in WITH}

@@ -132,17 +132,16 @@ def ends_of(context: Context, first: Answer | Switches) -> list[End]:
     if isinstance(first, Combination):
         return [(first.group, first.best.label), (first.group, first.base.label)]
     if isinstance(first, Fastest):
-        known = {label: context.seconds(first.group, label) or 0.0 for label in first.slower}
-        return [
-            (first.group, first.level.label),
-            *([(first.group, max(known, key=known.__getitem__))] if known else []),
-        ]
+        labels = [first.level.label]
+        if first.slower:
+            labels.append(max(first.slower, key=lambda label: context.seconds(first.group, label) or 0.0))
+        return [(first.group, label) for label in labels]
     if isinstance(first, OnlyLevel):
         group = context.group(first.group)
         return [(first.group, level.label) for level in group.levels] if group else []
     if isinstance(first, Contrast):
-        sides = (first.faster, first.slower)
-        levels = [first.most.at.levels | {first.contrast: side} for side in sides]
-        found = [end for one in levels for end in ends_with(context.study, context.groups, one)[:1]]
+        found = []
+        for side in (first.faster, first.slower):
+            found += ends_with(context.study, context.groups, first.most.at.levels | {first.contrast: side})[:1]
         return [(end.group.setting, end.level.label) for end in found]
     return []
