@@ -135,11 +135,6 @@ def at_setting(at: Setting | Levels) -> str:
     return " ".join(parts)
 
 
-def total_words(total: str) -> str:
-    """Return the time that a study compares, in words without its unit."""
-    return TOTALS[total].replace(" (s)", "")
-
-
 def short_key(key: str | None) -> str:
     """Return a dotted key in words."""
     return SHORT_KEYS.get(str(key), str(key).rsplit(".", 1)[-1].replace("_", " "))

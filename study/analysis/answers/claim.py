@@ -246,7 +246,7 @@ def _mark(end: End, seconds: float) -> Mark:
     return Mark(group=end.group.label, level=end.level.label, seconds=seconds)
 
 
-def source_line(source: Source, less_work: bool = False) -> str:
+def source_line(source: Source, less_work: bool) -> str:
     """Return the document, its kind and date, what was measured there on what, and what differs, in one line."""
     document = ", ".join(filter(None, (source.title, source.place, source.kind, _day(source.date))))
     made = " on ".join(filter(None, (source.runs, source.hardware)))

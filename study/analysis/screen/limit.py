@@ -92,12 +92,11 @@ def limit_of(context: Context, first: Answer | Switches, rows: Levelled, y: str)
 
 def _cold(rows: pd.DataFrame) -> dict[str, float]:
     """Return by level what the first steps took beyond warm ones, in seconds, mean over the runs that count."""
-    known = counted(rows)
-    means = known[known["outcome"] == "ok"].groupby("level")["warm_up_extra_seconds"].mean().dropna()
+    means = counted(rows).groupby("level")["warm_up_extra_seconds"].mean().dropna()
     return {str(level): max(0.0, float(seconds)) for level, seconds in means.items()}
 
 
-def phases_of(parts: Mapping[str, float], cold: float = 0.0, detailed: bool = False) -> dict[str, float]:
+def phases_of(parts: Mapping[str, float], cold: float, detailed: bool) -> dict[str, float]:
     """Return the seconds of each phase; ``detailed`` parts computing into forward, backward and optimizer.
 
     ``cold`` seconds of the first steps are start-up. They lie in the transforms on the device where a step is captured

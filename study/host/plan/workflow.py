@@ -247,12 +247,11 @@ def start(
     plans = plans_for(config, studies, results, fetch, on_other_machines)
     layout = Results(results)
     flow = Workflow(plans, layout, selection.machines, on_other_machines)
-    lock: FileLock | None = None
     try:
         results.mkdir(parents=True, exist_ok=True)
         if read_only:
             write_plans(plans, results, only_missing=True)
-            return flow, lock
+            return flow, None
         lock = lock_results(results)
         lifetime.sweep(results)
         for plan in plans:

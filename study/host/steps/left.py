@@ -129,7 +129,7 @@ def result_of(path: Path, end: Ended, memory_gib: float | None = None) -> JobRes
     return without_result(end, memory_gib)
 
 
-def without_result(end: Ended, memory_gib: float | None = None) -> JobResult:
+def without_result(end: Ended, memory_gib: float | None) -> JobResult:
     """Return the outcome of a process that left no result, derived from its end and its last words."""
     if end.trouble:
         return JobResult(outcome="failed", message=anonymous(end.trouble))

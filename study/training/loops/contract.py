@@ -123,7 +123,7 @@ def epochs_of(
     return epochs, mark_warm_up([*chain(*(time.steps for time in times))], names)
 
 
-def losses_of(losses: Losses, replicas: Replicas = Replicas()) -> tuple[float | None, float | None]:
+def losses_of(losses: Losses, replicas: Replicas) -> tuple[float | None, float | None]:
     """Return the mean loss over the images of all processes, and the sum of the batches' mean losses.
 
     Many tutorials print the sum. Each is None if it is not finite, or if there is no image.
