@@ -148,6 +148,7 @@ def find_block(plan: Plan, name: str, files: Results) -> Block:
 
     Raise :class:`StudyError` if neither the plan nor the records have such a block.
     """
+    # Whoever ordered the block may have had each class of machine apart, or not.
     there = [*every_block(plan, files), *every_block(plan, files, apart=True)]
     for block in there:
         if block.name == name:

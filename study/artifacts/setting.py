@@ -136,9 +136,8 @@ def _label(study: Study, levels: Levels, named: Mapping[str, Sequence[str]]) -> 
     words = with_names({key: _word(study, key, level) for key, level in levels.items()}, named)
     if not study.effects:
         return joined([*words.values()])
-    switches = {key: word for key, word in words.items() if key != "device"}
-    device = [word for key, word in words.items() if key == "device"]
-    return ", ".join([*device, *([_switched(study, switches)] if switches else [])])
+    device = [words.pop("device")] if "device" in words else []
+    return ", ".join([*device, *([_switched(study, words)] if words else [])])
 
 
 def _word(study: Study, key: str, level: Level) -> str:
@@ -148,6 +147,7 @@ def _word(study: Study, key: str, level: Level) -> str:
 def _switched(study: Study, words: Mapping[str, str]) -> str:
     """Return the levels that are not the first ones, each with its key if another key has such a level, too."""
     known = {key: [_word(study, key, level) for level in study.factors[key]] for key in study.factors}
+    # The device is no switch: its word stands before theirs.
     counts = Counter(chain(*(known[key][1:] for key in study.compared if key != "device")))
     changed = [(key, word) for key, word in words.items() if word != known[key][0]]
     parts = [f"{leaf_words(key)} {word}" if counts[word] > 1 else word for key, word in changed]

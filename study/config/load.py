@@ -56,6 +56,7 @@ def study_file(called: str, folders: Sequence[Path]) -> Path:
 
     Raise :class:`StudyError` if it is not there, or if a study cannot have that name.
     """
+    # Backwards, so that the first folder's file is the one that stays.
     files = {path.stem: path for path in chain(*(folder.glob(f"*{ENDING}") for folder in reversed(folders)))}
     name = study_name(called)
     if called.endswith(ENDING):

@@ -202,6 +202,7 @@ def _interactions(
 ) -> list[Interaction]:
     """Return the pairs of switches whose effects depend on each other, beyond the noise."""
     keys = list(levels)
+    # The places of two switches, each with the place of one of its levels but the first.
     pairs = []
     for one, two in combinations(range(len(keys)), 2):
         changes = product(range(1, len(levels[keys[one]])), range(1, len(levels[keys[two]])))

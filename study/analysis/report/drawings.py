@@ -120,6 +120,7 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
 
 def _claimed(analysis: Analysis) -> dict[tuple[str, str], float]:
     """Return the seconds at which a claim puts a level, the first claim's, by the labels of its group and of itself."""
+    # Backwards, so that the first claim's mark is the one that stays.
     marks = chain(*(claim.marks for claim in analysis.claims[::-1]))
     return {(mark.group, mark.level): mark.seconds for mark in marks}
 

@@ -79,6 +79,7 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
     left = (quotients - over.transform("mean") + float(over.mean().mean())).groupby(block).mean()
     starts = pairs.groupby(block)["session"].first()[left.index]
     model = fit_log_model(np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist())
+    # Both sides of each pair: the place of the group, and the level in it.
     places, levels = chain(pairs["group_a"], pairs["group_b"]), chain(pairs["level_a"], pairs["level_b"])
     ends = zip(places, levels, strict=True)
     undetermined = any(str(level) in groups[place].undetermined for place, level in ends)

@@ -110,6 +110,7 @@ class Workflow:
         reading = []
         for plan in self.plans:
             reading += [(plan.name, run.unavailable) for run in plan.runs if run.dataset == dataset]
+        # False sorts before True: a run that can be made comes first.
         return min(reading, key=lambda one: one[1] is not None)[0]
 
     def needed(self, study: str, block: str) -> list[str]:
