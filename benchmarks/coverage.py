@@ -11,6 +11,7 @@ allowed. A cell that is in the file is not run again. ``benchmarks.coverage_laws
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from study.analysis.table.exclusions import MANY, far_runs, with_exclusions
 MARGIN, DRAWS = 0.05, 20_000
 NO_LAW = "flat", "undetermined"
 STUDY = study_of({"training.batch_size": [1, 2]}, curve={"x": "training.batch_size", "y": "fit_seconds"})
-GRID = [(settings, blocks) for blocks in (3, 5, 2) for settings in (2, 3, 5, 10, 30)]
+GRID = [(settings, blocks) for blocks, settings in product((3, 5, 2), (2, 3, 5, 10, 30))]
 
 
 def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, ZipInfo
@@ -79,8 +80,7 @@ YAML = st.one_of(
         ]
         + [
             f"!!{tag} {value}"
-            for tag in ("int", "float", "bool", "timestamp", "set", "omap", "binary")
-            for value in "x1"
+            for tag, value in product(("int", "float", "bool", "timestamp", "set", "omap", "binary"), "x1")
         ]
         + [
             "&a [*a]",
@@ -105,7 +105,7 @@ YAML = st.one_of(
 def _paths(tree: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the place of each value in nested lists and mappings: the keys that lead to it."""
     items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    below = [path for key, value in list(items)[:40] for path in _paths(value, (*before, key))]
+    below = [*chain(*(_paths(value, (*before, key)) for key, value in list(items)[:40]))]
     return [before, *below] if before else below
 
 
@@ -245,7 +245,8 @@ def command_line(words: list[str], folder: Path) -> None:
 
 HARMLESS = [name for name in VERBS if name not in ("start", "tune")]
 """The verbs that write nothing into the checkout, and start nothing."""
-OPTIONS = sorted({word for name in VERBS for words, _ in load(name).arguments for word in words if word[0] == "-"})
+ARGUMENTS = chain(*(load(name).arguments for name in VERBS))
+OPTIONS = sorted({word for word in chain(*(words for words, _ in ARGUMENTS)) if word[0] == "-"})
 WORDS = st.one_of(
     st.sampled_from(
         ["plan.json", "text", "records", "telemetry", "gone", ".", "..", "", "-", "--", "cpu", "quickstart"]

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def plan_of(runs: int, sizes: int, loops: Sequence[str]) -> Plan:
     changes |= {"only": [], "names": {}}
     study = example.study.model_copy(update=changes)
     planned: list[Run] = []
-    first = [_run(study, example.runs[0], size, loop) for size in batches for loop in loops]
+    first = [_run(study, example.runs[0], size, loop) for size, loop in product(batches, loops)]
     for block in range(1, replicates + 1):
         for run in random.Random(block).sample(first, len(first)):
             own = {"name": f"{run.setting.short}-r{block}", "block": block, "position": len(planned) + 1}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +100,7 @@ def conditions() -> list[Condition]:
     old = [
         replace(one, settings=5, noise=0.05, block_noise=max(one.block_noise, 0.05), start_noise=0.05) for one in OLD
     ]
-    return [replace(one, name=f"{one.name}, {n} blocks", blocks=n) for n in (3, 5, 10) for one in NEW] + old
+    return [replace(one, name=f"{one.name}, {n} blocks", blocks=n) for n, one in product((3, 5, 10), NEW)] + old
 
 
 def of_starts() -> list[Condition]:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,9 @@ def made(part: study.StudyResults) -> str:
 def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]:
     """Yield the rows of each claim of a study's file: one for each of the results that measured it, or one for none."""
     parts = [folder[file.stem] for folder in results if file.stem in folder.studies]
-    found = [(row, made(part)) for part in parts for row in part.claims() if was_measured(row)]
+    found = []
+    for part in parts:
+        found += [(row, made(part)) for row in part.claims() if was_measured(row)]
     for claim in yaml.safe_load(file.read_text(encoding="utf-8")).get("claims", []):
         own = [(row, on) for row, on in found if row.claim == claim["claim"] and row.claimed == number_of(claim)]
         for row, on in own:
@@ -116,7 +119,7 @@ def page(results: Sequence[study.ResultsFolder]) -> str:
         folders.setdefault(file.parent.parent.name, []).extend(rows_of(file, results))
     for file in sorted((HERE.parent / "docs" / EXAMPLE).glob("*.yaml")):
         folders.setdefault(EXAMPLE, []).extend(rows_of(file, results))
-    rows = [row for some in folders.values() for row in some]
+    rows = list(chain(*folders.values()))
     words = [row.word.partition(":")[0] for row in rows]
     counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
     sources = len({row.address or row.source.partition(",")[0] for row in rows})

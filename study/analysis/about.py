@@ -4,6 +4,7 @@ Times and losses of an epoch are medians over the runs of a setting, accuracy is
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from statistics import fmean, median
 from typing import Any
 
@@ -131,7 +132,7 @@ def epochs_of(plan: Plan, records: Mapping[str, Record], counted: Collection[str
         return []
     by_setting = _by_setting(plan, {name: records[name] for name in records if name in counted})
     # A run that reached its target has fewer epochs than others.
-    longest, found = max((len(run) for runs in by_setting.values() for run in runs), default=0), []
+    longest, found = max(map(len, chain(*by_setting.values())), default=0), []
     for setting, runs in by_setting.items():
         rows = []
         for quantity, name in QUANTITIES:

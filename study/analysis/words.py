@@ -123,7 +123,7 @@ def is_number(word: str) -> bool:
 def at_setting(at: Setting | Levels) -> str:
     """Return a setting, to follow a number: ``with a data loader``, ``at batch size 64``; nothing where it is empty."""
     levels, named = (dict(at.levels), at.named) if isinstance(at, Setting) else (dict(at), {})
-    covered = {key for keys in named.values() for key in keys}
+    covered = set().union(*named.values())
     own = {key: level for key, level in levels.items() if key not in covered}
     device = str(own.pop("device", ""))
     follow = {key: WITH[words] for key, level in own.items() if (words := level_words(key, level)) in WITH}
@@ -133,11 +133,6 @@ def at_setting(at: Setting | Levels) -> str:
     parts += [f"with {listed(told)}"] if told else []
     parts += [f"at {setting_words(rest)}"] if rest else []
     return " ".join(parts)
-
-
-def total_words(total: str) -> str:
-    """Return the time that a study compares, in words without its unit."""
-    return TOTALS[total].replace(" (s)", "")
 
 
 def short_key(key: str | None) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Annotated
@@ -27,16 +27,7 @@ from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
 from study.artifacts.setting import slug
 from study.base.errors import StudyError
-from study.base.files import (
-    PACKAGE,
-    code_files,
-    code_sha256,
-    digest,
-    file_sha256,
-    json_sha256,
-    write_if_changed,
-    write_whole,
-)
+from study.base.files import digest, file_sha256, json_sha256, package_sha256, write_if_changed, write_whole
 from study.base.strict import Strict
 
 NAME = re.compile(r"[0-9]{1,10}-[0-9a-f]{8}(\.[A-Za-z0-9_.-]+)?")
@@ -157,7 +148,8 @@ def find_block(plan: Plan, name: str, files: Results) -> Block:
 
     Raise :class:`StudyError` if neither the plan nor the records have such a block.
     """
-    there = [block for apart in (False, True) for block in every_block(plan, files, apart)]
+    # Whoever ordered the block may have had each class of machine apart, or not.
+    there = [*every_block(plan, files), *every_block(plan, files, apart=True)]
     for block in there:
         if block.name == name:
             return block
@@ -219,9 +211,9 @@ def stopped(plan: Plan, files: Results) -> Reached | None:
 
 def _seen(plan: Plan, files: Results) -> str:
     """Return a checksum over what a look sees: the study, its records as their indexes have them, and the code."""
-    runs = [run for _, index in block_files(plan.name, files) for run in (index.runs if index else ())]
+    runs = chain(*(index.runs for _, index in block_files(plan.name, files) if index))
     there = sorted(f"{run.record} {run.sha256}" for run in runs if files.record(plan.name, run.record).exists())
-    return json_sha256([plan.study.model_dump(mode="json"), there, _code()])
+    return json_sha256([plan.study.model_dump(mode="json"), there, package_sha256(*ANALYSIS)])
 
 
 def defer(block: Block, files: Results) -> None:
@@ -272,17 +264,14 @@ def made_of(study: str, files: Results) -> str:
     It decides whether an analysis is made again. Times of files do not: a clock may be set back.
     """
     parts = [files.plan(study), *sorted(files.blocks(study).glob("*.json"))]
-    return json_sha256([[path.name, file_sha256(path)] for path in parts if path.is_file()] + [_code()])
+    made = [[path.name, file_sha256(path)] for path in parts if path.is_file()]
+    return json_sha256([*made, package_sha256(*ANALYSIS)])
 
 
 def page_made_of(studies: Sequence[str], files: Results) -> str:
     """Return a checksum over what the page about these studies is made of."""
     made = [file_sha256(path) if (path := files.made_of(study)).is_file() else None for study in studies]
-    return json_sha256([list(studies), made, _code()])
-
-
-def _code() -> str:
-    return code_sha256(path.relative_to(PACKAGE).as_posix() for part in ANALYSIS for path in code_files(part))
+    return json_sha256([list(studies), made, package_sha256(*ANALYSIS)])
 
 
 def is_ahead(path: Path) -> bool:

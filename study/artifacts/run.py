@@ -40,11 +40,6 @@ class Run(Strict):
         """Name of the image in which it executes: its device's, or one of its own."""
         return image_name(self.settings)
 
-    @property
-    def telemetry_file(self) -> str:
-        """File name of the samples."""
-        return f"{self.name}.{self.key}.parquet"
-
 
 class Node(Strict):
     """One of the machines of a run, as its job reaches it."""

@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def _named(study: Study, levels: Levels) -> dict[str, list[str]]:
 def with_names(words: Mapping[str, str], named: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the words of levels with each name in place of those it stands for, at the key of the first of them."""
     first = {next(key for key in words if key in own): name for name, own in named.items()}
-    gone = {key for own in named.values() for key in own} - first.keys()
+    gone = set().union(*named.values()) - first.keys()
     return {key: first.get(key, word) for key, word in words.items() if key not in gone}
 
 
@@ -135,9 +136,8 @@ def _label(study: Study, levels: Levels, named: Mapping[str, Sequence[str]]) -> 
     words = with_names({key: _word(study, key, level) for key, level in levels.items()}, named)
     if not study.effects:
         return joined([*words.values()])
-    switches = {key: word for key, word in words.items() if key != "device"}
-    device = [word for key, word in words.items() if key == "device"]
-    return ", ".join([*device, *([_switched(study, switches)] if switches else [])])
+    device = [words.pop("device")] if "device" in words else []
+    return ", ".join([*device, *([_switched(study, words)] if words else [])])
 
 
 def _word(study: Study, key: str, level: Level) -> str:
@@ -147,7 +147,8 @@ def _word(study: Study, key: str, level: Level) -> str:
 def _switched(study: Study, words: Mapping[str, str]) -> str:
     """Return the levels that are not the first ones, each with its key if another key has such a level, too."""
     known = {key: [_word(study, key, level) for level in study.factors[key]] for key in study.factors}
-    counts = Counter(word for key in study.compared if key != "device" for word in known[key][1:])
+    # The device is no switch: its word stands before theirs.
+    counts = Counter(chain(*(known[key][1:] for key in study.compared if key != "device")))
     changed = [(key, word) for key, word in words.items() if word != known[key][0]]
     parts = [f"{leaf_words(key)} {word}" if counts[word] > 1 else word for key, word in changed]
     return " + ".join(map(_quoted, parts)) or FIRST_LEVELS

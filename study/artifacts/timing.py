@@ -238,8 +238,12 @@ class Timing(Strict):
 
 def resources() -> dict[str, Resource]:
     """Return the columns that the report shows beside the times, in the table's order."""
-    marked = ((name, mark) for name, field in Timing.model_fields.items() for mark in field.metadata)
-    return {name: mark for name, mark in marked if isinstance(mark, Resource)}
+    found = {}
+    for name, field in Timing.model_fields.items():
+        for mark in field.metadata:
+            if isinstance(mark, Resource):
+                found[name] = mark
+    return found
 
 
 def unit(name: str) -> str | None:

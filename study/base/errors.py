@@ -79,7 +79,7 @@ class StudyError(Exception):
         return printable(super().__str__())
 
     @classmethod
-    def of_several(cls, errors: Iterable["StudyError"], source: str = "") -> Self:
+    def of_several(cls, errors: Iterable["StudyError"], source: str) -> Self:
         """Return one error with the fields of the first, whose line names the first 20 of them."""
         first, *others = errors
         lines = list(dict.fromkeys(str(error) for error in (first, *others)))

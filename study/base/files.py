@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -82,22 +83,18 @@ def _content_of(path: Path, size: int, changed: int) -> str:
 
 def code_sha256(patterns: Iterable[str]) -> str:
     """Return the SHA-256 over the files of the package that match ``patterns`` (globs), their names and contents."""
-    files = {path for pattern in patterns for path in PACKAGE.glob(pattern)}
+    files = set().union(*map(PACKAGE.glob, patterns))
     total = hashlib.sha256()
     for path in sorted(files):
         total.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()
 
 
-def code_files(folder: str = "") -> list[Path]:
-    """Return all files below a folder of the package but compiled ones, in their order."""
-    below = (PACKAGE / folder).rglob("*")
-    return sorted(path for path in below if path.is_file() and path.parent.name != "__pycache__")
-
-
-def package_sha256() -> str:
-    """Return the SHA-256 over all files of the package, their names and contents."""
-    return code_sha256(path.relative_to(PACKAGE).as_posix() for path in code_files())
+def package_sha256(*folders: str) -> str:
+    """Return the SHA-256 over all files of the package but compiled ones, or of some of its folders."""
+    below = chain(*((PACKAGE / folder).rglob("*") for folder in folders or [""]))
+    files = [path for path in below if path.is_file() and path.parent.name != "__pycache__"]
+    return code_sha256(path.relative_to(PACKAGE).as_posix() for path in files)
 
 
 def remove_tree(folder: Path) -> None:

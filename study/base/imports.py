@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -23,7 +24,7 @@ def imported(file: Path) -> list[str]:
 
 def outside(files: Iterable[Path]) -> list[str]:
     """Return the top modules that the files import, without Python's own."""
-    tops = {name.partition(".")[0] for file in files for name in imported(file)}
+    tops = {name.partition(".")[0] for name in chain(*map(imported, files))}
     return sorted(tops - sys.stdlib_module_names)
 
 

@@ -14,7 +14,9 @@ def explain(error: ValidationError, model: type[BaseModel], source: str) -> Stud
     """Return the errors of a validation of ``model`` as one whose line starts with ``source``."""
     errors = []
     items = [(_path(item["loc"]), item) for item in error.errors()]
-    above = {tuple(path[:depth]) for path, _ in items for depth in range(len(path))}
+    above = set()
+    for path, _ in items:
+        above |= {tuple(path[:depth]) for depth in range(len(path))}
     for path, item in items:
         if tuple(path) in above:
             continue  # a union gives an error for each member: keep that of the member that fits best

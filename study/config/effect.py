@@ -29,9 +29,7 @@ class Idle:
     def holds_everywhere(self, study: StudyFile) -> bool:
         """Return whether the key is without effect at every level of the factors of a study."""
         return all(
-            values.hold(level)
-            for key, values in self.when.items()
-            for level in study.factors.get(key, [get(study, key)])
+            all(map(values.hold, study.factors.get(key, [get(study, key)]))) for key, values in self.when.items()
         )
 
     def error(self, value: Any, settings: BaseModel, source: str) -> StudyError:

@@ -5,6 +5,7 @@ The line names the key, the value and the allowed values.
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def study_file(called: str, folders: Sequence[Path]) -> Path:
 
     Raise :class:`StudyError` if it is not there, or if a study cannot have that name.
     """
-    files = {path.stem: path for folder in reversed(folders) for path in folder.glob(f"*{ENDING}")}
+    # Backwards, so that the first folder's file is the one that stays.
+    files = {path.stem: path for path in chain(*(folder.glob(f"*{ENDING}") for folder in reversed(folders)))}
     name = study_name(called)
     if called.endswith(ENDING):
         files = {name: Path(called)}

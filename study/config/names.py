@@ -99,7 +99,10 @@ Names = Mapping[str, Mapping[str, Any]]
 
 def check(names: Names, factors: Mapping[str, Sequence[Any]], only: Sequence[Mapping[str, Any]]) -> None:
     """Raise :class:`ValueRefused` for the first name that cannot be told from another one or from a level's words."""
-    words = {level_words(key, level): f"{key} {level}" for key, levels in factors.items() for level in levels}
+    words = {}
+    for key, known in factors.items():
+        for level in known:
+            words[level_words(key, level)] = f"{key} {level}"
     seen: dict[frozenset[tuple[str, Any]], str] = {}
     for name, levels in whole(names, factors, only).items():
         if not name.strip() or len(name) > LONGEST or any(mark in name for mark in APART):

@@ -65,7 +65,7 @@ class Folder(Source):
         """Return the number of classes and images, and the name and checksum of every image file."""
         folder, found = given_folder(str(dataset.path)), _listed(dataset)
         check_classes(found.classes, str(dataset.path))
-        files = contents(folder, [folder / name for names in found.classes.values() for name in names])
+        files = contents(folder, [folder / name for name in chain(*found.classes.values())])
         counts = [len(names) for names in found.classes.values()]
         trained = list(found.splits.values()).count("train") or train_images(counts, dataset.valid_fraction)
         return DatasetInfo(len(counts), trained, sum(counts) - trained, files)
@@ -89,10 +89,13 @@ class Folder(Source):
         except StudyError as error:
             more = f"; {len(unreadable)} file(s) cannot be decoded, first {unreadable[0].name!r}" if unreadable else ""
             raise StudyError(f"{error}{more}") from None
+        labels: dict[str, str] = {}
+        for label, names in sound.items():
+            labels |= dict.fromkeys(names, label)
         manifest = manifest_of(
             dataset,
             given,
-            {name: label for label, names in sound.items() for name in names},
+            labels,
             splits or assign_splits(sound, dataset.valid_fraction, dataset.seed),
             left_out=[*found.left_out, *unreadable],
             otherwise=[LeftOut(name=name, reason=why) for name, why in otherwise.items() if why],
@@ -190,7 +193,7 @@ def listing(folder: Path, given: str) -> Listing:
         raise refused(why=f"its only folder with pictures, {only!r}, holds folders", allowed=_joined(given, only))
     _check_below(images, parts, given)
     at, used = (1, [folder / top for top, kind in parts.items() if kind != "test"]) if parts else (0, [folder])
-    classes: dict[str, list[str]] = {path.name: [] for above in used for path in _class_folders(above)}
+    classes: dict[str, list[str]] = {path.name: [] for path in chain(*map(_class_folders, used))}
     splits: dict[str, Split] = {}
     left_out = []
     for one in found:

@@ -126,8 +126,12 @@ def name_of(dataset: Dataset, files: Files | None) -> str:
 
 def with_effect(values: Mapping[str, Any], datasets: Iterable[Dataset]) -> dict[str, Any]:
     """Return ``values``, by dotted key, without the keys of a dataset that have no effect on any of ``datasets``."""
-    used = {f"dataset.{key}" for dataset in datasets for key in (*EVERY_RUN, *source_of(dataset).keys(dataset))}
-    return {key: value for key, value in values.items() if key in used or not key.startswith("dataset.")}
+    used = set(EVERY_RUN).union(*(source_of(dataset).keys(dataset) for dataset in datasets))
+    return {
+        key: value
+        for key, value in values.items()
+        if not key.startswith("dataset.") or key.removeprefix("dataset.") in used
+    }
 
 
 def open_set(manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:

@@ -5,6 +5,7 @@ torchvision is imported inside functions only, and this is the only module outsi
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,7 +39,7 @@ class TorchvisionSet(Source):
             return DatasetInfo(10, self.train_images, 10_000)
         folder = given_folder(dataset.path)
         folders = {Path(self.unpacked).parent, Path(self.archives).parent}
-        files = sorted({path for subfolder in folders for path in _files(folder / subfolder)})
+        files = sorted(chain(*(_files(folder / subfolder) for subfolder in folders)))
         return DatasetInfo(10, self.train_images, 10_000, contents(folder, files))
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
@@ -88,8 +89,8 @@ class TorchvisionSet(Source):
         from study.data.decode import ImageSet
 
         splits = self._splits(self.base(dataset, folder, results))
-        arrays = [array for split in splits for array in np.asarray(split.data)]
-        labels = [int(label) for split in splits for label in split.targets]
+        arrays = [*chain(*(np.asarray(split.data) for split in splits))]
+        labels = [int(label) for label in chain(*(split.targets for split in splits))]
         train = len(splits[0])
         return ImageSet(arrays, labels, list(range(train)), list(range(train, len(arrays))), manifest.classes)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
+from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import digest, package_sha256
 from study.base.fork_server import FORK_SERVERS, Request, addresses, answer_of, ask
@@ -47,7 +48,10 @@ def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]
     words = os.environ.get(FORK_SERVERS, "").split()
     if words[1:2] != [code] or not Path("/proc", words[0]).exists():
         os.environ[FORK_SERVERS] = f"{os.getpid()} {code}"
-    known = {(plan.name, run.name): run for plan in plans if plan.engine == "none" for run in plan.runs}
+    known = dict[tuple[str, str], Run]()
+    for plan in plans:
+        if plan.engine == "none":
+            known |= {(plan.name, run.name): run for run in plan.runs}
     wanted = [known[run] for run in pending if run in known]
     # A TPU that a process has begun to use is lost to those that are forked from it.
     forked = [run for run in wanted if run.settings.process == "forked" and run.settings.device != "tpu"]

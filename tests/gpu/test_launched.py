@@ -60,9 +60,9 @@ def gpu_plan(results: Path, **changes: Any) -> Plan:
 def table(plan: Plan, results: Path) -> pd.DataFrame:
     """The table of timings with the telemetry, and each run launched."""
     records = {run.name: measured(plan, run, results) for run in plan.runs}
-    folder = results / plan.name / "telemetry"
+    files = Results(results)
     sampled: dict[str, Any] = {
-        run.name: table_files.summary_of(records[run.name], folder / run.telemetry_file) for run in plan.runs
+        run.name: table_files.summary_of(records[run.name], files.telemetry(plan.name, run.file)) for run in plan.runs
     }
     return timings.table(plan, records, sampled)
 

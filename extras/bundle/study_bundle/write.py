@@ -5,6 +5,7 @@ import json
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
@@ -98,14 +99,18 @@ def _contents(
 
 def _files(plans: Sequence[Plan], results: Path, sources: Sequence[Path]) -> Iterator[tuple[str, Path]]:
     """Yield each file that is there and belongs to the studies: its path in a bundle, and its own."""
-    manifests = {str(FILES.manifest(run.dataset)) for plan in plans for run in plan.runs}
+    manifests = {str(FILES.manifest(run.dataset)) for run in chain(*(plan.runs for plan in plans))}
     shared = [path for path in HELD if path.startswith(("images/", "environments/", "warm_up_runs/"))]
-    own = [path.replace("*", plan.name, 1) for path in HELD if path.startswith("*/") for plan in plans]
+    own = list[str]()
+    for path in HELD:
+        if path.startswith("*/"):
+            own += [path.replace("*", plan.name, 1) for plan in plans]
     for path in (*manifests, *shared, *own):
         yield from ((file.relative_to(results).as_posix(), file) for file in results.glob(path))
     for plan in plans:
-        places = [f"{folder}/{plan.name}.yaml" for folder in DECLARED]
-        files = [file for source in sources for place in places for file in sorted(source.glob(place))]
+        files = list[Path]()
+        for source, folder in product(sources, DECLARED):
+            files += sorted(source.glob(f"{folder}/{plan.name}.yaml"))
         if plan.name in plan.start.files:  # from the folder of the start
             files.insert(0, sources[1] / plan.start.files[plan.name])
         yield from ((_study_file(plan), file) for file in [one for one in files if _declares(one, plan)][:1])

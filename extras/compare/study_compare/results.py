@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +144,7 @@ def _read(name: str, study: str, folder: Path) -> _Result:
 
 def _work(record: Record) -> Work:
     """Return what a run did: a run's threads are those of its machine, and its data those that it read."""
-    values = decisive(record.settings)
-    flat = {key: value for section, inner in values.items() for key, value in _flat(section, inner)}
+    flat = dict(chain(*(_flat(section, inner) for section, inner in decisive(record.settings).items())))
     return flat | {"data": record.data.sha256 if record.data else None}
 
 
@@ -180,22 +180,20 @@ def _label(plan: Plan, run: Run, across: bool) -> str:
     return setting_of(plan.study, {key: run.setting.levels[key] for key in varied}).label
 
 
+def _differing(one: Work, two: Work) -> list[str]:
+    return [key for key in one if one[key] != two.get(key) and key != "device"]
+
+
 def _first_difference(results: Sequence[_Result]) -> str:
     """Return the key in which the most alike runs of the first two results that share none differ."""
     first = results[0]
     for other in results[1:]:
-        pairs = [
-            [key for key in one if one[key] != two.get(key) and key not in ("device",)]
-            for one in first.works.values()
-            for two in other.works.values()
-        ]
-        closest = min(range(len(pairs)), key=lambda place: len(pairs[place]))
-        one = list(first.works.values())[closest // len(other.works)]
-        two = list(other.works.values())[closest % len(other.works)]
-        if pairs[closest]:
+        pairs = product(first.works.values(), other.works.values())
+        one, two = min(pairs, key=lambda pair: len(_differing(*pair)))
+        differing = _differing(one, two)[:3]
+        if differing:
             return "; ".join(
-                f"{key} is {one[key]!r} in {first.name} and {two.get(key)!r} in {other.name}"
-                for key in pairs[closest][:3]
+                f"{key} is {one[key]!r} in {first.name} and {two.get(key)!r} in {other.name}" for key in differing
             )
     return "no setting is in every result"
 

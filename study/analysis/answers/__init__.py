@@ -43,5 +43,8 @@ def first_answer(study: Study, answers: Sequence[Answer], switches: Sequence[Swi
         kinds = [Bottleneck, *kinds]
     if study.null_control and set(study.compared) <= {"device"}:
         kinds = [NullControl]
-    found = (answer for kind in kinds for answer in answers if isinstance(answer, kind))
-    return next(found, answers[0])
+    for kind in kinds:
+        for answer in answers:
+            if isinstance(answer, kind):
+                return answer
+    return answers[0]

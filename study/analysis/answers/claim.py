@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import product
 
 from pydantic import Field
 
@@ -68,9 +69,11 @@ class Judge(Measured):
 
     def rows(self) -> list[ClaimRow]:
         """Return the rows of every claim. One about a level that the start left out has none."""
-        claims = self.study.claims
-        asked = [claim for claim in claims if all(self.has(key, level) for _, key, level in claim.levels())]
-        return [row for claim in asked for row in self._rows(claim)]
+        rows = list[ClaimRow]()
+        for claim in self.study.claims:
+            if all(self.has(key, level) for _, key, level in claim.levels()):
+                rows += self._rows(claim)
+        return rows
 
     def _rows(self, claim: Claim) -> Iterator[ClaimRow]:
         judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(claim.kind, self._value)(claim)
@@ -109,8 +112,7 @@ class Judge(Measured):
         claimed = claim.ratio or 1
         pairs = [
             (slower, faster)
-            for slower in self.ends(claim.at, claim.slower)
-            for faster in self.ends(claim.at, claim.faster)
+            for slower, faster in product(self.ends(claim.at | claim.slower), self.ends(claim.at | claim.faster))
             if self.rest(slower, claim.slower) == self.rest(faster, claim.faster)
         ]
         for slower, faster in pairs:
@@ -123,7 +125,7 @@ class Judge(Measured):
             )
 
     def _best(self, claim: Claim) -> Iterator[_Found]:
-        ends = self.ends(claim.at, claim.best)
+        ends = self.ends(claim.at | claim.best)
         for own in ends:
             others, rest = self.others(own, claim.at, claim.best), self.rest(own, claim.best)
             if not others:
@@ -170,17 +172,14 @@ class Judge(Measured):
         return "holds" if faster or here.within(self._margin) else "not decided"
 
     def _shares(self, claim: Claim) -> Iterator[_Found]:
-        asked = [
-            (
-                base,
-                [
-                    (share, end)
-                    for share in claim.shares
-                    for end in self.others(base, claim.at | share.setting, claim.of | share.setting)
-                ],
-            )
-            for base in self.ends(claim.at, claim.of)
-        ]
+        asked = []
+        for base in self.ends(claim.at | claim.of):
+            chosen = []
+            for share in claim.shares:
+                ends = self.others(base, claim.at | share.setting, claim.of | share.setting)
+                chosen += [(share, end) for end in ends]
+            asked.append((base, chosen))
+        # The bounds hold for the shares of all settings at once.
         tests = sum(len(chosen) for _, chosen in asked)
         yield from (self._shares_at(claim, base, chosen, tests) for base, chosen in asked if chosen)
 
@@ -247,7 +246,7 @@ def _mark(end: End, seconds: float) -> Mark:
     return Mark(group=end.group.label, level=end.level.label, seconds=seconds)
 
 
-def source_line(source: Source, less_work: bool = False) -> str:
+def source_line(source: Source, less_work: bool) -> str:
     """Return the document, its kind and date, what was measured there on what, and what differs, in one line."""
     document = ", ".join(filter(None, (source.title, source.place, source.kind, _day(source.date))))
     made = " on ".join(filter(None, (source.runs, source.hardware)))

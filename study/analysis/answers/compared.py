@@ -4,7 +4,7 @@ A claim holds if the whole interval lies within the study's margin around the cl
 an interval whose upper end is at most twice its lower. It is contradicted if the whole interval lies beyond the margin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,14 +39,14 @@ class Measured:
         """Return a level in words."""
         return level_words(key, shown(self.study, key, level))
 
-    def ends(self, *chosen: Levels) -> list[End]:
+    def ends(self, chosen: Levels) -> list[End]:
         """Return the settings that have these levels. A level that the study does not vary is its own."""
-        return ends_with(self.study, self.groups, *chosen)
+        return ends_with(self.study, self.groups, chosen)
 
     @staticmethod
-    def rest(end: End, *named: Levels) -> Levels:
+    def rest(end: End, named: Collection[str]) -> Levels:
         """Return the levels of a setting without the ``named`` keys."""
-        return {key: level for key, level in end.levels.items() if not any(key in one for one in named)}
+        return {key: level for key, level in end.levels.items() if key not in named}
 
     def others(self, own: End, at: Levels, named: Levels) -> list[End]:
         """Return the settings that differ from ``own`` in the ``named`` keys alone."""
@@ -68,7 +68,7 @@ class Measured:
         """Return the time of one setting over that of another; without bounds where the machine may explain it."""
         for one in self.ratios:
             sides = [str(shown(self.study, one.contrast, end.levels[one.contrast])) for end in (slower, faster)]
-            same = self.rest(slower, {one.contrast: ""}) == self.rest(faster, {one.contrast: ""})
+            same = self.rest(slower, [one.contrast]) == self.rest(faster, [one.contrast])
             if same and sides == [one.slower, one.faster] and one.at.levels.items() <= slower.levels.items():
                 return one.together
         if any(end.level.undetermined or end.group.machine for end in (slower, faster)):

@@ -151,7 +151,7 @@ def contrasts_of(
     return found
 
 
-def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall, alone: Sequence[Setting] = ()) -> Contrast:
+def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall, alone: Sequence[Setting]) -> Contrast:
     """Return the smallest and the largest of the ratios over one level, and what makes them doubtful.
 
     ``alone`` are the settings without a ratio.

@@ -95,7 +95,7 @@ class End:
         return self.group.setting.levels | self.level.setting.levels
 
 
-def ends_with(study: Study, groups: Sequence[Group], *chosen: Mapping[str, object]) -> list[End]:
+def ends_with(study: Study, groups: Sequence[Group], chosen: Mapping[str, object]) -> list[End]:
     """Return the settings that have these levels, as they are or as tables show them.
 
     A key that no factor varies has the study's own level.
@@ -107,9 +107,10 @@ def ends_with(study: Study, groups: Sequence[Group], *chosen: Mapping[str, objec
     def has(end: End, key: str, wanted: str) -> bool:
         return words(key, end.levels.get(key, get(study, key))) == wanted
 
-    wanted = {key: words(key, level) for levels in chosen for key, level in levels.items()}
-    levels = [(place, group, level) for place, group in enumerate(groups) for level in group.levels]
-    ends = (End(place, group, level, level.time) for place, group, level in levels if level.time)
+    wanted = {key: words(key, level) for key, level in chosen.items()}
+    ends = []
+    for place, group in enumerate(groups):
+        ends += [End(place, group, level, level.time) for level in group.levels if level.time]
     return [end for end in ends if all(has(end, *one) for one in wanted.items())]
 
 

@@ -6,7 +6,7 @@ Hunter, Statistics for Experimenters, 2005, chapter 5).
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
@@ -167,21 +167,22 @@ def _effects(
     beside: Mapping[str, LogModel],
 ) -> list[Effect]:
     """Return the effect of each level but the first of each switch."""
-    changes = [(place, key, at) for place, key in enumerate(levels) for at in range(1, len(levels[key]))]
+    effects = sum(len(own) - 1 for own in levels.values())
     found = []
-    for place, key, at in changes:
-        pairs = _pairs(cells, place, at)
-        if pairs:
-            found.append(
-                Effect(
-                    factor=key,
-                    base=str(levels[key][0]),
-                    level=str(levels[key][at]),
-                    settings=len(pairs),
-                    times_as_fast=model.interval(_difference(model, pairs), together(len(changes))),
-                    **_changes(beside, pairs, len(changes)),
+    for place, (key, own) in enumerate(levels.items()):
+        for at in range(1, len(own)):
+            pairs = _pairs(cells, place, at)
+            if pairs:
+                found.append(
+                    Effect(
+                        factor=key,
+                        base=str(own[0]),
+                        level=str(own[at]),
+                        settings=len(pairs),
+                        times_as_fast=model.interval(_difference(model, pairs), together(effects)),
+                        **_changes(beside, pairs, effects),
+                    )
                 )
-            )
     return found
 
 
@@ -201,12 +202,11 @@ def _interactions(
 ) -> list[Interaction]:
     """Return the pairs of switches whose effects depend on each other, beyond the noise."""
     keys = list(levels)
-    pairs = [
-        (one, first, two, second)
-        for one, two in combinations(range(len(keys)), 2)
-        for first in range(1, len(levels[keys[one]]))
-        for second in range(1, len(levels[keys[two]]))
-    ]
+    # The places of two switches, each with the place of one of its levels but the first.
+    pairs = []
+    for one, two in combinations(range(len(keys)), 2):
+        changes = product(range(1, len(levels[keys[one]])), range(1, len(levels[keys[two]])))
+        pairs += [(one, first, two, second) for first, second in changes]
     found = []
     for one, first, two, second in pairs:
         sides = ({cell: label for cell, label in cells.items() if cell[two] == side} for side in (0, second))

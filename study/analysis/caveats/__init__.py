@@ -38,16 +38,16 @@ KINDS: tuple[type[OneCaveat], ...] = get_args(Every)
 def find_caveats(
     study: Study,
     frame: pd.DataFrame,
-    fitted: Sequence[GroupFit] = (),
-    groups: Sequence[Group] = (),
-    records: Records | None = None,
+    fitted: Sequence[GroupFit],
+    groups: Sequence[Group],
+    records: Records,
 ) -> list[Caveat]:
     """Return every caveat of a study, the most important first.
 
     ``frame`` is its table of timings with the reasons for exclusions, ``fitted`` and ``groups`` are its groups, and
     ``records`` those of its runs.
     """
-    seen = Seen(study, frame, fitted, groups, records or Records())
+    seen = Seen(study, frame, fitted, groups, records)
     found: list[Caveat] = []
     for kind in KINDS:
         found.extend(kind.find(seen))  # type: ignore[arg-type]

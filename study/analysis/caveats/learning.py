@@ -84,11 +84,11 @@ class Censored(OneCaveat):
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
-        missed = [
-            Missed(setting=seen.setting(group, group.levels[str(level)]), missed=one.missed, runs=one.runs)
-            for group in seen.fitted
-            for level, one in group.censored.items()
-        ]
+        missed = []
+        for group in seen.fitted:
+            for level, one in group.censored.items():
+                setting = seen.setting(group, group.levels[str(level)])
+                missed.append(Missed(setting=setting, missed=one.missed, runs=one.runs))
         if missed:
             yield cls(missed=missed)
 

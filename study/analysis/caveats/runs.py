@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from statistics import geometric_mean
 from typing import Literal, Self
 
-import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.group import Group
@@ -181,7 +180,7 @@ class DisturbedRuns(OneCaveat):
         marked = seen.frame[seen.frame["disturbed"].notna() & (seen.frame["excluded"] != "broken block")]
         if marked.empty:
             return
-        kinds = pd.Series([kind for text in marked["disturbed"] for kind in str(text).split("; ")])
+        kinds = marked["disturbed"].str.split("; ").explode()
         first = marked["excluded"] == "disturbed"
         again = set(marked.loc[first, "run"])
         yield cls(

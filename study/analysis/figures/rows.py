@@ -7,9 +7,10 @@ them where they find no room there, as on a phone; none is cut.
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
-from study.analysis.figures.marks import RADIUS, Arrow, Marks, Row, draw_arrow, sign
+from study.analysis.figures.marks import RADIUS, Arrow, Dot, Marks, Row, draw_arrow, sign
 from study.analysis.figures.svg import GRID, LETTERS, Axis, Chart, Drawing, in_both_widths, width_of
 from study.analysis.words import three_digits
 
@@ -55,7 +56,12 @@ class RowsChart:
     @property
     def rows(self) -> list[Row]:
         """The rows of all groups."""
-        return [row for group in self.groups for row in group.rows]
+        return [*chain(*(group.rows for group in self.groups))]
+
+    @property
+    def dots(self) -> list[Dot]:
+        """The dots of all rows."""
+        return [*chain(*(row.dots for row in self.rows))]
 
 
 def rows_chart(chart: RowsChart) -> Chart | None:
@@ -104,7 +110,7 @@ def draw(chart: RowsChart, width: int) -> Drawing:
 
 
 def _kinds(chart: RowsChart) -> set[str]:
-    found = {"aside" if dot.aside else "run" for row in chart.rows for dot in row.dots}
+    found = {"aside" if dot.aside else "run" for dot in chart.dots}
     found |= {"out" for row in chart.rows if row.look == "out" and (row.dots or row.mean)}
     told = (("mean" if any(row.low for row in chart.rows) else "bare", "mean"), ("claim", "claimed"), ("tail", "tail"))
     return found | {kind for kind, name in told if any(getattr(row, name) is not None for row in chart.rows)}
@@ -112,14 +118,14 @@ def _kinds(chart: RowsChart) -> set[str]:
 
 def _inside(chart: RowsChart) -> list[float]:
     """Return the values that the axis has to hold: the runs that count and the means, and a logarithmic one all."""
-    every = [dot for row in chart.rows for dot in row.dots]
-    counted = [dot.value for dot in every if not dot.aside]
+    counted = [dot.value for dot in chart.dots if not dot.aside]
     names = ("mean", "tail", "low", "high", "claimed") if chart.axis != "linear" else ("mean", "tail")
-    counted += [value for row in chart.rows for name in names if (value := getattr(row, name)) is not None]
+    for name in names:
+        counted += [getattr(row, name) for row in chart.rows if getattr(row, name) is not None]
     if chart.axis == "linear":
         near = NEAR * max(counted, default=0.0)
         counted += [row.claimed for row in chart.rows if row.claimed is not None and row.claimed <= near]
-    return counted or [dot.value for dot in every]
+    return counted or [dot.value for dot in chart.dots]
 
 
 def _axis(chart: RowsChart, columns: "_Columns") -> Axis:

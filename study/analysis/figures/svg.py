@@ -156,7 +156,7 @@ def extent(text: str, size: float, weight: str) -> tuple[float, float, float]:
     return float(width), float(height), float(descent)
 
 
-def width_of(text: str, look: str = "") -> float:
+def width_of(text: str, look: str) -> float:
     """Return the width of a text in pixels."""
     return extent(text, SMALL if "small" in look else TEXT, "bold" if "bold" in look else "normal")[0]
 

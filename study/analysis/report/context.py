@@ -24,7 +24,7 @@ from study.analysis.report.drawings import (
 from study.analysis.rows import level_rows
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.table.exclusions import place_of_record
-from study.analysis.words import bytes_words, listed, number, short_key, three_digits, total_words
+from study.analysis.words import TOTALS, bytes_words, listed, number, short_key, three_digits
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.base.errors import duration_words
@@ -85,7 +85,7 @@ def view(
         axis=short_key(study.curve.x)
         if study.curve
         else ("" if study.effects else ", ".join(short_key(key) for key in study.compared)) or "setting",
-        total=total_words(analysis.y),
+        total=TOTALS[analysis.y].replace(" (s)", ""),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         runs=_runs(plan, frame, analysis.y),
         pictures=pictures,

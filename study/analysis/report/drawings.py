@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 import pandas as pd
@@ -60,7 +61,8 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None
     many = sum(len(group.levels) for group in analysis.groups) > MOST_WITH_ACCURACY
     names, drawn = Context(plan.study, analysis.groups).names, []
     # The colour of the answer is for what may be the fastest of all, and a slower way has no such setting.
-    slower = {way.group for one in analysis.answers if isinstance(one, Ways) for way in one.ways if way.slower}
+    ways = chain(*(one.ways for one in analysis.answers if isinstance(one, Ways)))
+    slower = {way.group for way in ways if way.slower}
     for group, own in groups:
         found = []
         for level in group.levels:
@@ -118,7 +120,9 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
 
 def _claimed(analysis: Analysis) -> dict[tuple[str, str], float]:
     """Return the seconds at which a claim puts a level, the first claim's, by the labels of its group and of itself."""
-    return {(mark.group, mark.level): mark.seconds for claim in analysis.claims[::-1] for mark in claim.marks}
+    # Backwards, so that the first claim's mark is the one that stays.
+    marks = chain(*(claim.marks for claim in analysis.claims[::-1]))
+    return {(mark.group, mark.level): mark.seconds for mark in marks}
 
 
 def _laws(analysis: Analysis, study: Study) -> str:
@@ -173,14 +177,13 @@ class Parts:
     @property
     def whole(self) -> float:
         """Seconds of the longest bar."""
-        return max(bar.total for bars in self.groups.values() for bar in bars)
+        return max(bar.total for bar in chain(*self.groups.values()))
 
     @property
     def names(self) -> list[str]:
         """The parts that take some time, in order."""
-        return [
-            name for name in PARTS.values() if any(name in bar.seconds for bars in self.groups.values() for bar in bars)
-        ]
+        known = set().union(*(bar.seconds for bar in chain(*self.groups.values())))
+        return [name for name in PARTS.values() if name in known]
 
 
 def time_parts(groups: Levelled, analysis: Analysis) -> Parts | None:
@@ -266,8 +269,8 @@ def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
 def _pair_dots(study: Study, analysis: Analysis, switches: Switches, effect: Effect) -> tuple[Dot, ...]:
     """Return a dot for each two settings that differ in the switch alone: times as fast with it as without."""
     group = next(group for group in analysis.groups if group.setting == switches.group)
-    return tuple(
-        Dot(base.time.value / other.time.value)
-        for base in ends_with(study, [group], {effect.factor: effect.base})
-        for other in ends_with(study, [group], base.levels, {effect.factor: effect.level})
-    )
+    dots = []
+    for base in ends_with(study, [group], {effect.factor: effect.base}):
+        others = ends_with(study, [group], {**base.levels, effect.factor: effect.level})
+        dots += [Dot(base.time.value / other.time.value) for other in others]
+    return tuple(dots)

@@ -63,7 +63,7 @@ def screen_of(
     answers: Sequence[Answer],
     switches: Sequence[Switches],
     caveats: Sequence[Caveat],
-    reached: Reached | None = None,
+    reached: Reached | None,
 ) -> Screen:
     """Return the first screen of a study. ``reached`` is how narrow its answer's interval is, where that was asked."""
     first = first_answer(plan.study, answers, switches)

@@ -92,12 +92,11 @@ def limit_of(context: Context, first: Answer | Switches, rows: Levelled, y: str)
 
 def _cold(rows: pd.DataFrame) -> dict[str, float]:
     """Return by level what the first steps took beyond warm ones, in seconds, mean over the runs that count."""
-    known = counted(rows)
-    means = known[known["outcome"] == "ok"].groupby("level")["warm_up_extra_seconds"].mean().dropna()
+    means = counted(rows).groupby("level")["warm_up_extra_seconds"].mean().dropna()
     return {str(level): max(0.0, float(seconds)) for level, seconds in means.items()}
 
 
-def phases_of(parts: Mapping[str, float], cold: float = 0.0, detailed: bool = False) -> dict[str, float]:
+def phases_of(parts: Mapping[str, float], cold: float, detailed: bool) -> dict[str, float]:
     """Return the seconds of each phase; ``detailed`` parts computing into forward, backward and optimizer.
 
     ``cold`` seconds of the first steps are start-up. They lie in the transforms on the device where a step is captured
@@ -132,17 +131,16 @@ def ends_of(context: Context, first: Answer | Switches) -> list[End]:
     if isinstance(first, Combination):
         return [(first.group, first.best.label), (first.group, first.base.label)]
     if isinstance(first, Fastest):
-        known = {label: context.seconds(first.group, label) or 0.0 for label in first.slower}
-        return [
-            (first.group, first.level.label),
-            *([(first.group, max(known, key=known.__getitem__))] if known else []),
-        ]
+        labels = [first.level.label]
+        if first.slower:
+            labels.append(max(first.slower, key=lambda label: context.seconds(first.group, label) or 0.0))
+        return [(first.group, label) for label in labels]
     if isinstance(first, OnlyLevel):
         group = context.group(first.group)
         return [(first.group, level.label) for level in group.levels] if group else []
     if isinstance(first, Contrast):
-        sides = (first.faster, first.slower)
-        levels = [first.most.at.levels | {first.contrast: side} for side in sides]
-        found = [end for one in levels for end in ends_with(context.study, context.groups, one)[:1]]
+        found = []
+        for side in (first.faster, first.slower):
+            found += ends_with(context.study, context.groups, first.most.at.levels | {first.contrast: side})[:1]
         return [(end.group.setting, end.level.label) for end in found]
     return []

@@ -144,7 +144,7 @@ def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> 
     more = max(blocks - there, MANY - there if far else 1, 1)
     overrides: dict[str, object] = {"replicates": there + more}
     ends = [level.setting.levels for level in group.levels if level.label in (answer.level.label, rival)]
-    if factor and factor not in {plan.study.contrast, *(key for entry in plan.study.only for key in entry)}:
+    if factor and factor not in {plan.study.contrast}.union(*plan.study.only):
         chosen = [levels[factor] for levels in ends]
         overrides = {factor: chosen} | overrides
         frame = frame[frame[factor].astype(str).isin(map(str, chosen))]

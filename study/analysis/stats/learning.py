@@ -75,7 +75,7 @@ def learning_of(
     return found
 
 
-def accuracy_of(accuracies: Sequence[float], tests: int = 1) -> Estimate | None:
+def accuracy_of(accuracies: Sequence[float], tests: int) -> Estimate | None:
     """Return the mean accuracy of some runs with a t interval, of which so many hold at once.
 
     There is no interval below three runs, or where all are equal.

@@ -1,6 +1,7 @@
 """Ratios of times between two levels of a factor: quotients of their means, with the noise of pairs in blocks."""
 
 from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -78,11 +79,10 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
     left = (quotients - over.transform("mean") + float(over.mean().mean())).groupby(block).mean()
     starts = pairs.groupby(block)["session"].first()[left.index]
     model = fit_log_model(np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist())
-    undetermined = any(
-        str(level) in groups[place].undetermined
-        for side in "ab"
-        for place, level in zip(pairs[f"group_{side}"], pairs[f"level_{side}"], strict=True)
-    )
+    # Both sides of each pair: the place of the group, and the level in it.
+    places, levels = chain(pairs["group_a"], pairs["group_b"]), chain(pairs["level_a"], pairs["level_b"])
+    ends = zip(places, levels, strict=True)
+    undetermined = any(str(level) in groups[place].undetermined for place, level in ends)
     ratio, leans = model.mean("all"), _leans(pairs)
     machine = contrast != "control" and not stands_out(left, leans)
     told = ratio.bare if undetermined or machine else ratio.widened(mean_lean(leans))
@@ -91,7 +91,7 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
 
 def ratios_of(study: Study, groups: Sequence[GroupFit], overalls: Sequence[Overall]) -> list[Ratio]:
     """Return the ratio of every setting, from the pairs that its ``overalls`` have."""
-    found = [ratio for overall in overalls for ratio in _ratios(study, groups, overall)]
+    found = chain(*(_ratios(study, groups, overall) for overall in overalls))
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
@@ -143,8 +143,11 @@ def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[st
 
 def telling_keys(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[str]:
     """Return the factors that tell the ratios apart, the curve's first: one with a single level tells none."""
-    counts = {key: len({level for group in groups for level in group.clean[key].dropna()}) for key in study.compared}
-    varied = [key for key, count in counts.items() if key != contrast and count > 1]
+    varied = []
+    for key in study.compared:
+        levels = set().union(*(group.clean[key].dropna() for group in groups))
+        if key != contrast and len(levels) > 1:
+            varied.append(key)
     return sorted(varied, key=lambda key: key != (study.curve.x if study.curve else None))
 
 

@@ -4,6 +4,7 @@ Its columns are declared in :mod:`study.artifacts.timing`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from statistics import fmean, median
 from typing import Any
 
@@ -48,7 +49,7 @@ def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     Keys that :class:`Timing` does not declare become columns, too: they are the study's factors.
     """
     rows = list(rows)
-    keys = dict.fromkeys(key for row in rows for key in row if key not in Timing.model_fields)
+    keys = [key for key in dict.fromkeys(chain(*rows)) if key not in Timing.model_fields]
     names = columns(keys)
     numbers = [name for name, kind in TYPES.items() if kind == "float64"]
     # One array of all numbers: pandas converts column by column, which takes longer than all else on a small table.

@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from study.artifacts.block import Block, blocks_of, expected_seconds, stopped
@@ -20,14 +21,14 @@ from study.host.allocation import MARGIN_SECONDS, scheduler
 
 def pending(plan: Plan, files: Results) -> list[Run]:
     """Return the runs that a start makes: those of each block that lacks a record, and so is measured as a whole."""
-    return [run for block in blocks_of(plan, files) if block.missing(files) for run in block.runs]
+    return [*chain(*(block.runs for block in blocks_of(plan, files) if block.missing(files)))]
 
 
 def describe(plans: Sequence[Plan], budget_minutes: float | None, files: Results) -> list[str]:
     """Return what a start will do, in lines: the runs, where they execute, and how long that is expected to take."""
-    lines = [line for plan in plans for line in summary(plan, files)]
-    keys, times = [], dict[str, float]()
+    lines, keys, times = list[str](), list[str](), dict[str, float]()
     for plan in plans:
+        lines += summary(plan, files)
         keys += [run.key for run in pending(plan, files)]
         times |= expected_seconds(plan.name, files)
     if not keys:

@@ -110,7 +110,7 @@ def _imported(
     model: str, of_the_images: tuple[str, ...], with_torchcodec: bool, code: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the packages from elsewhere that the measured code of a run imports, its images and its model."""
-    files = {file for pattern in code for file in PACKAGE.glob(pattern)}
+    files = set().union(*map(PACKAGE.glob, code))
     left_out = {"study"} if with_torchcodec else {"study", "torchcodec"}
     modules = {*outside(files), *of_the_images, *own_model.packages(model, Path())} - left_out
     return tuple(distributions(sorted(modules)))

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 
 import psutil
 
@@ -20,7 +21,8 @@ CURE = (
 
 def warnings(plans: Sequence[Plan]) -> Iterator[str]:
     """Yield a line for each limit that runs on the host may reach."""
-    runs = [run for plan in plans if plan.engine == "none" for run in plan.runs if not run.unavailable]
+    here = chain(*(plan.runs for plan in plans if plan.engine == "none"))
+    runs = [run for run in here if not run.unavailable]
     if runs and surroundings() == "WSL2":
         memory = psutil.virtual_memory().total / GIB
         yield (

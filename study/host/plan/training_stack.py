@@ -27,7 +27,7 @@ def check_training_stack(plan: Plan) -> None:
         return
     install = "pip install 'training-study[train]'" if ROOT == INSTALLED else "make env"
     runs = [run for run in plan.runs if not (run.unavailable or run.environment)]
-    wanted = {module for run in runs for module in _modules(run.settings)}
+    wanted = set().union(*(_modules(run.settings) for run in runs))
     if missing := [module for module in sorted(wanted) if importlib.util.find_spec(module) is None]:
         raise StudyError(
             f"study {plan.name}: the runs would execute on the host ({plan.engine_reason}), which lacks "

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,7 @@ class Workflow:
     @cached_property
     def blocks(self) -> dict[tuple[str, str], Block]:
         """Every block by its study and its name, in the order of execution, as this start found them."""
-        blocks = [one for plan in self.plans for one in blocks_of(plan, self.results, self.on_other_machines)]
+        blocks = chain(*(blocks_of(plan, self.results, self.on_other_machines) for plan in self.plans))
         return {(block.study, block.name): block for block in blocks}
 
     @cached_property
@@ -106,8 +107,11 @@ class Workflow:
 
     def dataset_study(self, dataset: str) -> str:
         """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""
-        reading = [(plan.name, run) for plan in self.plans for run in plan.runs if run.dataset == dataset]
-        return min(reading, key=lambda one: one[1].unavailable is not None)[0]
+        reading = []
+        for plan in self.plans:
+            reading += [(plan.name, run.unavailable) for run in plan.runs if run.dataset == dataset]
+        # False sorts before True: a run that can be made comes first.
+        return min(reading, key=lambda one: one[1] is not None)[0]
 
     def needed(self, study: str, block: str) -> list[str]:
         """Return every missing preparation; none if each record of the block exists."""
@@ -150,7 +154,9 @@ class Workflow:
 
     def start_fork_servers(self) -> None:
         """Start the processes from which the runs of this start are forked."""
-        runs = [(block.study, run.name) for block in self.pending for run in block.runs]
+        runs = []
+        for block in self.pending:
+            runs += [(block.study, run.name) for run in block.runs]
         start_fork_servers(self.plans, [] if self.on_other_machines else runs, self.results)
 
     def say_what_is_kept(self) -> None:
@@ -245,12 +251,11 @@ def start(
     plans = plans_for(config, studies, results, fetch, on_other_machines)
     layout = Results(results)
     flow = Workflow(plans, layout, selection.machines, on_other_machines)
-    lock: FileLock | None = None
     try:
         results.mkdir(parents=True, exist_ok=True)
         if read_only:
             write_plans(plans, results, only_missing=True)
-            return flow, lock
+            return flow, None
         lock = lock_results(results)
         lifetime.sweep(results)
         for plan in plans:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.artifacts import block as blocks
-from study.artifacts.block import Block, blocks_of, defer, expected_seconds, find_block
+from study.artifacts.block import Block, defer, expected_seconds, find_block
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, selected
 from study.artifacts.reached import Reached
@@ -21,6 +21,7 @@ from study.base.errors import StudyError, duration_words, quantity
 from study.base.files import room_for
 from study.base.processes import not_ended
 from study.host.fork_servers import start_fork_servers
+from study.host.plan.forecast import pending
 from study.host.steps.attempt import RunContext, attempt
 from study.host.steps.warm_up import warm_up
 from study.host.steps.watch import alone_on_this_machine
@@ -141,15 +142,12 @@ def _keys_of_other_blocks(context: BlockContext) -> list[str]:
     except StudyError:  # a block by hand
         names = []
     plans = read_earlier([*names], context.files.root)
-    blocks = [block for plan in plans.values() for block in blocks_of(plan, context.files)]
     own = {(context.plan.name, run.file) for run in context.block.runs}
-    return [
-        run.key
-        for block in blocks
-        if block.missing(context.files)
-        for run in block.runs
-        if (block.study, run.file) not in own
-    ]
+    keys = []
+    for plan in plans.values():
+        runs = pending(plan, context.files)
+        keys += [run.key for run in runs if (plan.name, run.file) not in own]
+    return keys
 
 
 def _time_left(keys: Sequence[str], took: Mapping[str, float]) -> str:

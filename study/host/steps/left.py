@@ -62,7 +62,7 @@ def take(inside: Path, results: Path, wanted: Iterable[Path]) -> None:
     caller's, with the mode that the caller's new files have. Raise :class:`StudyError` for a link or a device: nothing
     of ours makes one there.
     """
-    found = {path for name in wanted for path in _below(inside, name)}
+    found = set().union(*(_below(inside, name) for name in wanted))
     for path in sorted(found, key=lambda path: (path.name == "manifest.json", path)):
         _copy(path, results / path.relative_to(inside))
 
@@ -129,7 +129,7 @@ def result_of(path: Path, end: Ended, memory_gib: float | None = None) -> JobRes
     return without_result(end, memory_gib)
 
 
-def without_result(end: Ended, memory_gib: float | None = None) -> JobResult:
+def without_result(end: Ended, memory_gib: float | None) -> JobResult:
     """Return the outcome of a process that left no result, derived from its end and its last words."""
     if end.trouble:
         return JobResult(outcome="failed", message=anonymous(end.trouble))

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 
 import psutil
@@ -70,7 +71,7 @@ def train_ranks(job_file: Path, scratch: Path, settings: Settings, on: Sequence[
     if any(codes) or any(result.measurement is None for result in results.values()) or len(results) < count:
         raise _cause(scratch, count, codes, results)
     measured = [result.measurement for _, result in sorted(results.items()) if result.measurement]
-    return measured[0].model_copy(update={"replicas": [replica for one in measured for replica in one.replicas]})
+    return measured[0].model_copy(update={"replicas": [*chain(*(one.replicas for one in measured))]})
 
 
 @contextmanager
@@ -141,9 +142,13 @@ def _results(scratch: Path, count: int) -> dict[int, JobResult]:
 
 def _lost(scratch: Path, nodes: int) -> dict[int, int]:
     """Return the exit codes of the ranks that the launchers saw fail, by rank."""
-    files = [path for path in (report_file(scratch, node) for node in range(nodes)) if path.is_file()]
-    codes = [json.loads(path.read_text(encoding="ascii")) for path in files]
-    return {int(rank): code for report in codes for rank, code in report.items()}
+    codes = {}
+    for node in range(nodes):
+        path = report_file(scratch, node)
+        if path.is_file():
+            for rank, code in json.loads(path.read_text(encoding="ascii")).items():
+                codes[int(rank)] = code
+    return codes
 
 
 def _cause(scratch: Path, count: int, codes: Sequence[int | None], results: dict[int, JobResult]) -> RankFailed:
@@ -183,10 +188,11 @@ def _own_address(endpoint: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, int(port)))  # sends nothing
         own = str(probe.getsockname()[0])
-    names = [name for name, addresses in psutil.net_if_addrs().items() for one in addresses if one.address == own]
-    for name in names[:1]:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
-        os.environ.setdefault("NCCL_SOCKET_IFNAME", name)
+    for name, addresses in psutil.net_if_addrs().items():
+        if own in [one.address for one in addresses]:
+            # The first such interface stays, and so does one that the caller named.
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
+            os.environ.setdefault("NCCL_SOCKET_IFNAME", name)
     return own
 
 

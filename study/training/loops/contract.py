@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import torch
 from torch import nn
@@ -119,10 +120,10 @@ def epochs_of(
         )
         for name, time, outcome, (mean, total) in zip(names, times, reached, told, strict=True)
     ]
-    return epochs, mark_warm_up([step for time in times for step in time.steps], names)
+    return epochs, mark_warm_up([*chain(*(time.steps for time in times))], names)
 
 
-def losses_of(losses: Losses, replicas: Replicas = Replicas()) -> tuple[float | None, float | None]:
+def losses_of(losses: Losses, replicas: Replicas) -> tuple[float | None, float | None]:
     """Return the mean loss over the images of all processes, and the sum of the batches' mean losses.
 
     Many tutorials print the sum. Each is None if it is not finite, or if there is no image.

@@ -5,6 +5,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -131,7 +132,7 @@ def named_groups(model: nn.Module, name: str) -> list[list[str]]:
     said = getattr(model, "layer_groups", None)
     if said is not None:
         groups = [_names(model, name, part) for part in (said() if callable(said) else said)]
-        if missing := set(every).symmetric_difference(key for group in groups for key in group):
+        if missing := set(every).symmetric_difference(chain(*groups)):
             raise refused(name, f"has layer groups without {min(missing)}", allowed="every parameter in one group")
         return groups
     body = getattr(model, "body", None)
@@ -153,7 +154,7 @@ def _names(model: nn.Module, name: str, part: Any) -> list[str]:
         return [key for key, value in model.named_parameters() if id(value) in inside]
     if not isinstance(part, Iterable):
         raise refused(name, "has a part of its body that is no module of it", allowed="modules, or their names")
-    return [key for one in part for key in _names(model, name, one)]
+    return [*chain(*(_names(model, name, one) for one in part))]
 
 
 def unfit(model: nn.Module, name: str, state: Any) -> list[str]:

@@ -78,7 +78,7 @@ def test_the_analysis_opens_each_record_once_and_the_page_none(
     plan: Plan, files: Results, opened: Counter[str]
 ) -> None:
     name = plan.name
-    records, samples = [run.file for run in plan.runs], [run.telemetry_file for run in plan.runs]
+    records, samples = [run.file for run in plan.runs], [files.telemetry(name, run.file).name for run in plan.runs]
     write_analysis(name, files)
     assert [opened[file] for file in records] == [1] * len(records)
     assert [opened[file] for file in samples] == [2] * len(samples)  # a figure shows them one by one

@@ -29,7 +29,10 @@ def replica_loader(replicas: Replicas, settings: Settings) -> type[Any]:
             if not self.shuffle:
                 return list(share.of(everything))
             stop = len(everything) - (len(everything) % size if self.drop_last else 0)
-            return [i for start in range(0, stop, size) for i in share.of(everything[start : min(start + size, stop)])]
+            own = list[int]()
+            for start in range(0, stop, size):
+                own += share.of(everything[start : min(start + size, stop)])
+            return own
 
         def __len__(self) -> int:
             count, batch = (self.n, size) if self.shuffle else (len(share.of(range(self.n))), self.bs)
