@@ -24,10 +24,10 @@ from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.files import read_table, read_timings
+from study.artifacts.block import Reached
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, Selected
-from study.artifacts.reached import Reached
 from study.base.errors import StudyError
 from study.base.strict import Versioned
 

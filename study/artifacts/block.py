@@ -5,6 +5,7 @@ say, so that it can be made again from them, byte for byte. The records are the 
 moment, and no run. A level that was added later makes a block file of its own, with the runs of that level alone.
 """
 
+import math
 import os
 import re
 import time
@@ -21,12 +22,11 @@ from pydantic import Field
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.reached import Reached
 from study.artifacts.record import is_readable
 from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
 from study.artifacts.setting import slug
-from study.base.errors import StudyError
+from study.base.errors import StudyError, quantity
 from study.base.files import digest, file_sha256, json_sha256, package_sha256, write_if_changed, write_whole
 from study.base.strict import Strict
 
@@ -191,6 +191,39 @@ def begun(plan: Plan, files: Results) -> set[int]:
     """Return the numbers of the blocks of which a record is there."""
     folder = files.records(plan.name)
     return {run.block for run in plan.runs if os.path.lexists(f"{folder}/{run.file}")}
+
+
+DEGREES = 7.999
+"""Degrees of freedom of the noise from which a look counts, 8 but for rounding: with fewer, a study stops where it saw
+little of it by chance."""
+
+
+class Reached(Strict):
+    """What a look at a study's whole blocks finds."""
+
+    asked: float = Field(description="The half width that is asked for, as a share.")
+    half_width: float | None
+    """The widest of the answer's intervals: half of its width on the scale of logarithms, as a share; null without
+    one."""
+    degrees: float | None = Field(description="The fewest degrees of freedom of these intervals; null without one.")
+    blocks: int = Field(description="Blocks that are there.")
+    most: int = Field(description="Blocks that are planned at most.")
+    seen: str = Field("", description="Checksum of what a look saw that left the other blocks.")
+
+    @property
+    def enough(self) -> bool:
+        """Whether no further block is needed."""
+        return self.half_width is not None and self.half_width <= self.asked and (self.degrees or 0.0) >= DEGREES
+
+    def text(self) -> str:
+        """Return it in words; a width is rounded up, so that it stands on its side of what is asked."""
+        asked, blocks = f"{100 * self.asked:g}%", quantity(self.blocks, "block")
+        told = "no interval yet" if self.half_width is None else f"±{math.ceil(1000 * self.half_width) / 10:g}%"
+        if self.blocks >= self.most:
+            return f"{blocks}, the most: {told}{' is reached' * bool(self.half_width)}, {asked} was asked"
+        if self.enough:
+            return f"stopped after {blocks}: the interval is {told} (asked: {asked})"
+        return f"{blocks} of at most {self.most}: {told}, {asked} is asked"
 
 
 def stop(plan: Plan, reached: Reached, files: Results) -> None:

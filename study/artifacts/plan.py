@@ -12,14 +12,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from study.artifacts.gone import without_gone
 from study.artifacts.layout import Results
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
 from study.artifacts.setting import name_of
 from study.base.errors import StudyError, ValueRefused
 from study.base.files import INSTALLED, ROOT, write_if_changed
-from study.base.strict import Strict, Versioned
+from study.base.strict import Strict, Versioned, without_gone
 from study.config.settings import get
 from study.config.study import Study
 

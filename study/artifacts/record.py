@@ -7,14 +7,13 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from study.artifacts.gone import without_gone
 from study.artifacts.machine import Fp32, Machine, Magnitude, Observed
 from study.artifacts.prepared import Weights
 from study.artifacts.samples import Count, Images, Measurement, ReferenceWorkload, Seconds, Timeline
 from study.artifacts.setting import Setting
 from study.base.errors import StudyError, ValueRefused
 from study.base.files import json_sha256
-from study.base.strict import LARGEST, Strict, Versioned
+from study.base.strict import LARGEST, Strict, Versioned, without_gone
 from study.config.settings import Settings
 from study.config.study import Evidence
 

@@ -1,5 +1,6 @@
 """Models whose keys are all declared, and their errors in this project's words: the key, the value, what is allowed."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args, get_origin
@@ -142,3 +143,31 @@ class Declared(Strict):
             return cls.model_validate(values)
         except ValidationError as error:
             raise explain(error, cls, source) from None
+
+
+GONE: dict[str, str] = {}
+"""Each key of a plan or a record that went and that a committed bundle holds, such as `measurement.flops`, and why it
+went. It is dropped where a file is read: the file stays, and a record's checksum is that of all that it holds."""
+
+
+def without_gone(text: str) -> str:
+    """Return the JSON of a file without the keys that went; the text itself if it holds none, or is no JSON."""
+    if not any(f'{key.rpartition(".")[2]}"' in text for key in GONE):
+        return text
+    try:
+        return json.dumps(drop_gone(json.loads(text)))
+    except (ValueError, RecursionError):
+        return text
+
+
+def drop_gone(values: Any, above: str = "") -> Any:
+    """Return the values of a plan or a record without the keys that went, at any depth. ``above`` leads to them."""
+    if isinstance(values, list):
+        return [drop_gone(inner, above) for inner in values]
+    if not isinstance(values, dict):
+        return values
+    return {key: drop_gone(inner, f"{above}.{key}") for key, inner in values.items() if not _went(f"{above}.{key}")}
+
+
+def _went(path: str) -> bool:
+    return any(path.endswith(f".{key}") for key in GONE)

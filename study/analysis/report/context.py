@@ -11,7 +11,7 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level
 from study.analysis.figures.svg import Chart
-from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
+from study.analysis.look import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.report.drawings import (
     Parts,
     latency_chart,

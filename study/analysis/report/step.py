@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.analysis import StudyResult, kept_result, result_of
 from study.analysis.figures.style import NIGHT, PALETTE
-from study.analysis.progress import missing_sentence, progress_of, progress_sentence
+from study.analysis.look import missing_sentence, progress_of, progress_sentence
 from study.analysis.report.context import StudyView, level_row, resources, sensitivity_words, view
 from study.analysis.words import (
     bytes_words,

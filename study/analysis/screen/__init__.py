@@ -19,8 +19,8 @@ from study.analysis.screen.job import job_of
 from study.analysis.screen.limit import Limit, limit_of
 from study.analysis.screen.next_step import Next, next_of
 from study.analysis.words import listed
+from study.artifacts.block import Reached
 from study.artifacts.plan import Plan
-from study.artifacts.reached import Reached
 from study.artifacts.record import Record
 from study.base.strict import Strict
 

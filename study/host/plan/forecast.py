@@ -12,9 +12,9 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record_store import Session, next_session
 from study.artifacts.run import Run
+from study.base.devices import surroundings
 from study.base.errors import duration_words, quantity
 from study.base.files import write_whole
-from study.base.system import surroundings
 from study.config.selection import Selection
 from study.host.allocation import MARGIN_SECONDS, scheduler
 

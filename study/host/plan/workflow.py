@@ -25,8 +25,7 @@ from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, choose_engine
 from study.host.fork_servers import start_fork_servers
 from study.host.plan import forecast, process_count
-from study.host.plan.checks import check_images, check_limits, forget_damaged, forget_images
-from study.host.plan.machine_limits import warnings
+from study.host.plan.checks import check_images, check_limits, forget_damaged, forget_images, warnings
 from study.host.plan.make import make_plan
 from study.host.plan.training_stack import check_training_stack
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.artifacts import block as blocks
-from study.artifacts.block import Block, defer, expected_seconds, find_block
+from study.artifacts.block import Block, Reached, defer, expected_seconds, find_block
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, selected
-from study.artifacts.reached import Reached
 from study.artifacts.record import Record
 from study.artifacts.record_store import Session, free_aside, move_aside, read_session
 from study.artifacts.run import Run

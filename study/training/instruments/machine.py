@@ -19,11 +19,10 @@ import torch
 
 from study.artifacts.machine import MAIN, Fp32, Machine
 from study.artifacts.samples import Memory
-from study.base.devices import nvml_handle
+from study.base.devices import nvml_handle, system_name
 from study.base.errors import StudyError
 from study.base.files import PACKAGE
 from study.base.imports import PYTHON, distributions, outside, version, versions
-from study.base.system import system_name
 from study.config.sections import Precision, Training
 from study.training.instruments.device import tpu_name
 

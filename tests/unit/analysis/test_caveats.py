@@ -2,8 +2,8 @@
 
 from study.analysis.analysis import read_analysis
 from study.analysis.caveats.base import OneCaveat, means
-from study.analysis.caveats.inputs import DecodedBefore
 from study.analysis.caveats.learning import MayLearnLess
+from study.analysis.caveats.machine import DecodedBefore
 from study.analysis.caveats.runs import FarRuns
 from study.analysis.table.exclusions import with_exclusions
 from study.analysis.table.files import read_timings

@@ -26,9 +26,8 @@ from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Way, Ways
 from study.analysis.caveats import KINDS, Caveat
 from study.analysis.caveats.base import OfSetting
-from study.analysis.caveats.inputs import DecodedBefore, RandomWeights
 from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
-from study.analysis.caveats.machine import MachineChanged, Starts
+from study.analysis.caveats.machine import DecodedBefore, MachineChanged, RandomWeights, Starts
 from study.analysis.caveats.runs import DisturbedRuns, ExcludedRuns, FarRuns, Refused, SetAsideRun, Unsuccessful
 from study.analysis.report.step import write_page
 from study.analysis.stats.equivalence import Sensitivity

@@ -10,14 +10,13 @@ from study.analysis.analysis import StudyResult, kept_result, look, result_of
 from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.switches import Switches
 from study.analysis.answers.ways import Ways
-from study.analysis.look import intervals_of
-from study.analysis.progress import progress_of
+from study.analysis.look import intervals_of, progress_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.step import write_analysis
 from study.analysis.table.rows import NOT_YET
+from study.artifacts.block import Reached
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.reached import Reached
 from study.base.files import write_new
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record

@@ -8,14 +8,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study.artifacts import gone
 from study.artifacts.checked import read_records, read_samples
-from study.artifacts.gone import drop_gone
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record, checksum, sealed
 from study.artifacts.telemetry import COLUMNS, write_parquet
+from study.base import strict
 from study.base.errors import StudyError, shown
 from study.base.files import file_sha256
+from study.base.strict import drop_gone
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
 
@@ -67,7 +67,7 @@ def test_a_key_that_went_is_dropped_at_any_depth_and_the_checksum_is_that_of_the
     content = json.loads(path.read_text())
     path.write_text(json.dumps(content | {"record_sha256": checksum(content)}))
     assert "measurement.flops: unknown key" in read_records(plan, folder).refused[run.name]
-    monkeypatch.setattr(gone, "GONE", {"ceilings": "planted", "measurement.flops": "planted"})
+    monkeypatch.setattr(strict, "GONE", {"ceilings": "planted", "measurement.flops": "planted"})
     assert read_records(plan, folder).included[run.name].outcome == "ok"
     assert drop_gone({"flops": 1, "runs": [{"measurement": {"flops": 2}}]}) == {
         "flops": 1,

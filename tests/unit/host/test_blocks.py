@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.block import begun, blocks_of, tidy
+from study.artifacts.block import Reached, begun, blocks_of, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.reached import Reached
 from study.artifacts.record_store import Session, move_aside, next_session
 from study.base.files import write_whole
 from study.config.selection import Selection

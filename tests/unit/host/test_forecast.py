@@ -15,10 +15,10 @@ import pytest
 from study.artifacts.block import blocks_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.base import devices, system
+from study.base import devices
 from study.base.errors import StudyError
 from study.base.files import write_new
-from study.host.plan import forecast, machine_limits
+from study.host.plan import checks, forecast
 from study.host.plan.checks import check_places
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record, write_records
@@ -99,7 +99,7 @@ def test_too_little_shared_memory_is_said_with_the_cure(
 ) -> None:
     free(monkeypatch, mib)
     loader: dict[str, Any] = {"kind": kind, "workers": 4}
-    lines = [*machine_limits.warnings([tiny_plan(loader=loader, dataset={"image_size": 64})])]
+    lines = [*checks.warnings([tiny_plan(loader=loader, dataset={"image_size": 64})])]
     assert len(lines) == said
     assert all("/dev/shm has 1 MiB free" in line and "loader.workers" in line for line in lines)
 
@@ -107,17 +107,17 @@ def test_too_little_shared_memory_is_said_with_the_cure(
 def test_wsl2_is_named_with_its_memory_and_its_name_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "release", lambda: "6.6.87.2-microsoft-standard-WSL2")
     free(monkeypatch, 1024)
-    (line,) = machine_limits.warnings([tiny_plan()])
+    (line,) = checks.warnings([tiny_plan()])
     assert "WSL2" in line
     assert "GiB" in line
-    assert system.system_name().endswith("(WSL2)")
+    assert devices.system_name().endswith("(WSL2)")
     assert "WSL2" in forecast.where(tiny_plan())
 
 
-@pytest.mark.parametrize(("variable", "name"), system.HOSTED.items())
+@pytest.mark.parametrize(("variable", "name"), devices.HOSTED.items())
 def test_a_hosted_notebook_is_named(variable: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "1")
-    assert system.surroundings() == name
+    assert devices.surroundings() == name
 
 
 @pytest.mark.parametrize(("place", "word"), [(0, "MPS"), (1, "ROCm")])
