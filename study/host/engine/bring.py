@@ -9,8 +9,8 @@ from study.base.errors import StudyError
 from study.base.strict import Strict
 from study.config.sections import Device
 from study.host.engine import base, lifetime
-from study.host.engine.base import Engine
 from study.host.engine.container import code_mount
+from study.host.engine.docker import Docker
 
 LOCK_LABEL = "study.lock-sha256"
 WITHOUT_GPU = (
@@ -19,7 +19,7 @@ WITHOUT_GPU = (
 )
 
 
-def make(engine: Engine, wanted: ImageRequest, results: Path, log: TextIO, gpu: bool) -> Image:
+def make(engine: Docker, wanted: ImageRequest, results: Path, log: TextIO, gpu: bool) -> Image:
     """Build, load or pull the image, test it once, and return its description.
 
     The test imports the training stack, and with ``gpu`` lets torch look for a GPU. Raise :class:`StudyError` if a step
@@ -49,7 +49,7 @@ def make(engine: Engine, wanted: ImageRequest, results: Path, log: TextIO, gpu: 
     )
 
 
-def bring_here(engine: Engine, image: Image) -> None:
+def bring_here(engine: Docker, image: Image) -> None:
     """Bring an image that another machine has described, if this one lacks it.
 
     Raise :class:`StudyError` if it cannot be had, or if it is another one by now.
@@ -73,7 +73,7 @@ class Seen(Strict):
     gpu_trouble: str | None
 
 
-def _try(engine: Engine, run_as: str, results: Path, log: TextIO, device: Device, gpu: bool) -> Seen:
+def _try(engine: Docker, run_as: str, results: Path, log: TextIO, device: Device, gpu: bool) -> Seen:
     with lifetime.scratch_folder(results) as scratch:
         command = ["python", "-m", "study.training.instruments.machine"]
         title = f"image {device}"
@@ -93,7 +93,7 @@ def _try(engine: Engine, run_as: str, results: Path, log: TextIO, device: Device
     return seen
 
 
-def is_current(path: Path, engine: Engine, wanted: ImageRequest, gpu: bool) -> bool:
+def is_current(path: Path, engine: Docker, wanted: ImageRequest, gpu: bool) -> bool:
     """Return whether the image described in ``path`` is the wanted one, and still exists."""
     try:
         there = Image.read(path)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 from study import __version__
 from study.artifacts.prepared import ImageRequest
@@ -23,7 +23,6 @@ from study.host.engine.base import (
     BUILD_SECONDS,
     LOAD_SECONDS,
     PULL_SECONDS,
-    Engine,
     State,
     StoredImage,
     Trouble,
@@ -35,6 +34,7 @@ from study.host.engine.container import (
     PROXIES,
     SCRATCH,
     UNPRIVILEGED,
+    USER,
     WORK,
     Box,
     Mount,
@@ -80,10 +80,39 @@ def _context(wanted: ImageRequest) -> Iterator[Path]:
         yield Path(folder)
 
 
-class Docker(Engine):
+class Docker:
     """Docker, and what other engines with its command line have in common with it."""
 
-    name = "docker"
+    name: ClassVar[str] = "docker"
+    """Also the name of its client program. It stands in plans and records."""
+
+    def variables(self, box: Box) -> dict[str, str]:
+        """Return the environment variables of the container. No other variable of the caller reaches it."""
+        values = {
+            "HOME": "/tmp",  # noqa: S108 - fastai and torch.hub write there
+            "USER": USER,
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+            "MPLCONFIGDIR": "/tmp/matplotlib",  # noqa: S108
+            "PYTHONPATH": WORK,
+            "PYTHONUNBUFFERED": "1",
+            "STUDY_CONTAINER": self.name,
+        }
+        gpus = {"CUDA_VISIBLE_DEVICES": ""} if box.gpus is None else self._gpu_variables(box.gpus)
+        return values | gpus | dict(box.environment)
+
+    def why_not(self) -> Trouble | None:
+        """Return the reason why the engine cannot be used. None if it answers."""
+        if shutil.which(self.name) is None:
+            return Trouble(f"{self.name} is not installed")
+        try:
+            self.version()
+        except StudyError as error:
+            return Trouble(f"{self.name} does not answer", str(error))
+        return None
+
+    def explained(self, said: str) -> str:
+        """Return the last words of the engine's client, with what to do where it is known."""
+        return said
 
     def argv(self, box: Box) -> list[str]:
         """Return the command line that executes ``box``: no network, no capabilities, no writable root."""

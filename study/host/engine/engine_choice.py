@@ -15,13 +15,13 @@ from study.base.torch_build import TorchBuild
 from study.config.sections import Device
 from study.config.selection import Selection
 from study.host.engine import container
-from study.host.engine.base import Engine, Trouble
+from study.host.engine.base import Trouble
 from study.host.engine.docker import DOCKERFILE, LOCK, TARGETS, Docker, Podman, base_of
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Docker(), Podman())}
+ENGINES: dict[str, Docker] = {engine.name: engine for engine in (Docker(), Podman())}
 
 
-def engine(name: str) -> Engine:
+def engine(name: str) -> Docker:
     """Return the engine called ``name``. Raise :class:`StudyError` if it is none, such as ``none``, the host."""
     if name not in ENGINES:
         raise StudyError(key="container", value=name, allowed=ENGINES)
@@ -116,7 +116,7 @@ def named(given: str, device: Device, key: str, base_image: str | None) -> Image
     return ImageRequest(device=device, kind="reference", reference=given, base_image=None, identity=digest(given))
 
 
-def identified(wanted: ImageRequest, engine: Engine) -> ImageRequest:
+def identified(wanted: ImageRequest, engine: Docker) -> ImageRequest:
     """Return the request with the image's own checksum in place of its name, which another image may have one day.
 
     The name stays where it holds a checksum, and where the engine does not have the image.

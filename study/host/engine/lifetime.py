@@ -25,8 +25,9 @@ from study.base.processes import oom_kills
 from study.config.sections import Limits
 from study.config.settings import Settings
 from study.host.engine import base, container
-from study.host.engine.base import Engine
+from study.host.engine.base import is_alive
 from study.host.engine.container import Box, Mount, check_readable, shared_memory_bytes
+from study.host.engine.docker import Docker
 from study.host.engine.engine_choice import ENGINES
 from study.host.supervise import Ended, Spawned, supervise
 
@@ -58,7 +59,7 @@ def scratch_folder(results: Path) -> Iterator[Path]:
 
 
 def enter(
-    engine: Engine,
+    engine: Docker,
     image: str,
     command: Sequence[str],
     scratch: Path,
@@ -104,7 +105,7 @@ def enter(
     return _execute(engine, box, log, title, limits.timeout_seconds)
 
 
-def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> Ended:
+def _execute(engine: Docker, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> Ended:
     """Start the container, wait for its end, and remove it in every case. Try again while another one has its name."""
     line, identity = engine.argv(box), container.id_file(box.scratch)
     room = shutil.disk_usage(box.scratch).free // 2
@@ -152,17 +153,17 @@ def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
     return tuple(allowed[:limit])
 
 
-def wait_for_turn(engine: Engine, title: str) -> None:
+def wait_for_turn(engine: Docker, title: str) -> None:
     """Remove containers of killed launchers, and wait while the container of another launcher measures here."""
     said = False
-    while container.NAME in base.remove_orphans(engine):
+    while container.NAME in remove_orphans(engine):
         if not said:
             print(f"{title}: waiting until the container {container.NAME} ends", file=sys.stderr, flush=True)
         said = True
         time.sleep(1)
 
 
-def _of_the_container(engine: Engine, identity: str, ended: Ended, kernel_killed: bool) -> Ended:
+def _of_the_container(engine: Docker, identity: str, ended: Ended, kernel_killed: bool) -> Ended:
     """Return the end of a container, from the end of the engine's client and the engine's state of the container."""
     said, trouble = engine.explained(base.last_words(ended.tail)), engine.why_not()
     if not identity:
@@ -213,6 +214,20 @@ def sweep(results: Path) -> None:
     for engine in ENGINES.values():
         if engine.why_not() is None:
             with suppress(StudyError):
-                base.remove_orphans(engine)
+                remove_orphans(engine)
     for folder in results.glob(f"{SCRATCH_PREFIX}*"):
         remove_tree(folder)
+
+
+def remove_orphans(engine: Docker) -> list[str]:
+    """Remove the containers of killed launchers. Return the names of running containers of launchers that may run."""
+    at_work = []
+    for identity in engine.containers(container.LAUNCHER):
+        found = engine.state(identity)
+        if found is None:
+            continue  # gone in the meantime
+        if not is_alive(found.labels.get(container.LAUNCHER, "")):
+            engine.remove(identity)
+        elif found.running:
+            at_work.append(found.name)
+    return at_work

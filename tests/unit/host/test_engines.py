@@ -11,7 +11,7 @@ from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.host import supervise
 from study.host.engine import base, bring, container, lifetime
-from study.host.engine.base import Engine, StoredImage
+from study.host.engine.base import StoredImage
 from study.host.engine.container import LAUNCHER
 from study.host.engine.docker import Podman
 from study.host.engine.engine_choice import ENGINES, engine
@@ -139,7 +139,7 @@ def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(
         values = {"Name": f"/{one}", "Config": {"Labels": {LAUNCHER: label}}, "State": {"Running": one != "ended"}}
         answers[f"container inspect {one}"] = json.dumps([values])
     client.says(answers)
-    assert base.remove_orphans(engine(name)) == ["own", "elsewhere"]
+    assert lifetime.remove_orphans(engine(name)) == ["own", "elsewhere"]
     removed = [line for line in client.asked() if line.startswith("rm")]
     assert removed == [f"rm --force --volumes {one}" for one in ("recycled", "gone", "broken", "restarted")]
 
@@ -158,7 +158,7 @@ case "$*" in
 esac
 """
     (tmp_path / name).write_text(starts)
-    at: Engine = type(engine(name))()
+    at = type(engine(name))()
     with lifetime.scratch_folder(tmp_path / "results") as scratch, (tmp_path / "log").open("w") as log:
         ended = lifetime.enter(at, "image", ["true"], scratch, [], log, "a test")
     assert ended.tail == ["said"]

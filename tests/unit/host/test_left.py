@@ -15,7 +15,7 @@ from study.base.files import write_if_changed
 from study.data import folder
 from study.data.sources import source_of
 from study.host.engine import lifetime
-from study.host.engine.base import Engine
+from study.host.engine.docker import Docker
 from study.host.engine.engine_choice import EngineChoice
 from study.host.steps import prepare as step
 from study.host.steps.in_image import Task, dataset_task, in_a_container, weights_task
@@ -91,7 +91,7 @@ def test_a_download_that_fails_keeps_what_it_brought(tmp_path: Path, monkeypatch
     lent: list[bool] = []
 
     def enter(
-        engine: Engine, image: str, command: Sequence[str], scratch: Path, *_: Any, network: bool, **__: Any
+        engine: Docker, image: str, command: Sequence[str], scratch: Path, *_: Any, network: bool, **__: Any
     ) -> Any:
         assert network
         inside = scratch / "results" / brought.relative_to(tmp_path)
