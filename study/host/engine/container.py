@@ -8,6 +8,7 @@ import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from study.artifacts.layout import Results
@@ -129,7 +130,7 @@ def inside() -> str | None:
 
 def each(option: str, values: Iterable[str]) -> list[str]:
     """Return ``option`` before each of the values."""
-    return [item for value in values for item in (option, value)]
+    return list(chain.from_iterable((option, value) for value in values))
 
 
 def pairs(values: Iterable[tuple[str, str]]) -> list[str]:

@@ -314,6 +314,6 @@ class Podman(Docker):
 
     def gpu_trouble(self) -> Trouble | None:
         """Return a reason if no CDI file describes an NVIDIA GPU, or None."""
-        if any(path for folder in CDI_FOLDERS for path in Path(folder).glob("*nvidia*")):
+        if any(list(Path(folder).glob("*nvidia*")) for folder in CDI_FOLDERS):
             return None
         return Trouble("podman cannot give a container the GPU: there is no CDI description (nvidia-ctk cdi generate)")

@@ -52,35 +52,19 @@ def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
     How many CPUs the machines have that an executor makes runs on, ``on_other_machines``, is not known.
     """
     usable = None if on_other_machines else usable_cpus()
-    for plan, limits in ((one, run.settings.limits) for one in plans for run in one.runs):
+    for plan in plans:
         refused = partial(StudyError, source=f"study {plan.name}")
-        if limits.memory_gib is not None and plan.engine == "none":
-            why = f"it cannot enforce it ({plan.engine_reason}), and a container engine can"
-            raise refused(key="limits.memory_gib", value=limits.memory_gib, context="on the host", why=why)
-        if limits.cpus and usable and (limits.cpus > usable or not hasattr(os, "sched_setaffinity")):
-            raise refused(key="limits.cpus", value=limits.cpus, why=f"this machine offers {usable}")
-
-
-def check_places(plan: Plan, files: Results) -> None:
-    """Raise :class:`StudyError` where something else stands in a place that a start of this study writes.
-
-    A step would find out after the work.
-    """
-    name = plan.name
-    images, logs = files.image("cpu").parent, files.log(name, "a").parent
-    folders = {files.hub, files.downloads.parent, images, logs.parent, logs, files.warm_up_runs, files.decisions(name)}
-    folders |= {files.records(name), files.telemetry_folder(name), files.blocks(name), files.figures(name)}
-    folders |= {files.data(dataset) for dataset in {run.dataset for run in plan.runs}}
-    kept = {place for run in plan.runs for place in (files.record(name, run.file), files.telemetry(name, run.file))}
-    kept |= {files.timings(name), files.fit(name), files.report}
-    for place in sorted(folders | kept):
-        if place.exists() and not (place.is_dir() if place in folders else place.is_file()):
-            raise StudyError(f"{place}: it is no {'folder' if place in folders else 'file'}: move it away")
+        for run in plan.runs:
+            limits = run.settings.limits
+            if limits.memory_gib is not None and plan.engine == "none":
+                why = f"it cannot enforce it ({plan.engine_reason}), and a container engine can"
+                raise refused(key="limits.memory_gib", value=limits.memory_gib, context="on the host", why=why)
+            if limits.cpus and usable and (limits.cpus > usable or not hasattr(os, "sched_setaffinity")):
+                raise refused(key="limits.cpus", value=limits.cpus, why=f"this machine offers {usable}")
 
 
 def forget_images(plan: Plan, files: Results) -> None:
-    """Remove what describes an image or an environment that is outdated or gone. First check each place."""
-    check_places(plan, files)
+    """Remove what describes an image or an environment that is outdated or gone."""
     for name, wanted in plan.images.items():
         path = files.image(name)
         gpu = wanted.device == "cuda" and devices.absent("cuda") is None

@@ -1,8 +1,6 @@
 """What a start looks at and says before its runs, and at each run."""
 
-import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -16,10 +14,8 @@ from study.artifacts.block import blocks_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.base import devices
-from study.base.errors import StudyError
 from study.base.files import write_new
 from study.host.plan import checks, forecast
-from study.host.plan.checks import check_places
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record, write_records
 from tests.unit.host.test_engines import BUILT
@@ -65,25 +61,6 @@ def test_a_block_that_was_broken_off_is_pending_as_a_whole(tmp_path: Path) -> No
     files.record("tiny", plan.runs[0].file).unlink()
     assert forecast.pending(plan, files) == plan.runs[:2]
     assert forecast.summary(plan, files) == ["tiny on cpu: 2 runs pending in 1 block, 4 done"]
-
-
-PLAN = tiny_plan()
-HERE = Results()
-FOLDERS = [HERE.hub, Path("results/data"), HERE.log(PLAN.name, "a").parent, HERE.telemetry_folder(PLAN.name)]
-FILES = [HERE.telemetry(PLAN.name, PLAN.runs[0].file), HERE.record(PLAN.name, PLAN.runs[0].file), HERE.report]
-
-
-@pytest.mark.parametrize("place", [*FOLDERS, *FILES], ids=str)
-def test_a_place_with_something_else_in_it_is_named(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    check_places(PLAN, HERE)
-    place.parent.mkdir(parents=True)
-    os.mkfifo(place)
-    kind = "folder" if place in FOLDERS else "file"
-    with pytest.raises(StudyError, match=f"^{re.escape(str(place))}: it is no {kind}: move it away$"):
-        check_places(PLAN, HERE)
 
 
 MIB = 2**20
