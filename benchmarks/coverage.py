@@ -1,11 +1,13 @@
-"""How often the statistics are right under the noise that real machines make: planted truths, fresh seeds.
+"""How often the statistics are right under the noise that real machines make: planted truths, fresh
+seeds.
 
     python -m benchmarks.coverage --studies 300 --file coverage.jsonl
 
-Every condition of ``benchmarks.simulated`` goes through the rules for far runs and the model, as a study does;
-``benchmarks.coverage_answers`` sends ways, contrasts, switches and time limits through the table. A line is a share
-with its exact 95% interval (Clopper and Pearson), one trial a study. It FAILS where that lies wholly outside what is
-allowed. A cell that is in the file is not run again. ``benchmarks.coverage_laws`` does the same for the laws.
+Every condition of ``benchmarks.simulated`` goes through the rules for far runs and the model, as a
+study does; ``benchmarks.coverage_answers`` sends ways, contrasts, switches and time limits through
+the table. A line is a share with its exact 95% interval (Clopper and Pearson), one trial a study.
+It FAILS where that lies wholly outside what is allowed. A cell that is in the file is not run
+again. ``benchmarks.coverage_laws`` does the same for the laws.
 """
 
 from collections.abc import Iterator
@@ -31,15 +33,21 @@ from study.analysis.table.exclusions import MANY, far_runs, with_exclusions
 
 MARGIN, DRAWS = 0.05, 20_000
 NO_LAW = "flat", "undetermined"
-STUDY = study_of({"training.batch_size": [1, 2]}, curve={"x": "training.batch_size", "y": "fit_seconds"})
+STUDY = study_of(
+    {"training.batch_size": [1, 2]}, curve={"x": "training.batch_size", "y": "fit_seconds"}
+)
 GRID = [(settings, blocks) for blocks, settings in product((3, 5, 2), (2, 3, 5, 10, 30))]
 
 
 def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:
     """Return the model of the runs that count, and the levels whose means are determined."""
-    rows = pd.DataFrame({"y": runs.seconds, "level": runs.levels, "block": runs.blocks, "start": runs.starts})
+    rows = pd.DataFrame(
+        {"y": runs.seconds, "level": runs.levels, "block": runs.blocks, "start": runs.starts}
+    )
     rows["far"] = far_runs(*(rows[name].tolist() for name in ("y", "level", "block")))
-    if condition.first_slow or (condition.runs >= MANY and rows["far"].any()):  # the rules that set runs aside
+    if condition.first_slow or (
+        condition.runs >= MANY and rows["far"].any()
+    ):  # the rules that set runs aside
         names = {"y": "fit_seconds", "level": "training.batch_size", "start": "session"}
         fixed = {
             "device": "cpu",
@@ -48,7 +56,9 @@ def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:
             "excluded": None,
             "warmed_up": not condition.first_slow,
         }
-        marked = with_exclusions(STUDY, rows.rename(columns=names).assign(started=rows.index, **fixed))
+        marked = with_exclusions(
+            STUDY, rows.rename(columns=names).assign(started=rows.index, **fixed)
+        )
         rows = rows.assign(far=marked["far"])[marked["excluded"].isna()]
     model = fit_log_model(
         rows["y"].tolist(),
@@ -81,7 +91,9 @@ def in_condition(condition: Condition, rng: np.random.Generator) -> Iterator[Tri
             yield from _extremes(model, told, runs.truth) if name == "apart" else ()
         if last in told and counts:
             yield f"{name}: mean held{met}", holds(model.mean(last), runs.truth[last])
-        of_any = condition.shift == 0 or condition.starts >= 3  # else they do differ in these starts
+        of_any = (
+            condition.shift == 0 or condition.starts >= 3
+        )  # else they do differ in these starts
         if name == "equal" and of_any:
             yield "equal: one is called slower", len(kept) < last + 1
             yield from _flat(condition, model, rng)
@@ -106,7 +118,8 @@ def _extremes(model: LogModel, told: list[int], truth: Array) -> Iterator[Trial]
 
 
 def _flat(condition: Condition, model: LogModel, rng: np.random.Generator) -> Iterator[Trial]:
-    """Whether a law is named for equal times; in a third of the old conditions' studies, for its draws take long."""
+    """Whether a law is named for equal times; in a third of the old conditions' studies, for its
+    draws take long."""
     if condition.name.startswith("old") and rng.random() < 1 / 3:
         sizes = [16.0 * 2**level for level in model.levels]
         verdict = curve_of_model(model, sizes, optimum_of(model)).verdict
@@ -121,7 +134,9 @@ def clean(settings: int, blocks: int, rng: np.random.Generator) -> Iterator[Tria
         runs = simulate(condition, effects, rng)
         columns = (column.tolist() for column in (runs.seconds, runs.levels, runs.blocks))
         seconds, levels, within = columns
-        model = fit_log_model(seconds, levels, within, far=far_runs(seconds, levels, within).tolist())
+        model = fit_log_model(
+            seconds, levels, within, far=far_runs(seconds, levels, within).tolist()
+        )
         return runs, model, may_be_fastest(model, model.levels)
 
     others, one = np.arange(settings) > 0, np.arange(settings) == settings - 1
@@ -131,7 +146,10 @@ def clean(settings: int, blocks: int, rng: np.random.Generator) -> Iterator[Tria
         ratio = model.ratio(settings - 1, 0)
         yield "ratio held", holds(ratio, 0)
         if ratio.low and ratio.high:
-            yield "half width over that of t", float(np.log(ratio.high / ratio.low) / 2 / _half_width(runs))
+            yield (
+                "half width over that of t",
+                float(np.log(ratio.high / ratio.low) / 2 / _half_width(runs)),
+            )
     _, _, kept = told(20 * condition.noise * one)
     if settings > 2:
         yield "beside a slow one: another is called slower", len(kept) < settings - 1
@@ -156,17 +174,22 @@ def _half_width(runs: Runs) -> float:
 
 @cache
 def best_power(settings: int, blocks: int, times: float) -> float:
-    """Return how often the best test names a setting that is faster than all others by ``times`` the noise.
+    """Return how often the best test names a setting that is faster than all others by ``times``
+    the noise.
 
-    The better of Tukey's range of all, and of ranges of each level with all of smaller means (as Newman and Keuls'),
-    with values that equal settings exceed in 5% of studies. For two settings both are the t test.
+    The better of Tukey's range of all, and of ranges of each level with all of smaller means (as
+    Newman and Keuls'), with values that equal settings exceed in 5% of studies. For two settings
+    both are the t test.
     """
     rng, degrees = np.random.default_rng(20_261_126), (settings - 1) * (blocks - 1)
     normal = rng.standard_normal((DRAWS, settings)) / np.sqrt(blocks)
     noise = np.sqrt(rng.chisquare(degrees, DRAWS) / degrees / blocks)[:, None]
     ordered = np.sort(normal, 1)
     gaps = (ordered[:, 1:] - ordered[:, :1]) / noise
-    ranges = [np.quantile(np.ptp(normal[:, :size], 1) / noise[:, 0], 0.95) for size in range(2, settings + 1)]
+    ranges = [
+        np.quantile(np.ptp(normal[:, :size], 1) / noise[:, 0], 0.95)
+        for size in range(2, settings + 1)
+    ]
     step = np.array(ranges) * np.quantile((gaps / ranges).max(1), 0.95)
     normal[:, 0] -= times
     apart = np.sort(normal[:, 1:], 1) - normal[:, :1]
@@ -176,7 +199,10 @@ def best_power(settings: int, blocks: int, times: float) -> float:
 
 def cells() -> list[Cell]:
     """Return every cell."""
-    noisy = [Cell(one.name, partial(in_condition, one), share=0.5 if one.runs > 5 else 1.0) for one in conditions()]
+    noisy = [
+        Cell(one.name, partial(in_condition, one), share=0.5 if one.runs > 5 else 1.0)
+        for one in conditions()
+    ]
     started = [Cell(one.name, partial(in_condition, one), share=0.3) for one in of_starts()]
     found = []
     for settings, blocks in GRID:

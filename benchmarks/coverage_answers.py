@@ -1,4 +1,5 @@
-"""Cells of whole answers: ways to train, contrasts, the best combination, and runs that a time limit ended."""
+"""Cells of whole answers: ways to train, contrasts, the best combination, and runs that a time
+limit ended."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -23,42 +24,72 @@ from study.artifacts.record import TIMED_OUT
 from study.artifacts.setting import setting_of
 from study.config.study import Study
 
-SIZE, WAY, PRECISION = "training.batch_size", "training.optimizer_implementation", "training.precision"
+SIZE, WAY, PRECISION = (
+    "training.batch_size",
+    "training.optimizer_implementation",
+    "training.precision",
+)
 CURVE = {"x": SIZE, "y": "fit_seconds"}
 WAYS = study_of({WAY: ["auto", "fused", "foreach"], SIZE: [16, 32, 64, 128]}, curve=CURVE)
 LIMITED = study_of({SIZE: [16, 32, 64]}, curve=CURVE)
 SWITCHES: dict[str, list[Any]] = {
-    PRECISION: ["fp32", "bf16"], "training.memory_format": ["contiguous", "channels_last"], WAY: ["auto", "fused"],
-    "dataset.image_size": [32, 64], SIZE: [16, 32], "training.epochs": [1, 2],
-}  # fmt: skip
+    PRECISION: ["fp32", "bf16"],
+    "training.memory_format": ["contiguous", "channels_last"],
+    WAY: ["auto", "fused"],
+    "dataset.image_size": [32, 64],
+    SIZE: [16, 32],
+    "training.epochs": [1, 2],
+}
 MACHINE_NOISE = 0.02
 """Standard deviation of the reference workload's log seconds."""
 
 
-def table(study: Study, logs: Array, order: Array, pace: Array | None = None, limit: float = np.inf) -> pd.DataFrame:
-    """Return the marked table of one start with log seconds (blocks, settings), the settings as the study's product.
+def table(
+    study: Study, logs: Array, order: Array, pace: Array | None = None, limit: float = np.inf
+) -> pd.DataFrame:
+    """Return the marked table of one start with log seconds (blocks, settings), the settings as the
+    study's product.
 
-    ``order`` has the place of each run in its block, ``pace`` the log of its reference workload. A run of the last
-    setting that takes longer than the ``limit`` is ended.
+    ``order`` has the place of each run in its block, ``pace`` the log of its reference workload. A
+    run of the last setting that takes longer than the ``limit`` is ended.
     """
     keys = [key for key in study.factors if key != "device"]
     cells = list(product(*(study.factors[key] for key in keys)))
     rows: list[dict[str, Any]] = []
     for block, place in product(range(len(logs)), range(len(cells))):
         seconds = SECONDS * float(np.exp(logs[block, place]))
-        started = pd.Timestamp(60 * (block * len(cells) + order[block, place]), unit="s", tz="UTC").isoformat()
+        started = pd.Timestamp(
+            60 * (block * len(cells) + order[block, place]), unit="s", tz="UTC"
+        ).isoformat()
         ended = seconds > limit and place == len(cells) - 1
-        done = {"outcome": "failed", "message": f"{TIMED_OUT} after {limit:g} s"} if ended else {"outcome": "ok"}
+        done = (
+            {"outcome": "failed", "message": f"{TIMED_OUT} after {limit:g} s"}
+            if ended
+            else {"outcome": "ok"}
+        )
         times = {} if ended else {"fit_seconds": seconds, "train_seconds": seconds}
-        row = {"study": "s", "key": "0", "run": f"{block} {place}", "device": "cpu", "precision": "fp32", "session": 1}
-        row |= {"block": block + 1, "position": len(rows) + 1, "started": started, "warmed_up": True}
+        row = {
+            "study": "s",
+            "key": "0",
+            "run": f"{block} {place}",
+            "device": "cpu",
+            "precision": "fp32",
+            "session": 1,
+        }
+        row |= {
+            "block": block + 1,
+            "position": len(rows) + 1,
+            "started": started,
+            "warmed_up": True,
+        }
         state = {} if pace is None else {"reference_seconds": float(np.exp(pace[block, place]))}
         rows.append(row | dict(zip(keys, cells[place], strict=True)) | done | times | state)
     return with_exclusions(study, as_table(rows))
 
 
 def groups_by(study: Study, key: str, frame: pd.DataFrame) -> list[GroupFit]:
-    """Return the groups of each level of a factor, with the means of their runs: models of their own take long."""
+    """Return the groups of each level of a factor, with the means of their runs: models of their
+    own take long."""
     found = []
     for level, part in usable_runs(frame, "fit_seconds").groupby(key, sort=False):
         settings = row_settings(study, part, keys_of(study)[0])
@@ -66,12 +97,15 @@ def groups_by(study: Study, key: str, frame: pd.DataFrame) -> list[GroupFit]:
         means = np.log(part["fit_seconds"]).groupby(part["level"]).mean().map(np.exp)
         times = {str(name): Estimate(value=float(mean)) for name, mean in means.items()}
         levels = {one.label: one for one in settings}
-        found.append(GroupFit(setting_of(study, {key: str(level)}), levels, part, part, times=times))
+        found.append(
+            GroupFit(setting_of(study, {key: str(level)}), levels, part, part, times=times)
+        )
     return found
 
 
 def orders(blocks: int, settings: int, rng: np.random.Generator) -> Array:
-    """Return the place (blocks, settings) of each run in its block: drawn, or alternating where there are two."""
+    """Return the place (blocks, settings) of each run in its block: drawn, or alternating where
+    there are two."""
     if settings == 2:
         return (np.arange(2.0) + np.arange(blocks)[:, None]) % 2
     return rng.random((blocks, settings)).argsort(1).argsort(1).astype(float)
@@ -95,7 +129,10 @@ def ways(kind: str, blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
             logs += rng.uniform(-np.log(2), np.log(2), (blocks, 1)) * (order / 11 - 0.5)
         groups = groups_by(WAYS, WAY, table(WAYS, logs, order))
         bests = [min(group.times, key=lambda label: group.times[label].value) for group in groups]
-        told = [Group(setting=one.setting, levels=[], best=best) for one, best in zip(groups, bests, strict=True)]
+        told = [
+            Group(setting=one.setting, levels=[], best=best)
+            for one, best in zip(groups, bests, strict=True)
+        ]
         found = ways_of(WAYS, groups, told, SIZE)
         slower = {way.group.levels[WAY] for way in found[0].ways if way.slower}
         if times == 1:
@@ -106,7 +143,10 @@ def ways(kind: str, blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
         for way in found[0].ways[1:2]:
             gap = (way.group.levels[WAY] != "auto") - (found[0].ways[0].group.levels[WAY] != "auto")
             if way.mean and way.mean.low:
-                yield f"{times:g} times: joint ratio of means held", holds(way.mean, gap * np.log(times))
+                yield (
+                    f"{times:g} times: joint ratio of means held",
+                    holds(way.mean, gap * np.log(times)),
+                )
 
 
 def contrast(kind: str, blocks: int, sizes: int, rng: np.random.Generator) -> Iterator[Trial]:
@@ -129,12 +169,25 @@ def contrast(kind: str, blocks: int, sizes: int, rng: np.random.Generator) -> It
             logs += rng.normal(0, 0.1, (blocks, 1)) * (side - 0.5) * np.sqrt(2)
         pace = machine + rng.normal(0, MACHINE_NOISE, when.shape)
         overall = overall_of(
-            study, groups_by(study, PRECISION, table(study, logs, order, pace)), PRECISION, "fp32", "bf16"
+            study,
+            groups_by(study, PRECISION, table(study, logs, order, pace)),
+            PRECISION,
+            "fp32",
+            "bf16",
         )
-        told = bool(overall) and overall is not None and not overall.machine and overall.ratio.excludes_one
+        told = (
+            bool(overall)
+            and overall is not None
+            and not overall.machine
+            and overall.ratio.excludes_one
+        )
         apart = "must be told" if "between" in kind or kind == "clean" else "told"
         yield (
-            ("false: a side is called faster" if times == 1 else f"{times:g} times: {apart if times == 3 else 'told'}"),
+            (
+                "false: a side is called faster"
+                if times == 1
+                else f"{times:g} times: {apart if times == 3 else 'told'}"
+            ),
             told,
         )
         if overall and overall.ratio.low:
@@ -142,16 +195,23 @@ def contrast(kind: str, blocks: int, sizes: int, rng: np.random.Generator) -> It
 
 
 def combination(switches: int, kind: str, rng: np.random.Generator) -> Iterator[Trial]:
-    """All settings of some switches in five blocks, noise 5%: equal, one switch of 1.2, or two that oppose."""
+    """All settings of some switches in five blocks, noise 5%: equal, one switch of 1.2, or two that
+    oppose."""
     study = study_of(dict(list(SWITCHES.items())[:switches]), effects=True, curve=None)
     cells = np.array(list(product([0, 1], repeat=switches)))
-    part = {"equal": 0 * cells[:, 0], "one of 1.2": cells[:, 0], "opposed": (cells[:, 0] + cells[:, 1]) % 2}[kind]
+    part = {
+        "equal": 0 * cells[:, 0],
+        "one of 1.2": cells[:, 0],
+        "opposed": (cells[:, 0] + cells[:, 1]) % 2,
+    }[kind]
     truth = -np.log(1.2) * part
     logs = truth + rng.normal(0, 0.05, (5, len(cells)))
     (group,) = groups_of(study, table(study, logs, orders(5, len(cells), rng)))
     best = min(group.times, key=lambda label: group.times[label].value)
     at = [
-        str(level) != str(study.factors[key][0]) for key, level in group.levels[best].levels.items() if key in SWITCHES
+        str(level) != str(study.factors[key][0])
+        for key, level in group.levels[best].levels.items()
+        if key in SWITCHES
     ]
     found = switches_of(study, group, best)
     if not any(at):  # the first setting is the best: nothing is said
@@ -163,7 +223,8 @@ def combination(switches: int, kind: str, rng: np.random.Generator) -> Iterator[
 
 
 def limited(blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
-    """A setting of 10.3 s in the mean, of which a limit of 10.4 s ends the slow runs, beside 9.9 s and 12 s."""
+    """A setting of 10.3 s in the mean, of which a limit of 10.4 s ends the slow runs, beside 9.9 s
+    and 12 s."""
     truth = np.log(np.array([12.0, 9.9, 10.3]) / SECONDS)
     logs = truth + rng.normal(0, 0.03, (blocks, 1)) + rng.normal(0, [0.01, 0.01, 0.15], (blocks, 3))
     (group,) = groups_of(LIMITED, table(LIMITED, logs, orders(blocks, 3, rng), limit=10.4))
@@ -177,13 +238,38 @@ def limited(blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
 def answers() -> list[Cell]:
     """Return the cells."""
     found = []
-    for kind, blocks in product(("clean", "10% slowed", "way x block 10%", "drift to twofold within blocks"), (2, 3)):
+    for kind, blocks in product(
+        ("clean", "10% slowed", "way x block 10%", "drift to twofold within blocks"), (2, 3)
+    ):
         found.append(Cell(f"ways, {kind}, {blocks} blocks", partial(ways, kind, blocks), share=0.3))
-    kinds = "clean", "machine twofold between blocks", "machine swings twofold", "10% slowed", "device x block 10%"
+    kinds = (
+        "clean",
+        "machine twofold between blocks",
+        "machine swings twofold",
+        "10% slowed",
+        "device x block 10%",
+    )
     for kind, sizes in product(kinds, (1, 2)):
-        swing = {"held": JOINT} if "swings" in kind else {}  # bounds that hold whatever the machine did
-        found.append(Cell(f"contrast, {kind}, {sizes} sizes, 3 blocks", partial(contrast, kind, 3, sizes), swing, 0.3))
+        swing = (
+            {"held": JOINT} if "swings" in kind else {}
+        )  # bounds that hold whatever the machine did
+        found.append(
+            Cell(
+                f"contrast, {kind}, {sizes} sizes, 3 blocks",
+                partial(contrast, kind, 3, sizes),
+                swing,
+                0.3,
+            )
+        )
     for switches, kind in product((2, 4, 6), ("equal", "one of 1.2", "opposed")):
         share = {2: 1.0, 4: 0.5, 6: 0.2}[switches]
-        found.append(Cell(f"best of {2**switches} settings, {kind}", partial(combination, switches, kind), share=share))
-    return found + [Cell(f"time limit, {blocks} blocks", partial(limited, blocks)) for blocks in (5, 8)]
+        found.append(
+            Cell(
+                f"best of {2**switches} settings, {kind}",
+                partial(combination, switches, kind),
+                share=share,
+            )
+        )
+    return found + [
+        Cell(f"time limit, {blocks} blocks", partial(limited, blocks)) for blocks in (5, 8)
+    ]

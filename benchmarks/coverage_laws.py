@@ -1,4 +1,5 @@
-"""How often the laws are right: intervals of alpha, a law named on flat times, where a U turns, the noise model's test.
+"""How often the laws are right: intervals of alpha, a law named on flat times, where a U turns, the
+noise model's test.
 
     python -m benchmarks.coverage_laws --studies 1000
 
@@ -32,7 +33,10 @@ U_SHAPES: dict[str, tuple[Callable[[Array], Array], float]] = {
     "rise": (lambda b: 5 + 80 / b + 80 / 60**2 * b, 60.0),
     "V in |log b|": (lambda b: 5 * np.exp(0.25 * np.abs(np.log(b / 75))), 75.0),
     "parabola in log b": (lambda b: 5 * np.exp(0.12 * np.log(b / 50) ** 2), 50.0),
-    "hinge, then linear": (lambda b: np.maximum(240 / b, 2) + 0.02 * np.maximum(b - 120, 0) + 3, 120.0),
+    "hinge, then linear": (
+        lambda b: np.maximum(240 / b, 2) + 0.02 * np.maximum(b - 120, 0) + 3,
+        120.0,
+    ),
 }
 """Times, and the batch size of their minimum."""
 
@@ -43,11 +47,13 @@ def studies(truth: Array, draw: Draw, rng: np.random.Generator, count: int) -> I
         yield truth * np.exp(draw(rng, RUNS * len(truth)).reshape(RUNS, -1))
 
 
-def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Sequence[Hashable]) -> CurveFit:
+def fit_curve(
+    batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Sequence[Hashable]
+) -> CurveFit:
     """Return every law fitted to the runs, with the verdict on what they determine.
 
-    ``batch_sizes``, ``seconds`` and ``blocks`` have one entry for each run; a table without blocks gives all runs the
-    same one.
+    ``batch_sizes``, ``seconds`` and ``blocks`` have one entry for each run; a table without blocks
+    gives all runs the same one.
     """
     model = fit_log_model(seconds, batch_sizes, blocks)
     return curve_of_model(model, model.levels, optimum_of(model))
@@ -93,16 +99,25 @@ def print_alpha(count: int, rng: np.random.Generator) -> None:
         for alpha in (0.5, 1.0):
             truth = 5 + 15 * (16 / sizes) ** alpha
             for name, draw in DRAWS.items():
-                held = sum(alpha_held(sizes, times, alpha) for times in studies(truth, draw, rng, count))
+                held = sum(
+                    alpha_held(sizes, times, alpha) for times in studies(truth, draw, rng, count)
+                )
                 print(
-                    line(f"{len(sizes)} sizes, {name}: alpha = {alpha:g} within its interval", held, count), flush=True
+                    line(
+                        f"{len(sizes)} sizes, {name}: alpha = {alpha:g} within its interval",
+                        held,
+                        count,
+                    ),
+                    flush=True,
                 )
 
 
 def print_flat(count: int, rng: np.random.Generator) -> None:
     """Print how often a law is named on flat times."""
     for name, draw in DRAWS.items():
-        named = sum(law_named(FIVE, times) for times in studies(np.full(len(FIVE), 5.0), draw, rng, count))
+        named = sum(
+            law_named(FIVE, times) for times in studies(np.full(len(FIVE), 5.0), draw, rng, count)
+        )
         print(line(f"flat, {name}: a law is named", named, count), flush=True)
 
 
@@ -110,15 +125,23 @@ def print_turns(count: int, rng: np.random.Generator) -> None:
     """Print how often a turn is said of a U, and how often it then holds the minimum."""
     for shape, (truth, minimum) in U_SHAPES.items():
         for name, draw in DRAWS.items():
-            said = [turn for times in studies(truth(FIVE), draw, rng, count) if (turn := turn_of(FIVE, times))]
+            said = [
+                turn
+                for times in studies(truth(FIVE), draw, rng, count)
+                if (turn := turn_of(FIVE, times))
+            ]
             held = sum((turn.low or 0) <= minimum <= (turn.high or 0) for turn in said)
             print(line(f"{shape}, {name}: the turn is said", len(said), count))
-            print(line(f"{shape}, {name}: it holds the minimum", held, max(len(said), 1)), flush=True)
+            print(
+                line(f"{shape}, {name}: it holds the minimum", held, max(len(said), 1)), flush=True
+            )
 
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()

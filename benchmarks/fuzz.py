@@ -1,7 +1,7 @@
 """What strange input may do: be read, or end in a sentence. A traceback is a defect.
 
-Each edge is a place where a user's file or words come in. ``tests/unit/test_fuzz.py`` sends cases through each, always
-the same ones: with `make test-all` five to 25 times as many.
+Each edge is a place where a user's file or words come in. ``tests/unit/test_fuzz.py`` sends cases
+through each, always the same ones: with `make test-all` five to 25 times as many.
 """
 
 import copy
@@ -50,7 +50,8 @@ STUDY: dict[str, Any] = {
     "curve": {"x": "training.batch_size", "y": "fit_seconds"},
     "reduced": {"training.epochs": 1},
 }
-# No slash and no NUL: what is fuzzed stays in the folder of the fuzzer, and no command line can hold a NUL.
+# No slash and no NUL: what is fuzzed stays in the folder of the fuzzer, and no command line can
+# hold a NUL.
 TEXT = st.text(st.characters(exclude_characters="/\0"), max_size=20)
 STORED = TEXT.filter(str.isprintable)
 """Text that a Parquet file can hold: without halves of surrogate pairs."""
@@ -61,7 +62,9 @@ NUMBERS = st.one_of(
     st.sampled_from([10**30, 10**400, 2**63, -(2**63), 1e308, 5e-324, 1e-320]),
 )
 SCALARS = st.one_of(st.none(), st.booleans(), NUMBERS, TEXT)
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3))
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3)
+)
 YAML = st.one_of(
     TEXT,
     st.sampled_from(
@@ -80,7 +83,9 @@ YAML = st.one_of(
         ]
         + [
             f"!!{tag} {value}"
-            for tag, value in product(("int", "float", "bool", "timestamp", "set", "omap", "binary"), "x1")
+            for tag, value in product(
+                ("int", "float", "bool", "timestamp", "set", "omap", "binary"), "x1"
+            )
         ]
         + [
             "&a [*a]",
@@ -104,7 +109,13 @@ YAML = st.one_of(
 
 def _paths(tree: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the place of each value in nested lists and mappings: the keys that lead to it."""
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    items = (
+        tree.items()
+        if isinstance(tree, dict)
+        else enumerate(tree)
+        if isinstance(tree, list)
+        else ()
+    )
     below = [*chain(*(_paths(value, (*before, key)) for key, value in list(items)[:40]))]
     return [before, *below] if before else below
 
@@ -143,7 +154,8 @@ def study_texts(draw: st.DrawFn) -> str:
 
 
 def read_and_plan(config: dict[str, Any], folder: Path) -> None:
-    """Read the study ``tiny`` in ``folder`` as a start does, and plan it unless it has many runs."""
+    """Read the study ``tiny`` in ``folder`` as a start does, and plan it unless it has many
+    runs."""
     study = read_study("tiny", [folder], read_selection({"studies": ["tiny"]} | config))
     if study.most < 10 and all(len(levels) < 10 for levels in study.factors.values()):
         make_plan("tiny", study, EngineChoice("none", ""), HERE)
@@ -163,7 +175,8 @@ def configuration(config: dict[str, Any], folder: Path) -> None:
 
 
 def _one_run(results: Path) -> tuple[Path, Path]:
-    """Write the plan of one run of the example into a folder of results, and return its record and its samples."""
+    """Write the plan of one run of the example into a folder of results, and return its record and
+    its samples."""
     plan = json.loads((SPEEDUP / "plan.json").read_text(encoding="utf-8"))
     plan["runs"] = [run for run in plan["runs"] if run["settings"]["device"] == "cuda"][:1]
     folder, name = results / SPEEDUP.name, f"{plan['runs'][0]['name']}.{plan['runs'][0]['key']}"
@@ -191,9 +204,15 @@ def telemetry(change: "bytes | tuple[str, Any]", folder: Path) -> None:
     else:
         column, value = change
         frame = from_parquet(samples.read_bytes())
-        frame[column] = pd.Series([value] * len(frame), dtype=object if isinstance(value, str) else None)
-        frame.drop(columns=[column] if value is None else []).to_parquet(samples, engine="pyarrow", index=False)
-    named = json.loads(record.read_text(encoding="utf-8")) | {"telemetry_sha256": file_sha256(samples)}
+        frame[column] = pd.Series(
+            [value] * len(frame), dtype=object if isinstance(value, str) else None
+        )
+        frame.drop(columns=[column] if value is None else []).to_parquet(
+            samples, engine="pyarrow", index=False
+        )
+    named = json.loads(record.read_text(encoding="utf-8")) | {
+        "telemetry_sha256": file_sha256(samples)
+    }
     record.write_text(json.dumps(named), encoding="utf-8")
     result_of(Results(folder), SPEEDUP.name)
 
@@ -214,7 +233,8 @@ def said(words: list[str]) -> int:
 
 
 def bundle(entries: list[tuple[str, int, bytes, bytes]], folder: Path) -> None:
-    """Unpack an archive with entries of any name and kind, in which bytes were changed; what is beside it stays."""
+    """Unpack an archive with entries of any name and kind, in which bytes were changed; what is
+    beside it stays."""
     archive, target = folder / "in" / "a.zip", folder / "in" / "out"
     archive.parent.mkdir(exist_ok=True)
     with warnings.catch_warnings(), ZipFile(archive, "w") as zipped:
@@ -224,7 +244,9 @@ def bundle(entries: list[tuple[str, int, bytes, bytes]], folder: Path) -> None:
             entry.external_attr = (kind | 0o644) << 16
             zipped.writestr(entry, content)
     for _, _, before, after in entries:
-        archive.write_bytes(archive.read_bytes().replace(before, after) if before else archive.read_bytes())
+        archive.write_bytes(
+            archive.read_bytes().replace(before, after) if before else archive.read_bytes()
+        )
     try:
         unpack(archive, target)
     except StudyError:
@@ -249,7 +271,20 @@ ARGUMENTS = chain(*(load(name).arguments for name in VERBS))
 OPTIONS = sorted({word for word in chain(*(words for words, _ in ARGUMENTS)) if word[0] == "-"})
 WORDS = st.one_of(
     st.sampled_from(
-        ["plan.json", "text", "records", "telemetry", "gone", ".", "..", "", "-", "--", "cpu", "quickstart"]
+        [
+            "plan.json",
+            "text",
+            "records",
+            "telemetry",
+            "gone",
+            ".",
+            "..",
+            "",
+            "-",
+            "--",
+            "cpu",
+            "quickstart",
+        ]
     ),
     st.sampled_from([*OPTIONS, "seed=1", "=", "training.batch_size=[1", "-h"]),
     YAML.filter(lambda text: "/" not in text and "\0" not in text),
@@ -259,7 +294,8 @@ WORDS = st.one_of(
 
 @dataclass(frozen=True)
 class Edge:
-    """A place where input comes in: its cases, and what is done with each in a folder that may be written."""
+    """A place where input comes in: its cases, and what is done with each in a folder that may be
+    written."""
 
     cases: st.SearchStrategy[Any]
     call: Callable[[Any, Path], None]
@@ -271,7 +307,8 @@ def _example(folder: str) -> Path:
 
 
 def _short_record() -> Any:
-    """Return the record of that run with its first steps alone: the rest are like them, and take time to read."""
+    """Return the record of that run with its first steps alone: the rest are like them, and take
+    time to read."""
     tree = json.loads(_example("records").read_text(encoding="utf-8"))
     del tree["measurement"]["steps"][40:]
     return tree
@@ -281,7 +318,9 @@ SAMPLES = _example("telemetry").read_bytes()
 BUNDLED = [(name, stat.S_IFREG, b"{}", b"") for name in ("plan.json", "tiny/plan.json")]
 ENTRIES = st.tuples(
     st.lists(
-        st.sampled_from(["tiny", "..", ".", "", "records", "C:", "a\\b", "plan.json", "\0"]) | STORED, max_size=4
+        st.sampled_from(["tiny", "..", ".", "", "records", "C:", "a\\b", "plan.json", "\0"])
+        | STORED,
+        max_size=4,
     ).map("/".join),
     st.sampled_from([stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR, stat.S_IFIFO, 0]),
     st.binary(max_size=9),
@@ -294,7 +333,8 @@ EDGES = {
             st.fixed_dictionaries(
                 {
                     "overrides": st.dictionaries(
-                        st.sampled_from([*setting_keys(), *STUDY, "factors.training.epochs"]) | TEXT,
+                        st.sampled_from([*setting_keys(), *STUDY, "factors.training.epochs"])
+                        | TEXT,
                         YAML | VALUES,
                         min_size=1,
                         max_size=3,
@@ -302,7 +342,10 @@ EDGES = {
                 }
             ),
             st.dictionaries(
-                st.sampled_from(["size", "devices", "images", "overrides", "quiet_wait_seconds", "warm_up_run"]) | TEXT,
+                st.sampled_from(
+                    ["size", "devices", "images", "overrides", "quiet_wait_seconds", "warm_up_run"]
+                )
+                | TEXT,
                 YAML | VALUES,
                 min_size=1,
                 max_size=2,
@@ -324,14 +367,19 @@ EDGES = {
     ),
     "bundles": Edge(st.lists(ENTRIES, max_size=3), bundle),
     "command lines": Edge(
-        st.builds(lambda verb, words: [verb, *words], st.sampled_from(HARMLESS) | TEXT, st.lists(WORDS, max_size=6)),
+        st.builds(
+            lambda verb, words: [verb, *words],
+            st.sampled_from(HARMLESS) | TEXT,
+            st.lists(WORDS, max_size=6),
+        ),
         command_line,
     ),
 }
 
 
 def check(name: str, folder: Path, cases: int) -> None:
-    """Send cases through an edge, in ``folder``. Raise the first error that is no :class:`StudyError` in one line."""
+    """Send cases through an edge, in ``folder``. Raise the first error that is no
+    :class:`StudyError` in one line."""
     edge = EDGES[name]
 
     @settings(

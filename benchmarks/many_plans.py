@@ -1,9 +1,11 @@
-"""What a start costs before its first run, with many runs: seconds and memory of Snakemake with our plan.
+"""What a start costs before its first run, with many runs: seconds and memory of Snakemake with our
+plan.
 
-``python -m benchmarks.many_plans [--runs 10000 100000] [--steps dry-run executor]`` plans a study of learning rates and
-a thousand replicates in an empty folder. ``dry-run`` is ``snakemake -n``. ``executor`` is a start with Snakemake's
-executor ``cluster-sync`` until it submits the first run; data and weights count as there. CPU seconds hold on a busy
-machine, too. Every executor that is installed is imported by every start: that for SLURM brings pandas, and 100 MB.
+``python -m benchmarks.many_plans [--runs 10000 100000] [--steps dry-run executor]`` plans a study
+of learning rates and a thousand replicates in an empty folder. ``dry-run`` is ``snakemake -n``.
+``executor`` is a start with Snakemake's executor ``cluster-sync`` until it submits the first run;
+data and weights count as there. CPU seconds hold on a busy machine, too. Every executor that is
+installed is imported by every start: that for SLURM brings pandas, and 100 MB.
 """
 
 import argparse
@@ -20,7 +22,10 @@ from study.artifacts.plan import Plan
 NAME, REPLICATES = "many", 1000
 STEPS = ("dry-run", "executor")
 KILLED = -9
-WORKFLOW = [f"--snakefile={ROOT / 'workflow/Snakefile'}", f"--workflow-profile={ROOT / 'profiles/default'}"]
+WORKFLOW = [
+    f"--snakefile={ROOT / 'workflow/Snakefile'}",
+    f"--workflow-profile={ROOT / 'profiles/default'}",
+]
 SUBMIT = "kill -KILL $PPID;:"
 """What the executor runs in place of its first job: it ends the start."""
 
@@ -35,7 +40,11 @@ def make_study(folder: Path, runs: int) -> None:
         "model": {"name": "replications.gpu_lab.networks:small_net", "weights": "none"},
         "training": {"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 4},
         "loader": {"kind": "device"},
-        "factors": {"training.learning_rate": [round(0.001 * (1 + level), 6) for level in range(runs // REPLICATES)]},
+        "factors": {
+            "training.learning_rate": [
+                round(0.001 * (1 + level), 6) for level in range(runs // REPLICATES)
+            ]
+        },
         "replicates": REPLICATES,
         "curve": None,
     }
@@ -46,7 +55,9 @@ def make_study(folder: Path, runs: int) -> None:
 
 def snakemake(folder: Path, *arguments: str, ends: int = 0) -> Cost:
     """Return what a start in ``folder`` took."""
-    return cost([sys.executable, "-m", "snakemake", *WORKFLOW, *arguments], folder, ends, quiet=True)
+    return cost(
+        [sys.executable, "-m", "snakemake", *WORKFLOW, *arguments], folder, ends, quiet=True
+    )
 
 
 def dry_run(folder: Path) -> Cost:
@@ -76,7 +87,9 @@ def costs(runs: int, steps: Sequence[str]) -> Iterator[tuple[str, Cost]]:
 
 def main() -> None:
     """Print a row for each step of each size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
     options = parser.parse_args()
@@ -84,7 +97,10 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- |")
     for runs in options.runs:
         for step, took in costs(runs, options.steps):
-            print(f"| {runs} | {step} | {took.cpu:.1f} | {took.wall:.1f} | {took.peak / 1e6:.0f} |", flush=True)
+            print(
+                f"| {runs} | {step} | {took.cpu:.1f} | {took.wall:.1f} | {took.peak / 1e6:.0f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -74,7 +74,13 @@ OLD = (
     Condition("old: 3 replicates", blocks=3),
     Condition("old: 3 replicates, 5% slowed", blocks=3, slowed=0.05),
     Condition("old: broken, 5% slowed, 20% block noise", broken=True, slowed=0.05, block_noise=0.2),
-    Condition("old: broken, first slow, t noise, drift", broken=True, first_slow=True, heavy=True, drift=0.2),
+    Condition(
+        "old: broken, first slow, t noise, drift",
+        broken=True,
+        first_slow=True,
+        heavy=True,
+        drift=0.2,
+    ),
 )
 """With five levels, and noise, blocks and starts of 5%."""
 NEW = (
@@ -98,18 +104,40 @@ NEW = (
 def conditions() -> list[Condition]:
     """Return the old conditions, and the new ones in 3, 5 and 10 blocks."""
     old = [
-        replace(one, settings=5, noise=0.05, block_noise=max(one.block_noise, 0.05), start_noise=0.05) for one in OLD
+        replace(
+            one, settings=5, noise=0.05, block_noise=max(one.block_noise, 0.05), start_noise=0.05
+        )
+        for one in OLD
     ]
-    return [replace(one, name=f"{one.name}, {n} blocks", blocks=n) for n, one in product((3, 5, 10), NEW)] + old
+    return [
+        replace(one, name=f"{one.name}, {n} blocks", blocks=n)
+        for n, one in product((3, 5, 10), NEW)
+    ] + old
 
 
 def of_starts() -> list[Condition]:
-    """Return studies of several starts that shift levels: none, each by 6%, or two as one by 3 and 6%."""
+    """Return studies of several starts that shift levels: none, each by 6%, or two as one by 3 and
+    6%."""
     found = []
     for starts, blocks in ((1, 5), (2, 5), (3, 3), (3, 5), (3, 10), (5, 3)):
-        for kind, shift in (("no shift", 0.0), ("each 6%", 0.06), ("two 3%", 0.03), ("two 6%", 0.06)):
+        for kind, shift in (
+            ("no shift", 0.0),
+            ("each 6%", 0.06),
+            ("two 3%", 0.03),
+            ("two 6%", 0.06),
+        ):
             pair, name = kind.startswith("two"), f"{starts} starts x {blocks} blocks, {kind}"
-            found.append(Condition(name, settings=5, starts=starts, blocks=blocks, noise=0.02, shift=shift, pair=pair))
+            found.append(
+                Condition(
+                    name,
+                    settings=5,
+                    starts=starts,
+                    blocks=blocks,
+                    noise=0.02,
+                    shift=shift,
+                    pair=pair,
+                )
+            )
     return found
 
 
@@ -124,12 +152,15 @@ class Runs:
     first: NDArray[np.bool_]
     """Whether a run is the first of its start."""
     truth: Array
-    """Log seconds of each level (m,), over all that its runs meet; of one or two starts those of these starts."""
+    """Log seconds of each level (m,), over all that its runs meet; of one or two starts those of
+    these starts."""
     met: bool
     """Whether both modes were met, or there is one."""
 
 
-def simulate(condition: Condition, effects: Sequence[float] | Array, rng: np.random.Generator) -> Runs:
+def simulate(
+    condition: Condition, effects: Sequence[float] | Array, rng: np.random.Generator
+) -> Runs:
     """Return one study whose levels have the log times ``effects`` (m,) beyond ten seconds."""
     truth, count = np.log(SECONDS) + np.asarray(effects, float), condition.settings
     levels = np.concatenate([_order(condition, block, rng) for block in range(condition.runs)])
@@ -145,7 +176,9 @@ def simulate(condition: Condition, effects: Sequence[float] | Array, rng: np.ran
     logs = truth[levels] + condition.noise * _noise(condition, levels, truth, rng)
     logs += rng.normal(0, condition.block_noise, blocks.max() + 1)[blocks]
     logs += rng.normal(0, condition.start_noise, starts.max() + 1)[starts] * (starts.max() > 0)
-    logs += np.log1p(condition.drift) * (np.arange(n) / (n - 1) - 0.5) + np.log(condition.slope) * place
+    logs += (
+        np.log1p(condition.drift) * (np.arange(n) / (n - 1) - 0.5) + np.log(condition.slope) * place
+    )
     shifts = _shifts(condition, int(starts.max()) + 1, rng)
     logs += shifts[starts, levels]
     if len(shifts) < 3:
@@ -167,7 +200,11 @@ def simulate(condition: Condition, effects: Sequence[float] | Array, rng: np.ran
 
 def _order(condition: Condition, block: int, rng: np.random.Generator) -> Places:
     """Return the levels of a block in their order: drawn; two alternate, as the plan has them."""
-    return np.roll(np.arange(2), block) if condition.settings == 2 else rng.permutation(condition.settings)
+    return (
+        np.roll(np.arange(2), block)
+        if condition.settings == 2
+        else rng.permutation(condition.settings)
+    )
 
 
 def _noise(condition: Condition, levels: Places, truth: Array, rng: np.random.Generator) -> Array:
@@ -175,7 +212,9 @@ def _noise(condition: Condition, levels: Places, truth: Array, rng: np.random.Ge
     n, count = len(levels), condition.settings
     noise = rng.standard_t(3, n) / np.sqrt(3) if condition.heavy else rng.normal(0, 1, n)
     for run in range(1, n if condition.memory else 1):
-        noise[run] = condition.memory * noise[run - 1] + np.sqrt(1 - condition.memory**2) * noise[run]
+        noise[run] = (
+            condition.memory * noise[run - 1] + np.sqrt(1 - condition.memory**2) * noise[run]
+        )
     if condition.grows:
         noise *= np.geomspace(0.4, 2.4, count)[np.argsort(np.argsort(truth))][levels]
     if condition.uneven:  # the mean square over all levels stays

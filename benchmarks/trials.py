@@ -1,4 +1,5 @@
-"""Cells of simulated studies: trials by name, their shares with exact intervals, and the file that keeps them."""
+"""Cells of simulated studies: trials by name, their shares with exact intervals, and the file that
+keeps them."""
 
 import argparse
 import json
@@ -21,9 +22,17 @@ Trial = tuple[str, bool | float]
 Allowed = tuple[float, float]
 INTERVAL, JOINT, FALSE, TOLD = (0.92, 0.98), (0.92, 1.0), (0.0, 0.05), (0.95, 1.0)
 ALLOWED: dict[str, Allowed] = {
-    "largest": JOINT, "joint": JOINT, "held": INTERVAL, "stated power": (0.75, 0.85), "width": (0.0, 1.1),
-    "called": FALSE, "law is named": FALSE, "false": FALSE, "must be told": TOLD, "right at 7": TOLD,
-}  # fmt: skip
+    "largest": JOINT,
+    "joint": JOINT,
+    "held": INTERVAL,
+    "stated power": (0.75, 0.85),
+    "width": (0.0, 1.1),
+    "called": FALSE,
+    "law is named": FALSE,
+    "false": FALSE,
+    "must be told": TOLD,
+    "right at 7": TOLD,
+}
 """What issue 32 allows, by a part of the name; the first that fits counts."""
 
 
@@ -54,13 +63,26 @@ class Line:
     @property
     def fails(self) -> bool:
         """Whether the interval lies wholly outside of what is allowed."""
-        return self.allowed is not None and (self.high < self.allowed[0] or self.low > self.allowed[1])
+        return self.allowed is not None and (
+            self.high < self.allowed[0] or self.low > self.allowed[1]
+        )
 
     def text(self) -> str:
         """Return it as a line."""
-        number = f"{self.value:.2f}" if "width" in self.name else f"{100 * self.value:.1f}% ({self.words})"
-        limits = "" if self.allowed is None else f", allowed {self.allowed[0]:.3g} to {self.allowed[1]:.3g}"
-        return f"{'FAILS ' if self.fails else ''}{self.cell} | {self.name}: {number} of {self.trials}{limits}"
+        number = (
+            f"{self.value:.2f}"
+            if "width" in self.name
+            else f"{100 * self.value:.1f}% ({self.words})"
+        )
+        limits = (
+            ""
+            if self.allowed is None
+            else f", allowed {self.allowed[0]:.3g} to {self.allowed[1]:.3g}"
+        )
+        return (
+            f"{'FAILS ' if self.fails else ''}{self.cell} | {self.name}: {number} of "
+            f"{self.trials}{limits}"
+        )
 
     @property
     def words(self) -> str:
@@ -70,12 +92,20 @@ class Line:
 
 def holds(interval: Estimate, truth: float) -> bool:
     """Whether an interval holds the planted log value."""
-    return interval.low is not None and interval.high is not None and interval.low <= np.exp(truth) <= interval.high
+    return (
+        interval.low is not None
+        and interval.high is not None
+        and interval.low <= np.exp(truth) <= interval.high
+    )
 
 
 def run(cell: Cell, studies: int, seed: int) -> list[Line]:
-    """Return what the studies of a cell count. Its seed is that of its name: cells can be run in any order."""
-    rng, found = np.random.default_rng([seed, zlib.crc32(cell.name.encode())]), defaultdict[str, list[float]](list)
+    """Return what the studies of a cell count. Its seed is that of its name: cells can be run in
+    any order."""
+    rng, found = (
+        np.random.default_rng([seed, zlib.crc32(cell.name.encode())]),
+        defaultdict[str, list[float]](list),
+    )
     for _ in range(round(studies * cell.share)):
         for name, value in cell.study(rng):
             found[name].append(float(value))
@@ -83,12 +113,16 @@ def run(cell: Cell, studies: int, seed: int) -> list[Line]:
 
 
 def _line(cell: Cell, name: str, values: list[float]) -> Line:
-    limits = next((limits for part, limits in [*cell.allowed.items(), *ALLOWED.items()] if part in name), None)
+    limits = next(
+        (limits for part, limits in [*cell.allowed.items(), *ALLOWED.items()] if part in name), None
+    )
     if "width" in name:
         middle = float(np.median(values))
         return Line(cell.name, name, middle, middle, middle, len(values), limits)
     bounds = stats.binomtest(int(sum(values)), len(values)).proportion_ci(0.95, "exact")
-    return Line(cell.name, name, float(np.mean(values)), bounds.low, bounds.high, len(values), limits)
+    return Line(
+        cell.name, name, float(np.mean(values)), bounds.low, bounds.high, len(values), limits
+    )
 
 
 def run_all(cells: list[Cell], studies: int, seed: int, path: Path | None) -> None:
@@ -125,8 +159,11 @@ def study_of(factors: Mapping[str, list[Any]], **values: Any) -> Study:
 
 
 def main(cells: Sequence[Cell], studies: int, description: str | None) -> None:
-    """Print a line for each number of each cell, as the command line asks; ``studies`` a cell by default."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Print a line for each number of each cell, as the command line asks; ``studies`` a cell by
+    default."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--studies", type=int, default=studies)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--only", default="", help="cells whose name contains this")
@@ -134,4 +171,6 @@ def main(cells: Sequence[Cell], studies: int, description: str | None) -> None:
     options = parser.parse_args()
     seed = secrets.randbits(32) if options.seed is None else options.seed
     print(f"{options.studies} studies a cell, seed {seed}")
-    run_all([cell for cell in cells if options.only in cell.name], options.studies, seed, options.file)
+    run_all(
+        [cell for cell in cells if options.only in cell.name], options.studies, seed, options.file
+    )

@@ -1,4 +1,5 @@
-"""The documentation site: `make docs` builds it from this folder's pages. No page loads anything from a network."""
+"""The documentation site: `make docs` builds it from this folder's pages. No page loads anything
+from a network."""
 
 from sphinx.application import Sphinx
 
@@ -6,7 +7,11 @@ project = "Reproducible training studies"
 extensions = ["myst_parser"]
 myst_heading_anchors = 3
 html_theme = "alabaster"
-html_theme_options = {"page_width": "70rem", "sidebar_width": "15rem", "font_family": "system-ui, sans-serif"}
+html_theme_options = {
+    "page_width": "70rem",
+    "sidebar_width": "15rem",
+    "font_family": "system-ui, sans-serif",
+}
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_copy_source = False
@@ -22,11 +27,13 @@ OUTSIDE = {
     "../../benchmarks/README.md": "../benchmarks.md",
     "../../docker/README.md": "../containers.md",
 }
-"""Files outside this folder, by the page that includes each: links name the file, so that they work in a checkout."""
+"""Files outside this folder, by the page that includes each: links name the file, so that they work
+in a checkout."""
 
 
 def link_pages(app: Sphinx, page: str, source: list[str]) -> None:
-    """Let the links of one page lead to the site's pages, and not to the files that these include."""
+    """Let the links of one page lead to the site's pages, and not to the files that these
+    include."""
     for file, included in OUTSIDE.items():
         source[0] = source[0].replace(f"]({file}", f"]({included}")
 

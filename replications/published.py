@@ -1,4 +1,5 @@
-"""What the documents print, and the same figures here: ``python -m replications.published RESULTS STUDY``."""
+"""What the documents print, and the same figures here: ``python -m replications.published RESULTS
+STUDY``."""
 
 import csv
 import sys
@@ -13,8 +14,12 @@ import study
 from replications.command import run
 
 OWN = ("source", "study", "table", "hardware", "epochs", "metric", "value", "unit", "note")
-"""Columns of a ``published.csv``; every other is a key of a study, whose level is a condition of the figure."""
-TIMES = {"fit_time": ("fit_seconds", "blog_seconds", "train_seconds"), "epoch_time": ("epoch_seconds",)}
+"""Columns of a ``published.csv``; every other is a key of a study, whose level is a condition of
+the figure."""
+TIMES = {
+    "fit_time": ("fit_seconds", "blog_seconds", "train_seconds"),
+    "epoch_time": ("epoch_seconds",),
+}
 """The times that a study compares, by the printed one that each can stand beside."""
 
 
@@ -46,17 +51,26 @@ def documents() -> Iterator[Document]:
         with path.open(encoding="utf-8", newline="") as file:
             figures = [
                 Figure(
-                    row["source"], row.get("study", ""), row["table"], row["metric"], float(row["value"]),
-                    {key: yaml.safe_load(cell) for key, cell in row.items() if key not in OWN and cell},
+                    row["source"],
+                    row.get("study", ""),
+                    row["table"],
+                    row["metric"],
+                    float(row["value"]),
+                    {
+                        key: yaml.safe_load(cell)
+                        for key, cell in row.items()
+                        if key not in OWN and cell
+                    },
                 )
                 for row in csv.DictReader(file)
                 if row["value"]
-            ]  # fmt: skip
+            ]
         yield Document(path.parent.name, sources, figures)
 
 
 def beside(document: Document, part: study.StudyResults) -> Iterator[str]:
-    """Yield the rows of a Markdown table: each printed time, and the mean here of each setting that it is of."""
+    """Yield the rows of a Markdown table: each printed time, and the mean here of each setting that
+    it is of."""
     planned, analysis = part.plan().study, part.analysis()
     yield "| printed in | setting | printed (s) | here (s) | 95% |"
     yield "| --- | --- | --- | --- | --- |"
@@ -71,7 +85,10 @@ def beside(document: Document, part: study.StudyResults) -> Iterator[str]:
                     low, high = level.time.low, level.time.high
                     interval = "-" if low is None or high is None else f"{low:.3g} to {high:.3g}"
                     where = f"{group.label}, {level.label}"
-                    yield f"| {figure.table} | {where} | {figure.value:g} | {level.time.value:.3g} | {interval} |"
+                    yield (
+                        f"| {figure.table} | {where} | {figure.value:g} | "
+                        f"{level.time.value:.3g} | {interval} |"
+                    )
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -80,9 +97,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def table(results: str, name: str) -> Iterator[str]:
-    """Yield the rows of the table of the study ``name``: those of the document whose folder has it."""
+    """Yield the rows of the table of the study ``name``: those of the document whose folder has
+    it."""
     part = study.open(results)[name]
-    homes = {path.parent.parent.name for path in Path(__file__).parent.glob(f"*/studies/{name}.yaml")}
+    homes = {
+        path.parent.parent.name for path in Path(__file__).parent.glob(f"*/studies/{name}.yaml")
+    }
     for document in documents():
         if document.name in homes:
             yield from beside(document, part)

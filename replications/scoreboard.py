@@ -1,4 +1,5 @@
-"""All claims of all replications beside what was measured: ``python -m replications.scoreboard RESULTS...``."""
+"""All claims of all replications beside what was measured: ``python -m replications.scoreboard
+RESULTS...``."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,8 @@ from replications.command import run
 
 HERE = Path(__file__).parent
 EXAMPLE = "example"
-"""The folder of ``docs`` whose studies are examined, too: they train on photographs, which no replication has."""
+"""The folder of ``docs`` whose studies are examined, too: they train on photographs, which no
+replication has."""
 HEAD = """# Published claims, measured again
 
 What {sources} claim about training speed, beside what was measured here.
@@ -22,14 +24,15 @@ What {sources} claim about training speed, beside what was measured here.
 
 {counts}
 
-The words are those of the report, which has [the exact rule of each](reading-the-report.md#the-words-of-a-verdict).
-A row is **not decided** where its interval reaches into the margin around the claim (5%, if its study names no other),
-or where it has none: the runs are too few, or within blocks the machine's own speed changed as much as the settings
-differ. A claim about several settings has a row for each.
+The words are those of the report, which has
+[the exact rule of each](reading-the-report.md#the-words-of-a-verdict).
+A row is **not decided** where its interval reaches into the margin around the claim (5%, if its
+study names no other), or where it has none: the runs are too few, or within blocks the machine's
+own speed changed as much as the settings differ. A claim about several settings has a row for each.
 
 The source had other hardware, so "contradicted" does not say that a number was wrong there. It
-says that it does not carry over to the machine that is named here. Each claim leads to its study, which measures it on
-your machine."""
+says that it does not carry over to the machine that is named here. Each claim leads to its study,
+which measures it on your machine."""
 COLUMNS = ("claim and source", "measured here")
 NOT_MEASURED = "not measured"
 
@@ -61,7 +64,8 @@ def escaped(text: str) -> str:
 
 
 def made(part: study.StudyResults) -> str:
-    """Return how many runs in how many starts a study has, and the devices that they were measured on.
+    """Return how many runs in how many starts a study has, and the devices that they were measured
+    on.
 
     Beside a CPU's name stands how many threads its trainings had.
     """
@@ -76,22 +80,31 @@ def made(part: study.StudyResults) -> str:
 
 
 def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]:
-    """Yield the rows of each claim of a study's file: one for each of the results that measured it, or one for none."""
+    """Yield the rows of each claim of a study's file: one for each of the results that measured it,
+    or one for none."""
     parts = [folder[file.stem] for folder in results if file.stem in folder.studies]
     found = []
     for part in parts:
         found += [(row, made(part)) for row in part.claims() if was_measured(row)]
     for claim in yaml.safe_load(file.read_text(encoding="utf-8")).get("claims", []):
-        own = [(row, on) for row, on in found if row.claim == claim["claim"] and row.claimed == number_of(claim)]
+        own = [
+            (row, on)
+            for row, on in found
+            if row.claim == claim["claim"] and row.claimed == number_of(claim)
+        ]
         for row, on in own:
             word = f"{row.word}: {row.note}" if row.note else row.word
             yield Row(row.claim, row.source, row.address, f"{row.measured}; {on}", word, file)
         if not own:
             source = claim["source"]
             told = [
-                str(source[key]) for key in ("title", "place", "date", "runs", "hardware", "differs") if key in source
+                str(source[key])
+                for key in ("title", "place", "date", "runs", "hardware", "differs")
+                if key in source
             ]
-            yield Row(claim["claim"], ", ".join(told), source.get("address"), "", NOT_MEASURED, file)
+            yield Row(
+                claim["claim"], ", ".join(told), source.get("address"), "", NOT_MEASURED, file
+            )
 
 
 def was_measured(row: study.ClaimRow) -> bool:
@@ -109,7 +122,13 @@ def title_of(folder: str) -> str:
     """Return what a replication is of, by the first line of its package."""
     if folder == EXAMPLE:
         return "The GPU blog's claims on photographs"
-    return (HERE / folder / "__init__.py").read_text(encoding="utf-8").splitlines()[0].strip('".').partition(":")[0]
+    return (
+        (HERE / folder / "__init__.py")
+        .read_text(encoding="utf-8")
+        .splitlines()[0]
+        .strip('".')
+        .partition(":")[0]
+    )
 
 
 def page(results: Sequence[study.ResultsFolder]) -> str:
@@ -123,16 +142,26 @@ def page(results: Sequence[study.ResultsFolder]) -> str:
     words = [row.word.partition(":")[0] for row in rows]
     counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
     sources = len({row.address or row.source.partition(",")[0] for row in rows})
-    text = [HEAD.format(sources=f"{sources} published sources", counts=f"{len(rows)} rows: {counts}.")]
+    text = [
+        HEAD.format(sources=f"{sources} published sources", counts=f"{len(rows)} rows: {counts}.")
+    ]
     for folder, some in sorted(folders.items(), key=lambda item: -len(item[1])):
-        head = [f"## {title_of(folder)}\n", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
+        head = [
+            f"## {title_of(folder)}\n",
+            f"| {' | '.join(COLUMNS)} |",
+            "| --- " * len(COLUMNS) + "|",
+        ]
         text.append("\n".join([*head, *(row.cells() for row in some)]))
     return "\n\n".join(text)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the page of some results; return the exit code."""
-    return run("scoreboard RESULTS...", bool(arguments), lambda: [page([study.open(path) for path in arguments])])
+    return run(
+        "scoreboard RESULTS...",
+        bool(arguments),
+        lambda: [page([study.open(path) for path in arguments])],
+    )
 
 
 if __name__ == "__main__":

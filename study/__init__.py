@@ -1,7 +1,7 @@
 """Reproducible training studies: what makes training fast on this machine, and how sure are we?
 
-``open`` reads a results folder, or a bundle of one. An extra adds a function of its name: ``fit`` finds what any table
-of times determines. docs/api.md describes them.
+``open`` reads a results folder, or a bundle of one. An extra adds a function of its name: ``fit``
+finds what any table of times determines. docs/api.md describes them.
 
 >>> import study
 >>> results = study.open("docs/example/results.zip")
@@ -34,7 +34,8 @@ __all__ = ["ClaimRow", "ResultsFolder", "StudyError", "StudyResults", "open"]
 
 
 def __getattr__(name: str) -> "Any":
-    """Return a name of the public interface, which is loaded at its first use: of the core, or of an extra."""
+    """Return a name of the public interface, which is loaded at its first use: of the core, or of
+    an extra."""
     from importlib import import_module
 
     if name in __all__:

@@ -4,7 +4,10 @@ import sys
 
 from study.base.environment import enter
 
-WINDOWS = "Windows itself is not supported: open WSL2 (`wsl --install`), where everything works as on Linux"
+WINDOWS = (
+    "Windows itself is not supported: open WSL2 (`wsl --install`), where everything "
+    "works as on Linux"
+)
 
 
 def main() -> None:

@@ -1,4 +1,5 @@
-"""The command line: what the user typed is parsed, the one verb is called, and an error is one line."""
+"""The command line: what the user typed is parsed, the one verb is called, and an error is one
+line."""
 
 import argparse
 import os
@@ -17,13 +18,16 @@ def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
     try:
         return _done(arguments, prog)
     except KeyboardInterrupt:
-        if os.environ.get(FORK_SERVERS, "").split()[:1] != [str(os.getppid())]:  # the start of a step says it
+        if os.environ.get(FORK_SERVERS, "").split()[:1] != [
+            str(os.getppid())
+        ]:  # the start of a step says it
             say(INTERRUPTED)
         return 130
 
 
 def step(*arguments: str) -> int:
-    """Run one verb of the workflow in a process that was forked for it, and return the exit code."""
+    """Run one verb of the workflow in a process that was forked for it, and return the exit
+    code."""
     end_when_told()
     return main(arguments, prog="python -m study")
 

@@ -1,4 +1,5 @@
-"""Bounds of what chance decides, for any number of draws: a test that is right breaks one of them once in 500 times."""
+"""Bounds of what chance decides, for any number of draws: a test that is right breaks one of them
+once in 500 times."""
 
 from scipy.stats import binom
 

@@ -13,12 +13,14 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
-# What a test trains on a CPU must not see a GPU, as container.environment has it: fastai asks for the machine's best.
+# What a test trains on a CPU must not see a GPU, as container.environment has it: fastai asks for
+# the machine's best.
 # STUDY_TEST_GPU=1 is for tests/gpu alone, by themselves.
 if not os.environ.get("STUDY_TEST_GPU"):
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-# Training processes of two workers share two cores: a thread that spins while it waits takes the other's core, and a
-# pipeline took twice as long for it. Read before torch or numpy is imported, and by every process of a test.
+# Training processes of two workers share two cores: a thread that spins while it waits takes the
+# other's core, and a pipeline took twice as long for it. Read before torch or numpy is imported,
+# and by every process of a test.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # No test waits for the measurement of another worker, nor for one of this machine's user.
 os.environ["STUDY_MACHINE"] = f"test {os.getpid()}"
@@ -46,7 +48,9 @@ def plant_package(folder: Path, name: str, version: str, *asks_for: str) -> None
         f"Version: {version}",
         *(f"Requires-Dist: {one}" for one in asks_for),
     ]
-    (place / "METADATA").write_text("\n".join([*lines, "", "Requires-Dist: words of a description"]))
+    (place / "METADATA").write_text(
+        "\n".join([*lines, "", "Requires-Dist: words of a description"])
+    )
 
 
 class NoTraining(MetaPathFinder):
@@ -55,13 +59,19 @@ class NoTraining(MetaPathFinder):
     def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> None:
         """Raise ``ImportError`` for torch, torchvision and fastai."""
         if name.partition(".")[0] in ("torch", "torchvision", "fastai"):
-            raise ImportError(f"{name} belongs to the training side, and its tests to tests/unit/training")
+            raise ImportError(
+                f"{name} belongs to the training side, and its tests to tests/unit/training"
+            )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of ``make test`` and ``make test-all``."""
-    parser.addoption("--without-torch", action="store_true", help="fail every test that imports torch or fastai")
-    parser.addoption("--thorough", action="store_true", help="simulate with many seeds, not with a few")
+    parser.addoption(
+        "--without-torch", action="store_true", help="fail every test that imports torch or fastai"
+    )
+    parser.addoption(
+        "--thorough", action="store_true", help="simulate with many seeds, not with a few"
+    )
 
 
 class Amount:
@@ -88,10 +98,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Stop if tests that belong to one group would run on several workers, as a new pytest once did in silence."""
+    """Stop if tests that belong to one group would run on several workers, as a new pytest once did
+    in silence."""
     grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
-    if session.config.getoption("loadgroup", False) and not all("@" in item.nodeid for item in grouped):
-        pytest.exit("this pytest-xdist does not keep the groups of tests together with this pytest", returncode=4)
+    if session.config.getoption("loadgroup", False) and not all(
+        "@" in item.nodeid for item in grouped
+    ):
+        pytest.exit(
+            "this pytest-xdist does not keep the groups of tests together with this pytest",
+            returncode=4,
+        )
 
 
 ROOT = Path(__file__).parent.parent
@@ -101,7 +117,8 @@ SHARED = Path(tempfile.gettempdir()) / f"study-tests-{SESSION}"
 if os.getpid() == SESSION:
     atexit.register(shutil.rmtree, SHARED, ignore_errors=True)
 SLURM_PLUGIN = Path(sys.prefix) / "slurm"
-"""Where `make dev` puts SLURM's executor: each start of Snakemake imports those that it finds, and this one is slow."""
+"""Where `make dev` puts SLURM's executor: each start of Snakemake imports those that it finds, and
+this one is slow."""
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU in this test"}
 
 
@@ -110,17 +127,20 @@ TRANSFER: dict[str, Any] = {
     "model": {"name": "resnet18", "weights": "none"},
     "training": {"loop": "torch", "freeze_epochs": 1, "epochs": 1, "batch_size": 4},
 }
-"""What to change where transfer is the subject: torchvision's body with a new head, frozen for an epoch."""
+"""What to change where transfer is the subject: torchvision's body with a new head, frozen for an
+epoch."""
 
 
 SMALL_NET = {"name": "replications.gpu_lab.networks:small_net", "weights": "none"}
-"""The model of most tests: a convolution and two dense layers, for colour images of 32 x 32 pixels."""
+"""The model of most tests: a convolution and two dense layers, for colour images of 32 x 32
+pixels."""
 MNIST_CNN = {"name": "replications.mnist_report.networks:mnist_cnn", "weights": "none"}
 """One for grey images of 28 x 28 pixels."""
 
 
 UNWATCHED: dict[str, Any] = dict.fromkeys(Evidence.model_fields)
-"""No limit of what others do: a run beside other tests is measured once, as on a machine of its own."""
+"""No limit of what others do: a run beside other tests is measured once, as on a machine of its
+own."""
 
 
 def study_values(**changes: Any) -> dict[str, Any]:
@@ -146,9 +166,11 @@ def plan_at(
     counts: dict[str, int] | None = None,
     **changes: Any,
 ) -> Plan:
-    """The plan of a tiny study on a machine without a GPU, or one that lacks what ``absent`` says, and has so many of
-    the others."""
-    return make_plan("tiny", Study.model_validate(study_values(**changes)), choice, absent or HERE, counts)
+    """The plan of a tiny study on a machine without a GPU, or one that lacks what ``absent`` says,
+    and has so many of the others."""
+    return make_plan(
+        "tiny", Study.model_validate(study_values(**changes)), choice, absent or HERE, counts
+    )
 
 
 def tiny_plan(**changes: Any) -> Plan:
@@ -169,7 +191,8 @@ class PlantedClock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> PlantedClock:
-    """A clock in the place of the machine's, so that no measured second depends on how busy that is."""
+    """A clock in the place of the machine's, so that no measured second depends on how busy that
+    is."""
     planted = PlantedClock()
     monkeypatch.setattr(time, "perf_counter", lambda: planted.now)
     return planted
@@ -188,7 +211,8 @@ def write_photos(folder: Path, classes: dict[str, int], size: tuple[int, int] = 
 
 
 def write_mnist(folder: Path, packed: bool = True) -> Path:
-    """Files as MNIST has them, of 30 images to train on and 10 to validate; the folder that holds them."""
+    """Files as MNIST has them, of 30 images to train on and 10 to validate; the folder that holds
+    them."""
     raw = folder / "MNIST" / "raw"
     raw.mkdir(parents=True)
     rng = np.random.default_rng(0)
@@ -196,7 +220,10 @@ def write_mnist(folder: Path, packed: bool = True) -> Path:
         pixels = rng.integers(0, 256, (count, 28, 28), dtype=np.uint8)
         labels = rng.integers(0, 10, count, dtype=np.uint8)
         for name, content in (
-            (f"{part}-images-idx3-ubyte", struct.pack(">IIII", 2051, count, 28, 28) + pixels.tobytes()),
+            (
+                f"{part}-images-idx3-ubyte",
+                struct.pack(">IIII", 2051, count, 28, 28) + pixels.tobytes(),
+            ),
             (f"{part}-labels-idx1-ubyte", struct.pack(">II", 2049, count) + labels.tobytes()),
         ):
             if packed:
@@ -214,7 +241,8 @@ def photos(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the package, which a test may edit, in the place of the one whose files are in the keys."""
+    """A copy of the package, which a test may edit, in the place of the one whose files are in the
+    keys."""
     copied = tmp_path / "study"
     shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr("study.base.files.PACKAGE", copied)

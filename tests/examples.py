@@ -1,4 +1,5 @@
-"""The committed example as a results folder, unpacked once for all workers. A test that changes it works on a copy."""
+"""The committed example as a results folder, unpacked once for all workers. A test that changes it
+works on a copy."""
 
 from pathlib import Path
 
@@ -18,7 +19,8 @@ STUDIES = ("photographs", "photographs-speedup", "photographs-switches")
 
 
 def with_analysis(*studies: str) -> Path:
-    """The example's folder, in which these studies (by default all) have the table and the analysis of their records.
+    """The example's folder, in which these studies (by default all) have the table and the analysis
+    of their records.
 
     They are made once in a session: each takes seconds.
     """

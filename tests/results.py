@@ -12,7 +12,9 @@ from tests.examples import EXAMPLE
 from tests.unit.artifacts.test_records import make_record
 
 
-def result(folder: Path, plan: Plan, change: Callable[[Record, int], Record] = lambda record, _: record) -> Path:
+def result(
+    folder: Path, plan: Plan, change: Callable[[Record, int], Record] = lambda record, _: record
+) -> Path:
     """A results folder with a record for every run of the plan, in a start for each block."""
     files = Results(folder)
     write_plans([plan], folder)
@@ -31,7 +33,9 @@ def slower(factor: float, machine: Machine | None = None) -> Callable[[Record, i
         assert record.measurement
         seconds = factor * (1 + 0.002 * block) * record.measurement.fit_seconds
         measured = record.measurement.model_copy(update={"fit_seconds": seconds})
-        return record.model_copy(update={"measurement": measured, "machine": machine or record.machine})
+        return record.model_copy(
+            update={"measurement": measured, "machine": machine or record.machine}
+        )
 
     return change
 

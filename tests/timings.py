@@ -14,13 +14,25 @@ from study.config.study import Study
 
 
 def as_timings(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return a table with every declared column from rows that have some of them; what they lack is empty."""
+    """Return a table with every declared column from rows that have some of them; what they lack is
+    empty."""
     planned = {
-        "study": "tiny", "key": "00000000", "block": 1, "device": "cpu", "precision": "fp32", "training.batch_size": 4,
-    }  # fmt: skip
+        "study": "tiny",
+        "key": "00000000",
+        "block": 1,
+        "device": "cpu",
+        "precision": "fp32",
+        "training.batch_size": 4,
+    }
     return as_table(
         planned
-        | {"position": place, "run": f"run {place}", "outcome": "ok", "session": 1, "warmed_up": True}
+        | {
+            "position": place,
+            "run": f"run {place}",
+            "outcome": "ok",
+            "session": 1,
+            "warmed_up": True,
+        }
         | dict(row)
         for place, row in enumerate(rows, start=1)
     )
@@ -35,6 +47,9 @@ def analysed(study: Study, frame: pd.DataFrame) -> Analysis:
 def table(
     plan: Plan, records: Mapping[str, Record], sampled: Mapping[str, Sampled | None] | None = None
 ) -> pd.DataFrame:
-    """The table of timings of records that count, by the run's name; ``sampled`` are their telemetry."""
-    values = {name: values_of(record, (sampled or {}).get(name)) for name, record in records.items()}
+    """The table of timings of records that count, by the run's name; ``sampled`` are their
+    telemetry."""
+    values = {
+        name: values_of(record, (sampled or {}).get(name)) for name, record in records.items()
+    }
     return table_of(plan, values, [])

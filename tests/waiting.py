@@ -1,4 +1,5 @@
-"""How tests wait: until something is so, or for the end of processes. A limit ends one that would wait for ever."""
+"""How tests wait: until something is so, or for the end of processes. A limit ends one that would
+wait for ever."""
 
 import os
 import time
@@ -17,7 +18,8 @@ def wait_for(condition: Callable[[], object], seconds: float = 30, what: str = "
 
 
 def has_ended(process: int) -> bool:
-    """Whether the process is gone, or waits for whoever adopted it to take note of its end, which may take long."""
+    """Whether the process is gone, or waits for whoever adopted it to take note of its end, which
+    may take long."""
     try:
         return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -25,7 +27,8 @@ def has_ended(process: int) -> bool:
 
 
 def at_work(folder: Path) -> list[str]:
-    """Return the command line of everything that was started in the folder and is still there, but for this process."""
+    """Return the command line of everything that was started in the folder and is still there, but
+    for this process."""
     return [
         " ".join(process.info["cmdline"] or [])
         for process in psutil.process_iter(["cmdline", "cwd", "status"])

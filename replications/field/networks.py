@@ -1,4 +1,5 @@
-"""The network of PyTorch's tutorial on data loading: images (n, 3, 224, 224) to scores (n, classes)."""
+"""The network of PyTorch's tutorial on data loading: images (n, 3, 224, 224) to scores (n,
+classes)."""
 
 import torch
 from torch import nn
@@ -7,7 +8,8 @@ WIDTH, SIDE = 64, 7
 
 
 class SmallTransformer(nn.Module):
-    """Two convolutions and two transformer layers: so little work that the loader decides the time."""
+    """Two convolutions and two transformer layers: so little work that the loader decides the
+    time."""
 
     def __init__(self, classes: int) -> None:
         """``classes`` is the number of classes."""

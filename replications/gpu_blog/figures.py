@@ -1,4 +1,5 @@
-"""The blog's figures under their own names: ``python -m replications.gpu_blog.figures RESULTS OUTPUT``."""
+"""The blog's figures under their own names: ``python -m replications.gpu_blog.figures RESULTS
+OUTPUT``."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,10 @@ from matplotlib.figure import Figure
 import study
 from replications.command import run
 
-NAMES = {"batch_size_performance": "batch_size_performance.png", "telemetry_cuda": "GPU-batch-test.png"}
+NAMES = {
+    "batch_size_performance": "batch_size_performance.png",
+    "telemetry_cuda": "GPU-batch-test.png",
+}
 """The blog's name of each figure, by the report's name of what it shows."""
 DPI = 160
 GIB = 2**30
@@ -19,7 +23,8 @@ SIZE = "training.batch_size"
 
 
 def write_figures(results: Path, output: Path) -> list[Path]:
-    """Write the blog's figures of a results folder as PNG, each of the first study that has it; return their files.
+    """Write the blog's figures of a results folder as PNG, each of the first study that has it;
+    return their files.
 
     Raise :class:`study.StudyError` if the folder holds no study, or no study has one of them.
     """
@@ -29,7 +34,9 @@ def write_figures(results: Path, output: Path) -> list[Path]:
         for figure, picture in figures_of(opened[name]).items():
             drawn.setdefault(figure, picture)
     if not drawn:
-        raise study.StudyError(f"{results}: no study has one of the blog's figures: {', '.join(NAMES.values())}")
+        raise study.StudyError(
+            f"{results}: no study has one of the blog's figures: {', '.join(NAMES.values())}"
+        )
     output.mkdir(parents=True, exist_ok=True)
     written = [output / NAMES[figure] for figure in NAMES if figure in drawn]
     for path, figure in zip(written, [figure for figure in NAMES if figure in drawn], strict=True):
@@ -38,7 +45,8 @@ def write_figures(results: Path, output: Path) -> list[Path]:
 
 
 def figures_of(results: study.StudyResults) -> dict[str, Figure]:
-    """Return those of the blog's figures that a study has: the report's of the times, and the monitor's panels."""
+    """Return those of the blog's figures that a study has: the report's of the times, and the
+    monitor's panels."""
     reports = results.figures()
     found = {name: reports[name].figure for name in ("batch_size_performance",) if name in reports}
     if "telemetry_cuda" in reports and SIZE in results.plan().study.factors:
@@ -49,7 +57,8 @@ def figures_of(results: study.StudyResults) -> dict[str, Figure]:
 
 
 def panels(results: study.StudyResults) -> Figure:
-    """Return a row for each way to train on the GPU, with a panel for each batch size and a line for each run."""
+    """Return a row for each way to train on the GPU, with a panel for each batch size and a line
+    for each run."""
     rows = {label: levels for label, levels in runs_on_gpu(results).items() if levels}
     columns = max(len(levels) for levels in rows.values())
     figure = Figure(figsize=(2.4 * columns + 1.2, 2.3 * len(rows) + 0.6), layout="constrained")
@@ -68,8 +77,16 @@ def panels(results: study.StudyResults) -> Figure:
                 samples = results.telemetry(name)
                 if samples is not None:
                     seconds = samples["seconds"] - samples["seconds"].min()
-                    axes.plot(seconds, samples["gpu_utilisation_percent"], color="C0", alpha=0.5, linewidth=0.8)
-                    memory.plot(seconds, samples["gpu_memory_used_bytes"] / GIB, color="C1", linewidth=0.8)
+                    axes.plot(
+                        seconds,
+                        samples["gpu_utilisation_percent"],
+                        color="C0",
+                        alpha=0.5,
+                        linewidth=0.8,
+                    )
+                    memory.plot(
+                        seconds, samples["gpu_memory_used_bytes"] / GIB, color="C1", linewidth=0.8
+                    )
         most = max(memory.get_ylim()[1] for memory in twins)
         for memory in twins:
             memory.set_ylim(0, most)
@@ -81,7 +98,8 @@ def panels(results: study.StudyResults) -> Figure:
 
 
 def runs_on_gpu(results: study.StudyResults) -> dict[str, dict[int, list[str]]]:
-    """Return the names of the runs that count, by the label of their way to train and by their batch size."""
+    """Return the names of the runs that count, by the label of their way to train and by their
+    batch size."""
     times = results.timings()
     counted = set(times.loc[times["excluded"].isna() & (times["outcome"] == "ok"), "run"])
     found: dict[str, dict[int, list[str]]] = {}
@@ -89,7 +107,9 @@ def runs_on_gpu(results: study.StudyResults) -> dict[str, dict[int, list[str]]]:
         levels: dict[int, list[str]] = {}
         for planned in results.plan().runs:
             own = planned.setting.levels
-            same = all(str(own.get(key)) == str(level) for key, level in group.setting.levels.items())
+            same = all(
+                str(own.get(key)) == str(level) for key, level in group.setting.levels.items()
+            )
             if same and planned.settings.device == "cuda" and planned.name in counted:
                 levels.setdefault(planned.settings.training.batch_size, []).append(planned.name)
         found[group.label] = dict(sorted(levels.items()))
@@ -98,7 +118,9 @@ def runs_on_gpu(results: study.StudyResults) -> dict[str, dict[int, list[str]]]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the figures, and say where; return the exit code."""
-    return run("gpu_blog.figures RESULTS OUTPUT", len(arguments) == 2, lambda: told(*map(Path, arguments)))
+    return run(
+        "gpu_blog.figures RESULTS OUTPUT", len(arguments) == 2, lambda: told(*map(Path, arguments))
+    )
 
 
 def told(results: Path, output: Path) -> Iterator[Path]:
@@ -107,7 +129,10 @@ def told(results: Path, output: Path) -> Iterator[Path]:
     yield from written
     missing = [name for name in NAMES.values() if name not in {path.name for path in written}]
     if missing:
-        print(f"not drawn, for these results have no runs for it: {', '.join(missing)}", file=sys.stderr)
+        print(
+            f"not drawn, for these results have no runs for it: {', '.join(missing)}",
+            file=sys.stderr,
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The labs' networks for colour images of 32 x 32 pixels: (n, 3, 32, 32) to (n, classes).
 
-Report A prints its layers. Report B prints the numbers of parameters alone (0.03, 0.41 and 6.69 million), and the
-layers of ``lab2_...`` are ours.
+Report A prints its layers. Report B prints the numbers of parameters alone (0.03, 0.41 and 6.69
+million), and the layers of ``lab2_...`` are ours.
 """
 
 from itertools import pairwise
@@ -11,7 +11,13 @@ from torch import nn
 
 def small_net(classes: int) -> nn.Module:
     """Return report A's small network; it has three times the parameters of its medium one."""
-    return nn.Sequential(*_conv(3, 16, 5), nn.MaxPool2d(2), nn.Flatten(), *_dense(16 * 14**2, 120), _head(120, classes))
+    return nn.Sequential(
+        *_conv(3, 16, 5),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        *_dense(16 * 14**2, 120),
+        _head(120, classes),
+    )
 
 
 def medium_net(classes: int) -> nn.Module:
@@ -58,12 +64,15 @@ def lab2_large(classes: int) -> nn.Module:
 
 
 def _lab2(channels: tuple[int, ...], width: int, classes: int) -> nn.Module:
-    """Return convolutions of 3 x 3, each followed by a pool that halves the side, and two dense layers."""
+    """Return convolutions of 3 x 3, each followed by a pool that halves the side, and two dense
+    layers."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise((3, *channels)):
         layers += [*_conv(inputs, outputs, 3, 1), nn.MaxPool2d(2)]
     side = 32 // 2 ** len(channels)
-    return nn.Sequential(*layers, nn.Flatten(), *_dense(channels[-1] * side**2, width), _head(width, classes))
+    return nn.Sequential(
+        *layers, nn.Flatten(), *_dense(channels[-1] * side**2, width), _head(width, classes)
+    )
 
 
 def _conv(inputs: int, outputs: int, kernel: int, padding: int = 0) -> tuple[nn.Module, nn.Module]:

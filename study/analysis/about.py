@@ -1,6 +1,7 @@
 """What was run on what, as the records tell it: their fields, and epoch by epoch.
 
-Times and losses of an epoch are medians over the runs of a setting, accuracy is the mean, as everywhere.
+Times and losses of an epoch are medians over the runs of a setting, accuracy is the mean, as
+everywhere.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -42,14 +43,20 @@ class EpochGroup(Strict):
 class About(Strict):
     """What was run on what."""
 
-    facts: dict[str, str] = Field({}, description="Fields of the records by name, with their values or their range.")
-    epochs: list[EpochGroup] = Field([], description="Times, losses and accuracies of each epoch, of runs that count.")
+    facts: dict[str, str] = Field(
+        {}, description="Fields of the records by name, with their values or their range."
+    )
+    epochs: list[EpochGroup] = Field(
+        [], description="Times, losses and accuracies of each epoch, of runs that count."
+    )
 
 
 def about(plan: Plan, frame: pd.DataFrame, found: Records) -> About:
     """Return what the records of a plan tell; ``frame`` is the plan's table."""
     records, rows = found.included, counted(frame)
-    return About(facts=facts_of(plan.study, rows, records), epochs=epochs_of(plan, records, set(rows["run"])))
+    return About(
+        facts=facts_of(plan.study, rows, records), epochs=epochs_of(plan, records, set(rows["run"]))
+    )
 
 
 PARTS = ("data", "weights", "fp32", "machine", "software")
@@ -59,9 +66,11 @@ MEASURED = ("images_processed", "threads", "workers")
 
 
 def facts_of(study: Study, frame: pd.DataFrame, records: Mapping[str, Record]) -> dict[str, str]:
-    """Return each field of the successful records by its name, with all of its values, or with the range of numbers.
+    """Return each field of the successful records by its name, with all of its values, or with the
+    range of numbers.
 
-    Of the settings these are the ones that are not the default of every run. ``frame`` holds the rows that count.
+    Of the settings these are the ones that are not the default of every run. ``frame`` holds the
+    rows that count.
     """
     values: dict[str, list[Any]] = {}
     for record in records.values():
@@ -105,11 +114,15 @@ DEFAULTS = dict(_flat("", Settings.model_validate({}).model_dump()))
 
 def _range(name: str, values: list[Any]) -> str:
     """Return the smallest and the largest of numbers, and of other values each that there is."""
-    words = bytes_words if name.endswith("_bytes") else number if isinstance(values[0], float) else str
+    words = (
+        bytes_words if name.endswith("_bytes") else number if isinstance(values[0], float) else str
+    )
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         ends = dict.fromkeys([words(min(values)), words(max(values))])
         return " to ".join(ends)
-    told = {", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values}
+    told = {
+        ", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values
+    }
     return "; ".join(sorted(text[:12] if "sha256" in name else text for text in told))
 
 
@@ -123,7 +136,9 @@ QUANTITIES = (
 )
 
 
-def epochs_of(plan: Plan, records: Mapping[str, Record], counted: Collection[str]) -> list[EpochGroup]:
+def epochs_of(
+    plan: Plan, records: Mapping[str, Record], counted: Collection[str]
+) -> list[EpochGroup]:
     """Return the quantities of each setting, each with a cell for every epoch.
 
     ``counted`` are the names of the runs that count.
@@ -136,15 +151,20 @@ def epochs_of(plan: Plan, records: Mapping[str, Record], counted: Collection[str
     for setting, runs in by_setting.items():
         rows = []
         for quantity, name in QUANTITIES:
-            columns = [[getattr(run[at], name) for run in runs if at < len(run)] for at in range(longest)]
-            cells = [_cell(name, [value for value in column if value is not None]) for column in columns]
+            columns = [
+                [getattr(run[at], name) for run in runs if at < len(run)] for at in range(longest)
+            ]
+            cells = [
+                _cell(name, [value for value in column if value is not None]) for column in columns
+            ]
             rows += [EpochRow(quantity=quantity, cells=cells)] if any(cells) else []
         found += [EpochGroup(setting=setting, rows=rows)] if rows else []
     return found
 
 
 def _cell(name: str, values: list[float]) -> str | None:
-    """Return the median in words, of an accuracy the mean; None without values, or for no validation's time."""
+    """Return the median in words, of an accuracy the mean; None without values, or for no
+    validation's time."""
     if not values or (name == "valid_seconds" and not any(values)):
         return None
     return f"{100 * fmean(values):.1f}%" if name == "accuracy" else number(median(values))
@@ -153,7 +173,9 @@ def _cell(name: str, values: list[float]) -> str | None:
 def _by_setting(plan: Plan, records: Mapping[str, Record]) -> dict[str, list[list[Epoch]]]:
     found: dict[str, list[list[Epoch]]] = {}
     keys, factors = plan.study.compared, plan.study.factors
-    for run in sorted(plan.runs, key=lambda run: [factors[key].index(run.setting.levels[key]) for key in keys]):
+    for run in sorted(
+        plan.runs, key=lambda run: [factors[key].index(run.setting.levels[key]) for key in keys]
+    ):
         record = records.get(run.name)
         if record is None or record.measurement is None:
             continue
@@ -164,18 +186,23 @@ def _by_setting(plan: Plan, records: Mapping[str, Record]) -> dict[str, list[lis
 
 
 def glossary(study: Study) -> list[tuple[str, str]]:
-    """Return each name that the study gives with its levels, and each factor with its levels and what it is.
+    """Return each name that the study gives with its levels, and each factor with its levels and
+    what it is.
 
     Where a setting has a level of one factor there are only the names.
     """
     whole = names.whole(study.names, study.factors, study.only)
     told = [
-        (name, ", ".join(f"{key}: {_as_written(level)}" for key, level in own.items())) for name, own in whole.items()
+        (name, ", ".join(f"{key}: {_as_written(level)}" for key, level in own.items()))
+        for name, own in whole.items()
     ]
     if len(study.compared) < 3:
         return told
     keys = [key for key in study.compared if key != "device"]
-    return [*told, *((f"{short_key(key)} ({_shown(study, key)})", description(key)) for key in keys)]
+    return [
+        *told,
+        *((f"{short_key(key)} ({_shown(study, key)})", description(key)) for key in keys),
+    ]
 
 
 def _as_written(level: Any) -> str:
@@ -183,7 +210,8 @@ def _as_written(level: Any) -> str:
 
 
 def _shown(study: Study, key: str) -> str:
-    """Return the levels of a factor in words, each with what the study's file has where that is something else."""
+    """Return the levels of a factor in words, each with what the study's file has where that is
+    something else."""
     told = []
     for level in study.factors[key]:
         word, short = level_words(key, level), str(shown(study, key, level))

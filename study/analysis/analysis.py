@@ -1,4 +1,5 @@
-"""One study's result, from the table of timings to an answer, which every page, picture and program shares."""
+"""One study's result, from the table of timings to an answer, which every page, picture and program
+shares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -36,17 +37,23 @@ class Analysis(Versioned):
     """The numbers of one study, and the findings in them."""
 
     answer: str
-    """The answer to the study's question, the first line of the page and of the terminal; `**` stand around what
-    matters most."""
+    """The answer to the study's question, the first line of the page and of the terminal; `**`
+    stand around what matters most."""
     screen: Screen
     y: str = Field(description="Column of the table of timings that is analysed.")
     groups: list[Group]
     ratios: list[Ratio]
     control: list[Ratio] = Field(description="The null control: each configuration over itself.")
-    switches: list[Switches] = Field(default=[], description="What each factor buys; empty without `effects`.")
+    switches: list[Switches] = Field(
+        default=[], description="What each factor buys; empty without `effects`."
+    )
     answers: list[Answer] = Field(description="Every statement of the answer, as values.")
-    warnings: list[Caveat] = Field(description="What a reader must know before believing the numbers.")
-    claims: list[ClaimRow] = Field(default=[], description="The study's claims beside what was measured.")
+    warnings: list[Caveat] = Field(
+        description="What a reader must know before believing the numbers."
+    )
+    claims: list[ClaimRow] = Field(
+        default=[], description="The study's claims beside what was measured."
+    )
     about: About = Field(About(), description="What was run on what.")
     reached: Reached | None = None
     """How narrow the answer's interval is; null without `until`, and while a block is half done."""
@@ -63,7 +70,9 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Records | None = None) -> 
     groups = [group_of(study, group) for group in fitted]
     overalls = overalls_of(study, fitted, study.contrast) if study.contrast else []
     ratios = ratios_of(study, fitted, overalls)
-    contrasts = contrasts_of(study, fitted, overalls, ratios, study.contrast) if study.contrast else []
+    contrasts = (
+        contrasts_of(study, fitted, overalls, ratios, study.contrast) if study.contrast else []
+    )
     twins = overalls_of(study, fitted, "control") if "control" in study.factors else []
     control = ratios_of(study, fitted, twins)
     pairs = zip(fitted, groups, strict=True) if study.effects else []
@@ -81,7 +90,11 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Records | None = None) -> 
     caveats = find_caveats(study, frame, fitted, groups, kept)
     first = first_answer(study, answers, switches)
     begun, whole = begun_blocks(frame)
-    reached = reached_by(study, len(whole), intervals_of(fitted, first, answers)) if begun == whole else None
+    reached = (
+        reached_by(study, len(whole), intervals_of(fitted, first, answers))
+        if begun == whole
+        else None
+    )
     return Analysis(
         answer=first.text(context),
         screen=screen_of(plan, frame, kept.included, context, answers, switches, caveats, reached),
@@ -99,7 +112,8 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Records | None = None) -> 
 
 
 def read_analysis(path: Path) -> Analysis:
-    """Return the analysis that the step ``analyse`` wrote. Raise :class:`StudyError` if there is none."""
+    """Return the analysis that the step ``analyse`` wrote. Raise :class:`StudyError` if there is
+    none."""
     return Analysis.read(path, f"make it with: python -m study analyse {path.parent.name}")
 
 
@@ -112,14 +126,15 @@ class StudyResult:
     """The table of timings."""
     analysis: Analysis
     records: Records = field(default_factory=Records)
-    """Those that the table is from, without their steps; none where table and analysis were read from their files."""
+    """Those that the table is from, without their steps; none where table and analysis were read
+    from their files."""
 
 
 def result_of(files: Results, name: str) -> StudyResult:
     """Return what the records of the study ``name`` give now: each of its files is read once.
 
-    The blocks that are not needed for an interval as narrow as the study asks are as if they were not planned. Raise
-    :class:`StudyError` if there is no valid plan of it.
+    The blocks that are not needed for an interval as narrow as the study asks are as if they were
+    not planned. Raise :class:`StudyError` if there is no valid plan of it.
     """
     plan = _plan_of(files, name)
     frame, records = read_table(plan, files.records(name), files.telemetry_folder(name))
@@ -131,14 +146,16 @@ def result_of(files: Results, name: str) -> StudyResult:
 
 
 def look(plan: Plan, files: Results) -> Reached | None:
-    """Return how narrow the interval of a plan's answer is by its whole blocks; None if there are none."""
+    """Return how narrow the interval of a plan's answer is by its whole blocks; None if there are
+    none."""
     frame, records = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
     plan, frame = whole_blocks(plan, frame)
     return analyse(plan, frame, records).reached if plan.runs else None
 
 
 def kept_result(files: Results, name: str) -> StudyResult:
-    """Return what the step ``analyse`` wrote of the study ``name``. Raise :class:`StudyError` if a file is missing."""
+    """Return what the step ``analyse`` wrote of the study ``name``. Raise :class:`StudyError` if a
+    file is missing."""
     plan = _plan_of(files, name)
     frame, found = read_timings(files.timings(name), plan), read_analysis(files.fit(name))
     if found.reached and found.reached.enough:
@@ -154,7 +171,8 @@ def _plan_of(files: Results, name: str) -> Plan:
 
 
 def _analysis_of(files: Results, name: str) -> Analysis:
-    """Return the analysis that was written; where there is none, as in a bundle, what the records give."""
+    """Return the analysis that was written; where there is none, as in a bundle, what the records
+    give."""
     if files.fit(name).exists():
         return read_analysis(files.fit(name))
     found = result_of(files, name)
@@ -164,17 +182,23 @@ def _analysis_of(files: Results, name: str) -> Analysis:
 
 
 def ending(studies: Sequence[str], results: Path, address: bool = True) -> list[str]:
-    """Return what the terminal says at the end of a start: each study's first screen, and the report's address.
+    """Return what the terminal says at the end of a start: each study's first screen, and the
+    report's address.
 
-    Without ``studies`` they are those of the last start. There is no ``address`` where the folder does not stay. Raise
-    :class:`StudyError` where a file is missing.
+    Without ``studies`` they are those of the last start. There is no ``address`` where the folder
+    does not stay. Raise :class:`StudyError` where a file is missing.
     """
     files = Results(results)
-    names = list(studies) or Selected.read(files.selection, "name the studies of an earlier start").studies
+    names = (
+        list(studies)
+        or Selected.read(files.selection, "name the studies of an earlier start").studies
+    )
     lines = []
     for name in names:
         analysis = _analysis_of(files, name)
-        lines += [f"{name}:"] * (len(names) > 1) + analysis.screen.lines(analysis.answer, analysis.claims)
+        lines += [f"{name}:"] * (len(names) > 1) + analysis.screen.lines(
+            analysis.answer, analysis.claims
+        )
     if address and files.report.is_file():
         lines.append(f"report  {files.report.resolve().as_uri()}")
     return lines

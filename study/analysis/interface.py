@@ -27,9 +27,10 @@ from study.base.errors import StudyError
 def open(results: str | PathLike[str]) -> "ResultsFolder":
     """Return a results folder, or a bundle of one, opened to be read: nothing in it is changed.
 
-    Each of its studies is a folder with a ``plan.json``, and with ``records`` and ``telemetry`` if runs were made, such
-    as ``results`` after ``make study``. A bundle is what ``study bundle`` makes of it: it is unpacked into a temporary
-    folder, for as long as its results are in use. Raise :class:`StudyError` if there is no study.
+    Each of its studies is a folder with a ``plan.json``, and with ``records`` and ``telemetry`` if
+    runs were made, such as ``results`` after ``make study``. A bundle is what ``study bundle``
+    makes of it: it is unpacked into a temporary folder, for as long as its results are in use.
+    Raise :class:`StudyError` if there is no study.
 
     >>> opened = open("docs/example/results.zip")
     >>> opened.studies
@@ -60,9 +61,12 @@ class ResultsFolder:
         self.studies = sorted(plan.parent.name for plan in folder.glob("*/plan.json"))
 
     def __getitem__(self, study: str) -> "StudyResults":
-        """Return the results of one study. Raise :class:`StudyError` for an unknown name, with those allowed."""
+        """Return the results of one study. Raise :class:`StudyError` for an unknown name, with
+        those allowed."""
         if study not in self.studies:
-            raise StudyError(f"{self.folder}: no study {study!r}; allowed: {', '.join(self.studies)}")
+            raise StudyError(
+                f"{self.folder}: no study {study!r}; allowed: {', '.join(self.studies)}"
+            )
         return StudyResults(Results(self.folder), study, self._scratch)
 
     def __iter__(self) -> Iterator[str]:
@@ -72,30 +76,42 @@ class ResultsFolder:
         return f"<results of {', '.join(self.studies)}>"
 
     def _repr_html_(self) -> str | None:
-        """Return the page for a notebook, in a frame that needs no server; None where there is no page."""
+        """Return the page for a notebook, in a frame that needs no server; None where there is no
+        page."""
         page = Results(self.folder).report
         if not page.is_file():
             return None
         text = escape(page.read_text(encoding="utf-8"))
-        return f'<iframe title="the report" srcdoc="{text}" style="width: 100%; height: 60em; border: 0"></iframe>'
+        return (
+            f'<iframe title="the report" srcdoc="{text}" style="width: 100%; height: 60em; '
+            'border: 0"></iframe>'
+        )
 
 
 class StudyResults:
-    """The results of one study, computed from its plan, records and telemetry as the pipeline computes them.
+    """The results of one study, computed from its plan, records and telemetry as the pipeline
+    computes them.
 
-    Each result is computed at its first use, and kept: open the folder again to see runs that were made since.
+    Each result is computed at its first use, and kept: open the folder again to see runs that were
+    made since.
     """
 
-    def __init__(self, files: Results, name: str, scratch: TemporaryDirectory[str] | None = None) -> None:
+    def __init__(
+        self, files: Results, name: str, scratch: TemporaryDirectory[str] | None = None
+    ) -> None:
         self.name = name
         self._scratch = scratch  # the folder is removed with the last that reads it
         self._files = files
 
     def __repr__(self) -> str:
-        return f"<results of {self.name}: {len(self._result.records.included)} of {len(self._plan.runs)} runs>"
+        return (
+            f"<results of {self.name}: {len(self._result.records.included)} of "
+            f"{len(self._plan.runs)} runs>"
+        )
 
     def timings(self) -> pd.DataFrame:
-        """Return the table of timings: one row per planned run, and one per record that was excluded.
+        """Return the table of timings: one row per planned run, and one per record that was
+        excluded.
 
         docs/timings.md describes the columns; ``excluded`` is empty in the rows that count.
 
@@ -105,29 +121,35 @@ class StudyResults:
         return self._result.frame.copy()
 
     def records(self) -> dict[str, Record]:
-        """Return the record of each run that has one, by the run's name: the raw samples, and what measured them.
+        """Return the record of each run that has one, by the run's name: the raw samples, and what
+        measured them.
 
-        A record that does not fit its plan, its schema or its checksum is left out; ``analysis().warnings`` names it.
+        A record that does not fit its plan, its schema or its checksum is left out;
+        ``analysis().warnings`` names it.
 
-        >>> record = open("docs/example/results.zip")["photographs-speedup"].records()["workers-cuda-r1"]
+        >>> results = open("docs/example/results.zip")
+        >>> record = results["photographs-speedup"].records()["workers-cuda-r1"]
         >>> record.outcome, record.settings.training.batch_size
         ('ok', 64)
         """
         return read_records(self._plan, self._files.records(self.name)).included
 
     def telemetry(self, run: str) -> pd.DataFrame | None:
-        """Return what was sampled during a run that counts, ten rows a second; None without samples that fit it.
+        """Return what was sampled during a run that counts, ten rows a second; None without samples
+        that fit it.
 
-        The columns are ``seconds`` since 1970, utilisation, memory, and on a GPU its power, energy, clock and
-        temperature.
+        The columns are ``seconds`` since 1970, utilisation, memory, and on a GPU its power, energy,
+        clock and temperature.
 
-        >>> open("docs/example/results.zip")["photographs-speedup"].telemetry("workers-cuda-r1").shape[1]
+        >>> results = open("docs/example/results.zip")
+        >>> results["photographs-speedup"].telemetry("workers-cuda-r1").shape[1]
         10
         """
         return samples_of(self._result, run, self._files.telemetry_folder(self.name))
 
     def analysis(self) -> Analysis:
-        """Return what the report says of the study: means with intervals, the laws, what may be the fastest.
+        """Return what the report says of the study: means with intervals, the laws, what may be the
+        fastest.
 
         >>> for group in open("docs/example/results.zip")["photographs"].analysis().groups:
         ...     print(group.label, group.best)
@@ -146,7 +168,8 @@ class StudyResults:
         return self._plan
 
     def answer(self) -> list[str]:
-        """Return the statements of the report's answer, as sentences, that which the question asks for first."""
+        """Return the statements of the report's answer, as sentences, that which the question asks
+        for first."""
         analysis = self.analysis()
         context = Context(self._plan.study, analysis.groups, scope=analysis.screen.scope)
         told = [analysis.answer, *(answer.text(context) for answer in analysis.answers)]
@@ -157,7 +180,8 @@ class StudyResults:
         return [caveat.text() for caveat in self.analysis().warnings]
 
     def claims(self) -> list[ClaimRow]:
-        """Return the claims of the study, each beside what was measured here, with the word of the report.
+        """Return the claims of the study, each beside what was measured here, with the word of the
+        report.
 
         >>> for row in open("docs/example/results.zip")["photographs-speedup"].claims():
         ...     print(f"{row.word}: {row.claim}")
@@ -166,7 +190,8 @@ class StudyResults:
         return list(self.analysis().claims)
 
     def figures(self) -> dict[str, Drawn]:
-        """Return every figure of the report by name, with its title, its caption, and a text for who cannot see it.
+        """Return every figure of the report by name, with its title, its caption, and a text for
+        who cannot see it.
 
         >>> list(open("docs/example/results.zip")["photographs"].figures())[:2]
         ['batch_size_performance', 'telemetry_cuda']
@@ -174,14 +199,18 @@ class StudyResults:
         return dict(self._figures)
 
     def figure(self, name: str) -> Figure:
-        """Return the figure ``name`` of the report. Raise :class:`StudyError` for an unknown one, with those allowed.
+        """Return the figure ``name`` of the report. Raise :class:`StudyError` for an unknown one,
+        with those allowed.
 
         The caller's matplotlib keeps its backend and its style.
 
-        >>> open("docs/example/results.zip")["photographs"].figure("telemetry_cuda").savefig("gpu.svg")
+        >>> results = open("docs/example/results.zip")
+        >>> results["photographs"].figure("telemetry_cuda").savefig("gpu.svg")
         """
         if name not in self._figures:
-            raise StudyError(f"figure: {self.name} has no figure {name!r}; allowed: {', '.join(self._figures)}")
+            raise StudyError(
+                f"figure: {self.name} has no figure {name!r}; allowed: {', '.join(self._figures)}"
+            )
         return self._figures[name].figure
 
     @cached_property

@@ -1,7 +1,8 @@
-"""A look at a study after a block: how narrow the interval of its answer is by the blocks that are there.
+"""A look at a study after a block: how narrow the interval of its answer is by the blocks that are
+there.
 
-With `replicates: {until: 5%}` it decides whether another block is measured. So the interval is that of the answer
-itself, and no number beside it: a study stops by what its page says.
+With `replicates: {until: 5%}` it decides whether another block is measured. So the interval is that
+of the answer itself, and no number beside it: a study stops by what its page says.
 """
 
 from collections.abc import Sequence
@@ -43,7 +44,8 @@ def whole_blocks(plan: Plan, frame: pd.DataFrame) -> tuple[Plan, pd.DataFrame]:
 
 
 def reached_by(study: Study, blocks: int, intervals: Sequence[Estimate]) -> Reached | None:
-    """Return how narrow the ``intervals`` of an answer are after so many blocks; None where their number is given."""
+    """Return how narrow the ``intervals`` of an answer are after so many blocks; None where their
+    number is given."""
     if study.until is None:
         return None
     widths = [one.half_width for one in intervals if one.half_width is not None]
@@ -57,8 +59,11 @@ def reached_by(study: Study, blocks: int, intervals: Sequence[Estimate]) -> Reac
     )
 
 
-def intervals_of(fitted: Sequence[GroupFit], first: Answer | Switches, answers: Sequence[Answer]) -> list[Estimate]:
-    """Return each interval of the ratios that answer the question; that of a time where one setting has no other.
+def intervals_of(
+    fitted: Sequence[GroupFit], first: Answer | Switches, answers: Sequence[Answer]
+) -> list[Estimate]:
+    """Return each interval of the ratios that answer the question; that of a time where one setting
+    has no other.
 
     ``first`` is the answer, and ``answers`` are all of the study's: it may stand for several.
     """
@@ -75,12 +80,15 @@ def intervals_of(fitted: Sequence[GroupFit], first: Answer | Switches, answers: 
         elif isinstance(one, NoRatio if ratios else CannotSay):
             found.append(NONE)
         elif isinstance(one, Fastest | OnlyLevel) and not ratios:
-            found.append(one.time if isinstance(one, OnlyLevel) else _over_fastest(groups[one.group], one))
+            found.append(
+                one.time if isinstance(one, OnlyLevel) else _over_fastest(groups[one.group], one)
+            )
     return found
 
 
 def _over_fastest(group: GroupFit, one: Fastest) -> Estimate:
-    """Return the time of the next candidate over that of the fastest, with bounds for all candidates at once."""
+    """Return the time of the next candidate over that of the fastest, with bounds for all
+    candidates at once."""
     left_out = group.undetermined.keys() | group.unfair.keys()
     times = {name: time.value for name, time in group.times.items() if name not in left_out}
     others = sorted(times.keys() - {one.level.label}, key=lambda name: times[name])
@@ -88,7 +96,9 @@ def _over_fastest(group: GroupFit, one: Fastest) -> Estimate:
         return NONE
     if not others:
         return one.time
-    return group.model.interval(group.model.weights(others[0], one.level.label), against_one(len(times)))
+    return group.model.interval(
+        group.model.weights(others[0], one.level.label), against_one(len(times))
+    )
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,8 @@ class Progress:
 
     study: str
     planned: int
-    """Runs that this machine can make, and those whose record is there although their device is absent."""
+    """Runs that this machine can make, and those whose record is there although their device is
+    absent."""
     there: int
     """Planned runs with a record that fits, whatever its outcome."""
     first_block: int | None
@@ -114,7 +125,10 @@ class Progress:
 def progress_of(plan: Plan, frame: pd.DataFrame) -> Progress:
     """Return how far ``plan`` is, from its table of timings: a run that is there has a session."""
     rows = of_planned_runs(frame)
-    made, refused = set(rows["run"][rows["session"].notna()]), set(rows["run"][rows["outcome"] == "refused"])
+    made, refused = (
+        set(rows["run"][rows["session"].notna()]),
+        set(rows["run"][rows["outcome"] == "refused"]),
+    )
     planned = [run for run in plan.runs if not run.unavailable or run.name in made]
     missing = [run for run in planned if run.name not in made]
     return Progress(
@@ -127,13 +141,18 @@ def progress_of(plan: Plan, frame: pd.DataFrame) -> Progress:
 
 
 def progress_sentence(studies: Sequence[Progress]) -> str:
-    """Return how many of the planned runs of all studies are there, and that the report is not final if some are not.
+    """Return how many of the planned runs of all studies are there, and that the report is not
+    final if some are not.
 
     A page says it once, before its first answer, and only if a study is not whole.
     """
     there, planned = sum(study.there for study in studies), sum(study.planned for study in studies)
     count = f"{there} of {planned} planned runs {agreeing(planned, 'is', 'are')} there"
-    return f"{count}." if all(study.whole for study in studies) else f"{count}: this is no final report."
+    return (
+        f"{count}."
+        if all(study.whole for study in studies)
+        else f"{count}: this is no final report."
+    )
 
 
 def missing_sentence(progress: Progress) -> str | None:
@@ -144,7 +163,8 @@ def missing_sentence(progress: Progress) -> str | None:
     told = [f"Missing: {quantity(gap, 'run')}, the first in block {progress.first_block}."]
     if progress.refused:
         told.append(
-            f"{progress.refused} of the missing {agreeing(progress.refused, 'has a record', 'have records')} "
+            f"{progress.refused} of the missing "
+            f"{agreeing(progress.refused, 'has a record', 'have records')} "
             "that cannot be used."
         )
     return " ".join(told)

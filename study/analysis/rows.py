@@ -1,4 +1,5 @@
-"""The rows of the table of timings that belong to each group of an analysis, and the parts of their times.
+"""The rows of the table of timings that belong to each group of an analysis, and the parts of their
+times.
 
 It is the one estimate of the parts, from which charts, pictures and cards draw.
 """
@@ -17,7 +18,9 @@ Levelled = Sequence[tuple[Group, pd.DataFrame]]
 """Each group with its rows, whose column ``level`` is the label of their level."""
 
 
-def group_rows(study: Study, frame: pd.DataFrame, groups: Sequence[Group]) -> list[tuple[Group, pd.DataFrame]]:
+def group_rows(
+    study: Study, frame: pd.DataFrame, groups: Sequence[Group]
+) -> list[tuple[Group, pd.DataFrame]]:
     """Return each group of the analysis with its rows of the table of timings."""
     settings = row_settings(study, frame, keys_of(study)[1] or ["device"])
     parts = [(group, frame[[one == group.setting for one in settings]]) for group in groups]
@@ -42,7 +45,8 @@ PARTS_OF = {
     "train_seconds": [*STEPS, OTHER],
     "epoch_seconds": [*STEPS, OTHER],
 }
-"""The columns of the table of timings that add up to a time, or whose shares are those of its parts."""
+"""The columns of the table of timings that add up to a time, or whose shares are those of its
+parts."""
 
 
 def shares_of(rows: pd.DataFrame, y: str) -> "dict[str, pd.Series[float]]":
@@ -55,15 +59,22 @@ def shares_of(rows: pd.DataFrame, y: str) -> "dict[str, pd.Series[float]]":
     ok = count[count["outcome"] == "ok"].dropna(subset=parts)
     if VALIDATION not in parts:
         ok = ok.assign(other_seconds=ok["train_seconds"] - ok[STEPS].sum(axis=1))
-    sums = {str(level): part[parts].sum() for level, part in ok.groupby("level", sort=False)} if parts else {}
+    sums = (
+        {str(level): part[parts].sum() for level, part in ok.groupby("level", sort=False)}
+        if parts
+        else {}
+    )
     return {level: sums_of / sums_of.sum() for level, sums_of in sums.items()}
 
 
 def parts_of(group: Group, rows: pd.DataFrame, y: str) -> dict[str, dict[str, float]]:
-    """Return the seconds of each part of each level of a group, by its label: they add up to the level's mean."""
+    """Return the seconds of each part of each level of a group, by its label: they add up to the
+    level's mean."""
     shares = shares_of(rows, y)
     return {
-        level.label: {str(part): share * level.time.value for part, share in shares[level.label].items()}
+        level.label: {
+            str(part): share * level.time.value for part, share in shares[level.label].items()
+        }
         for level in group.levels
         if level.time and level.label in shares
     }

@@ -1,4 +1,5 @@
-"""The step ``analyse``: a study's plan, records and samples in; its table, its analysis and its figures out."""
+"""The step ``analyse``: a study's plan, records and samples in; its table, its analysis and its
+figures out."""
 
 import json
 import shutil
@@ -27,11 +28,13 @@ from study.base.files import room_for, write_whole
 
 INDEX = "index.json"
 KINDS = (".svg", ".png", ".snakemake_timestamp")
-"""Endings of the files in a folder of figures beside its index; the last is Snakemake's own file."""
+"""Endings of the files in a folder of figures beside its index; the last is Snakemake's own
+file."""
 
 
 def write_analysis(name: str, files: Results) -> str | None:
-    """Write what follows from the records of the study ``name``. Each file gets a new time even if nothing changed.
+    """Write what follows from the records of the study ``name``. Each file gets a new time even if
+    nothing changed.
 
     Return a line about the records that do not fit; None without any.
     """
@@ -55,7 +58,8 @@ def write_analysis(name: str, files: Results) -> str | None:
 
 
 def drawn(result: StudyResult, telemetry: Path) -> dict[str, Drawn]:
-    """Return every figure that a study has, by name, in the order of the report; ``telemetry`` holds its samples."""
+    """Return every figure that a study has, by name, in the order of the report; ``telemetry``
+    holds its samples."""
     # The first shows single runs: the records that were excluded, too.
     performance = batch_size_performance.draw(result.plan, result.frame, result.analysis)
     figures = [("batch_size_performance", performance), *_telemetry(result, telemetry)]
@@ -63,13 +67,16 @@ def drawn(result: StudyResult, telemetry: Path) -> dict[str, Drawn]:
 
 
 def _telemetry(result: StudyResult, folder: Path) -> Iterator[tuple[str, Drawn | None]]:
-    """Yield the figure of each device: the samples of every run that counts and has some, by its group."""
+    """Yield the figure of each device: the samples of every run that counts and has some, by its
+    group."""
     counts = counted(result.frame)
     for device, rows in counts[counts["outcome"] == "ok"].groupby("device", sort=False):
         yield f"telemetry_{device}", utilisation.draw(_samples(result, rows, folder), str(device))
 
 
-def _samples(result: StudyResult, rows: pd.DataFrame, folder: Path) -> Iterator[utilisation.Samples]:
+def _samples(
+    result: StudyResult, rows: pd.DataFrame, folder: Path
+) -> Iterator[utilisation.Samples]:
     """Yield the group and the samples of each run in some rows of the table."""
     groups = result.analysis.groups
     names = Context(result.plan.study, groups).names
@@ -81,7 +88,8 @@ def _samples(result: StudyResult, rows: pd.DataFrame, folder: Path) -> Iterator[
 
 
 def samples_of(result: StudyResult, run: str, folder: Path) -> pd.DataFrame | None:
-    """Return the samples of a run that counts, from the ``folder`` of all; None where there are none that fit it."""
+    """Return the samples of a run that counts, from the ``folder`` of all; None where there are
+    none that fit it."""
     record = result.records.included.get(run)
     with suppress(StudyError):  # the table says why samples are not used
         return read_samples(record, folder / f"{run}.{record.key}.parquet") if record else None
@@ -89,13 +97,16 @@ def samples_of(result: StudyResult, run: str, folder: Path) -> pd.DataFrame | No
 
 
 def save(figures: dict[str, Drawn], folder: Path) -> None:
-    """Save figures by name as SVG and PNG, and list them in ``index.json``; the folder appears whole or not at all.
+    """Save figures by name as SVG and PNG, and list them in ``index.json``; the folder appears
+    whole or not at all.
 
     Raise :class:`StudyError` if ``folder`` holds other files: it is replaced as a whole.
     """
     for path in folder.iterdir() if folder.exists() else ():
         if not path.name.endswith(KINDS) and path.name != INDEX:
-            raise StudyError(f"{folder}: cannot be replaced by figures: it holds {path.name}, which is no figure")
+            raise StudyError(
+                f"{folder}: cannot be replaced by figures: it holds {path.name}, which is no figure"
+            )
     with room_for(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".figures-", dir=folder.parent))
@@ -112,9 +123,12 @@ def _save(figures: dict[str, Drawn], folder: Path) -> None:
     index = []
     for name, figure in figures.items():
         figure.figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        # It has its place: a second search takes as long as the drawing, and "none" would leave one that is empty.
+        # It has its place: a second search takes as long as the drawing, and "none" would leave one
+        # that is empty.
         with rc_context({"figure.constrained_layout.use": False}):
             figure.figure.set_layout_engine(None)
         figure.figure.savefig(folder / f"{name}.png", dpi=160)
-        index.append({"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt})
+        index.append(
+            {"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt}
+        )
     (folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -50,7 +50,8 @@ def device_words(device: str, article: bool = False) -> str:
 
 
 def device_of(group: Setting) -> str | None:
-    """Return the device of a group; None where it has none that we know, or one that the study gives a name."""
+    """Return the device of a group; None where it has none that we know, or one that the study
+    gives a name."""
     device = str(group.levels.get("device"))
     named = any("device" in own for own in group.named.values())
     return device if device in DEVICES and not named else None
@@ -62,15 +63,20 @@ def place_words(group: Setting, article: bool = False) -> str:
     if device is None:
         return setting_words(group, article)
     rest = group.part([key for key in group.levels if key != "device"])
-    words = [device_words(device, article), *([setting_words(rest, article)] if rest.levels else [])]
+    words = [
+        device_words(device, article),
+        *([setting_words(rest, article)] if rest.levels else []),
+    ]
     return (" with " if article else ", ").join(words)
 
 
 def group_names(groups: Sequence[Setting]) -> dict[Setting, Setting]:
-    """Return a short setting for each group of a study, to tell it from the others; nothing for a group alone.
+    """Return a short setting for each group of a study, to tell it from the others; nothing for a
+    group alone.
 
-    Levels that all groups share are left out. Where levels change together, so that not every combination is a group, a
-    group is named by what it does otherwise than the first, and the first by what no other shares with it.
+    Levels that all groups share are left out. Where levels change together, so that not every
+    combination is a group, a group is named by what it does otherwise than the first, and the first
+    by what no other shares with it.
     """
     every = list(dict.fromkeys(groups))
     if len(every) < 2:
@@ -79,15 +85,29 @@ def group_names(groups: Sequence[Setting]) -> dict[Setting, Setting]:
     if len({frozenset(group.levels) for group in every}) > 1:
         return whole
     base, *others = every
-    told = [{key for key in base.levels if len({group.levels[key] for group in every}) > 1}] * len(every)
+    told = [{key for key in base.levels if len({group.levels[key] for group in every}) > 1}] * len(
+        every
+    )
     if prod(len({group.levels[key] for group in every}) for key in told[0]) > len(every):
-        first = {key for key in told[0] if all(group.levels[key] != base.levels[key] for group in others)}
-        told = [first, *({key for key in told[0] if group.levels[key] != base.levels[key]} for group in others)]
+        first = {
+            key for key in told[0] if all(group.levels[key] != base.levels[key] for group in others)
+        }
+        told = [
+            first,
+            *(
+                {key for key in told[0] if group.levels[key] != base.levels[key]}
+                for group in others
+            ),
+        ]
     names = [  # a key of a name comes with all others that the name stands for
         group.part(keys.union(*(own for own in group.named.values() if keys & set(own))))
         for group, keys in zip(every, told, strict=True)
     ]
-    return dict(zip(every, names, strict=True)) if all(told) and len(set(names)) == len(every) else whole
+    return (
+        dict(zip(every, names, strict=True))
+        if all(told) and len(set(names)) == len(every)
+        else whole
+    )
 
 
 WITH = {
@@ -100,7 +120,8 @@ WITH = {
 
 
 def setting_words(at: Setting | Levels, article: bool = False) -> str:
-    """Return a setting in words, numbers with the key's name: ``batch size 64, bf16``; or as it follows ``with``."""
+    """Return a setting in words, numbers with the key's name: ``batch size 64, bf16``; or as it
+    follows ``with``."""
     levels, named = (at.levels, at.named) if isinstance(at, Setting) else (at, {})
     words = {key: level_words(key, level) for key, level in levels.items()}
     for key, level in levels.items():
@@ -111,7 +132,8 @@ def setting_words(at: Setting | Levels, article: bool = False) -> str:
 
 
 def with_key(key: str, word: str) -> str:
-    """Return the words of a level, with the key's name where they say too little: ``batch size 64``, ``bf16``."""
+    """Return the words of a level, with the key's name where they say too little: ``batch size
+    64``, ``bf16``."""
     return word if key in LEVELS and not is_number(word) else f"{short_key(key)} {word}"
 
 
@@ -121,12 +143,15 @@ def is_number(word: str) -> bool:
 
 
 def at_setting(at: Setting | Levels) -> str:
-    """Return a setting, to follow a number: ``with a data loader``, ``at batch size 64``; nothing where it is empty."""
+    """Return a setting, to follow a number: ``with a data loader``, ``at batch size 64``; nothing
+    where it is empty."""
     levels, named = (dict(at.levels), at.named) if isinstance(at, Setting) else (dict(at), {})
     covered = set().union(*named.values())
     own = {key: level for key, level in levels.items() if key not in covered}
     device = str(own.pop("device", ""))
-    follow = {key: WITH[words] for key, level in own.items() if (words := level_words(key, level)) in WITH}
+    follow = {
+        key: WITH[words] for key, level in own.items() if (words := level_words(key, level)) in WITH
+    }
     told = [*named, *follow.values()]
     rest = {key: level for key, level in own.items() if key not in follow}
     parts = [f"on {device_words(device, article=True)}"] if device else []
@@ -141,7 +166,8 @@ def short_key(key: str | None) -> str:
 
 
 def accuracy_words(accuracy: float | None) -> str:
-    """Return an accuracy, 0 to 1, to follow a time: `` at 79% accuracy``; nothing where it is not known."""
+    """Return an accuracy, 0 to 1, to follow a time: `` at 79% accuracy``; nothing where it is not
+    known."""
     return "" if accuracy is None else f" at {accuracy:.0%} accuracy"
 
 
@@ -156,7 +182,8 @@ def agreeing(count: int, one: str, many: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return three significant digits, without an exponent between 1e-7 (a tenth of a microsecond) and a million."""
+    """Return three significant digits, without an exponent between 1e-7 (a tenth of a microsecond)
+    and a million."""
     if value == 0 or not 1e-7 <= abs(value) < 1e6:
         return f"{value:.3g}"
     if abs(value) < 1e-4:
@@ -171,7 +198,8 @@ NEAR_ONE = 0.15
 
 
 def short(value: float, like: float | None = None) -> str:
-    """Return two digits, as a sentence has them: ``2.4``, ``26``, ``0.73``; a ratio near 1 has three, as ``1.05``.
+    """Return two digits, as a sentence has them: ``2.4``, ``26``, ``0.73``; a ratio near 1 has
+    three, as ``1.05``.
 
     ``like`` is the value that this one is a bound of: it has as many decimals.
     """
@@ -180,7 +208,11 @@ def short(value: float, like: float | None = None) -> str:
         return f"{value:.2f}"
     rounded = float(f"{value:.2g}")
     if rounded >= 10 or rounded == 0 or not abs(rounded) >= 1e-4:
-        return f"{rounded:.0f}" if abs(rounded) < 1e6 and (rounded >= 10 or rounded == 0) else f"{value:.2g}"
+        return (
+            f"{rounded:.0f}"
+            if abs(rounded) < 1e6 and (rounded >= 10 or rounded == 0)
+            else f"{value:.2g}"
+        )
     return f"{value:.1f}" if rounded >= 1 else f"{value:.2g}"
 
 
@@ -188,17 +220,27 @@ MOST_DECIMALS = 9
 
 
 def clear_of(value: float, others: Sequence[float], told: str) -> str:
-    """Return ``told``, a number's words, with so many digits more that they stand on its side of the ``others``."""
+    """Return ``told``, a number's words, with so many digits more that they stand on its side of
+    the ``others``."""
     first = len(told.partition(".")[2])
     apart = [one for one in others if not isclose(value, one, abs_tol=10.0**-MOST_DECIMALS)]
-    longer = (f"{value:{'+' * told.startswith('+')}.{decimals}f}" for decimals in range(first, MOST_DECIMALS))
+    longer = (
+        f"{value:{'+' * told.startswith('+')}.{decimals}f}"
+        for decimals in range(first, MOST_DECIMALS)
+    )
     return next(
-        (words for words in (told, *longer) if all((float(words) - one) * (value - one) > 0 for one in apart)), told
+        (
+            words
+            for words in (told, *longer)
+            if all((float(words) - one) * (value - one) > 0 for one in apart)
+        ),
+        told,
     )
 
 
 def three_digits(value: float) -> str:
-    """Return ``number`` with its last zeros, for numbers that stand below each other: ``0.600`` below ``0.581``."""
+    """Return ``number`` with its last zeros, for numbers that stand below each other: ``0.600``
+    below ``0.581``."""
     return f"{value:#.3g}" if 1e-4 <= abs(value) < 0.9995 else number(value)
 
 
@@ -216,7 +258,8 @@ def law_formula(name: str) -> str:
 
 
 def interval(low: float | None, high: float | None, scale: float = 1.0) -> str | None:
-    """Return ``4.9 to 5.3``; None where it says nothing: an end is missing, or they differ by a factor of ten."""
+    """Return ``4.9 to 5.3``; None where it says nothing: an end is missing, or they differ by a
+    factor of ten."""
     if low is None or high is None or high > WIDEST * low:
         return None
     return f"{number(scale * low)} to {number(scale * high)}"
@@ -244,7 +287,8 @@ ISOLATE, END = "\u2068", "\u2069"
 
 
 def isolate_bidi(text: str) -> str:
-    """Return a text whose letters from right to left move no others, and whose controls of direction are shown.
+    """Return a text whose letters from right to left move no others, and whose controls of
+    direction are shown.
 
     Without it, a number that follows such letters is drawn before them.
     """

@@ -1,8 +1,10 @@
-"""A block of a study: the runs that one process measures one after the other, and the file that says they are there.
+"""A block of a study: the runs that one process measures one after the other, and the file that
+says they are there.
 
-``results/<study>/blocks/<number>-<digest>.json`` is an index of the block's records. It holds nothing but what they
-say, so that it can be made again from them, byte for byte. The records are the truth: whatever deletes an index costs a
-moment, and no run. A level that was added later makes a block file of its own, with the runs of that level alone.
+``results/<study>/blocks/<number>-<digest>.json`` is an index of the block's records. It holds
+nothing but what they say, so that it can be made again from them, byte for byte. The records are
+the truth: whatever deletes an index costs a moment, and no run. A level that was added later makes
+a block file of its own, with the runs of that level alone.
 """
 
 import math
@@ -27,11 +29,19 @@ from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
 from study.artifacts.setting import slug
 from study.base.errors import StudyError, quantity
-from study.base.files import digest, file_sha256, json_sha256, package_sha256, write_if_changed, write_whole
+from study.base.files import (
+    digest,
+    file_sha256,
+    json_sha256,
+    package_sha256,
+    write_if_changed,
+    write_whole,
+)
 from study.base.strict import Strict
 
 NAME = re.compile(r"[0-9]{1,10}-[0-9a-f]{8}(\.[A-Za-z0-9_.-]+)?")
-"""The name of a block: its number, a digest of its runs, and its class of machine, if it asks for one."""
+"""The name of a block: its number, a digest of its runs, and its class of machine, if it asks for
+one."""
 RecordName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]
 
 
@@ -43,7 +53,9 @@ class Measured(Strict):
     sha256: str | None = Field(None, description="Checksum of the record's file.")
     session: int | None = None
     started: str | None = None
-    seconds: float | None = Field(None, allow_inf_nan=False, description="Seconds that its process took.")
+    seconds: float | None = Field(
+        None, allow_inf_nan=False, description="Seconds that its process took."
+    )
     outcome: str | None = None
 
 
@@ -51,7 +63,9 @@ class BlockFile(Strict):
     """The index of a block: what its records say, in the order of execution."""
 
     runs: list[Measured] = []
-    deferred: bool = Field(False, description="Whether this start leaves the block: for another, or as not needed.")
+    deferred: bool = Field(
+        False, description="Whether this start leaves the block: for another, or as not needed."
+    )
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,8 @@ class Block:
     runs: Sequence[Run]
 
     def missing(self, files: Results) -> list[Run]:
-        """Return the runs that have no record. A broken link in the place of one counts as there."""
+        """Return the runs that have no record. A broken link in the place of one counts as
+        there."""
         folder = files.records(self.study)
         return [run for run in self.runs if not os.path.lexists(f"{folder}/{run.file}")]
 
@@ -80,23 +95,33 @@ def name_of_block(number: int, records: Iterable[str], machine: str | None = Non
 
 
 def write_index(study: str, name: str, records: Sequence[tuple[str, str]], files: Results) -> None:
-    """Write the index of these records, each a file name and a key. One that holds the same stays as it is."""
+    """Write the index of these records, each a file name and a key. One that holds the same stays
+    as it is."""
     runs = [_measured(study, record, key, files) for record, key in records]
-    write_if_changed(files.block(study, name), BlockFile(runs=runs).model_dump_json(indent=1, exclude_none=True))
+    write_if_changed(
+        files.block(study, name), BlockFile(runs=runs).model_dump_json(indent=1, exclude_none=True)
+    )
 
 
 def _measured(study: str, record: str, key: str, files: Results) -> Measured:
     path = files.record(study, record)
-    named = Measured(record=record, key=key, sha256=file_sha256(path) if is_readable(path) else None)
+    named = Measured(
+        record=record, key=key, sha256=file_sha256(path) if is_readable(path) else None
+    )
     with suppress(StudyError, OSError):
         found = read_record(path)
-        told = {"session": found.session, "started": found.started, "seconds": found.process_seconds}
+        told = {
+            "session": found.session,
+            "started": found.started,
+            "seconds": found.process_seconds,
+        }
         return named.model_copy(update=told | {"outcome": found.outcome})
     return named
 
 
 def block_files(study: str, files: Results) -> Iterator[tuple[Path, BlockFile | None]]:
-    """Yield each index of ``study`` with its path; None for a damaged one, which can be made again."""
+    """Yield each index of ``study`` with its path; None for a damaged one, which can be made
+    again."""
     for path in sorted(files.blocks(study).glob("*.json")):
         if not NAME.fullmatch(path.stem):
             continue
@@ -107,20 +132,25 @@ def block_files(study: str, files: Results) -> Iterator[tuple[Path, BlockFile | 
 
 
 def blocks_of(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
-    """Return the blocks of ``plan`` that are made or to be made, in their order; see :func:`every_block`.
+    """Return the blocks of ``plan`` that are made or to be made, in their order; see
+    :func:`every_block`.
 
     Where the answer is as narrow as the study asks, those that no start has begun are left out.
     """
     needed = begun(plan, files) if stopped(plan, files) else None
-    return [block for block in every_block(plan, files, apart) if needed is None or block.number in needed]
+    return [
+        block
+        for block in every_block(plan, files, apart)
+        if needed is None or block.number in needed
+    ]
 
 
 def every_block(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
     """Return every block of ``plan``, in their order.
 
-    Runs that a file of a block names and whose records are there stay together. The others of a replicate make a
-    block; those of each class of machine one of their own, if these are to be had ``apart``. A run whose device is
-    absent counts if its record is there.
+    Runs that a file of a block names and whose records are there stay together. The others of a
+    replicate make a block; those of each class of machine one of their own, if these are to be had
+    ``apart``. A run whose device is absent counts if its record is there.
     """
     there = {path.name for path in files.records(plan.name).glob("*.json")}
     named: dict[str, str] = {}
@@ -136,9 +166,16 @@ def every_block(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
             continue
         made = named.get(run.file)
         machine = run.settings.machine if apart and not made else None
-        grouped.setdefault((run.block, made, bool(run.unavailable) and not made, machine), []).append(run)
+        grouped.setdefault(
+            (run.block, made, bool(run.unavailable) and not made, machine), []
+        ).append(run)
     return [
-        Block(plan.name, number, made or name_of_block(number, [run.file for run in runs], machine), runs)
+        Block(
+            plan.name,
+            number,
+            made or name_of_block(number, [run.file for run in runs], machine),
+            runs,
+        )
         for (number, made, _, machine), runs in grouped.items()
     ]
 
@@ -160,14 +197,17 @@ def find_block(plan: Plan, name: str, files: Results) -> Block:
         session = _measured(plan.name, run.file, run.key, files).session
         candidates.setdefault(f"session {session}", []).append(run)
     for runs in candidates.values():
-        if runs and name.partition(".")[0] == name_of_block(runs[0].block, [run.file for run in runs]):
+        if runs and name.partition(".")[0] == name_of_block(
+            runs[0].block, [run.file for run in runs]
+        ):
             return Block(plan.name, runs[0].block, name, runs)
     known = ", ".join(dict.fromkeys(block.name for block in there))
     raise StudyError(f"block: {plan.name} plans no block {name!r}; allowed: {known or 'none'}")
 
 
 def tidy(study: str, files: Results) -> None:
-    """Make the indexes agree with the records: of what was moved away, edited or left by a time budget."""
+    """Make the indexes agree with the records: of what was moved away, edited or left by a time
+    budget."""
     forget_deferred(study, files)
     for path, index in block_files(study, files):
         runs = index.runs if index else []
@@ -194,8 +234,8 @@ def begun(plan: Plan, files: Results) -> set[int]:
 
 
 DEGREES = 7.999
-"""Degrees of freedom of the noise from which a look counts, 8 but for rounding: with fewer, a study stops where it saw
-little of it by chance."""
+"""Degrees of freedom of the noise from which a look counts, 8 but for rounding: with fewer, a study
+stops where it saw little of it by chance."""
 
 
 class Reached(Strict):
@@ -203,9 +243,11 @@ class Reached(Strict):
 
     asked: float = Field(description="The half width that is asked for, as a share.")
     half_width: float | None
-    """The widest of the answer's intervals: half of its width on the scale of logarithms, as a share; null without
-    one."""
-    degrees: float | None = Field(description="The fewest degrees of freedom of these intervals; null without one.")
+    """The widest of the answer's intervals: half of its width on the scale of logarithms, as a
+    share; null without one."""
+    degrees: float | None = Field(
+        description="The fewest degrees of freedom of these intervals; null without one."
+    )
     blocks: int = Field(description="Blocks that are there.")
     most: int = Field(description="Blocks that are planned at most.")
     seen: str = Field("", description="Checksum of what a look saw that left the other blocks.")
@@ -213,14 +255,26 @@ class Reached(Strict):
     @property
     def enough(self) -> bool:
         """Whether no further block is needed."""
-        return self.half_width is not None and self.half_width <= self.asked and (self.degrees or 0.0) >= DEGREES
+        return (
+            self.half_width is not None
+            and self.half_width <= self.asked
+            and (self.degrees or 0.0) >= DEGREES
+        )
 
     def text(self) -> str:
-        """Return it in words; a width is rounded up, so that it stands on its side of what is asked."""
+        """Return it in words; a width is rounded up, so that it stands on its side of what is
+        asked."""
         asked, blocks = f"{100 * self.asked:g}%", quantity(self.blocks, "block")
-        told = "no interval yet" if self.half_width is None else f"±{math.ceil(1000 * self.half_width) / 10:g}%"
+        told = (
+            "no interval yet"
+            if self.half_width is None
+            else f"±{math.ceil(1000 * self.half_width) / 10:g}%"
+        )
         if self.blocks >= self.most:
-            return f"{blocks}, the most: {told}{' is reached' * bool(self.half_width)}, {asked} was asked"
+            return (
+                f"{blocks}, the most: {told}{' is reached' * bool(self.half_width)}, "
+                f"{asked} was asked"
+            )
         if self.enough:
             return f"stopped after {blocks}: the interval is {told} (asked: {asked})"
         return f"{blocks} of at most {self.most}: {told}, {asked} is asked"
@@ -233,8 +287,8 @@ def stop(plan: Plan, reached: Reached, files: Results) -> None:
 
 
 def stopped(plan: Plan, files: Results) -> Reached | None:
-    """Return the look after which no further block is needed; None if there was none, or if it saw other records, or
-    another study: what it found must be looked at anew."""
+    """Return the look after which no further block is needed; None if there was none, or if it saw
+    other records, or another study: what it found must be looked at anew."""
     if plan.study.until:
         with suppress(StudyError, OSError):
             found = Reached.of_file(files.stopped(plan.name))
@@ -243,15 +297,21 @@ def stopped(plan: Plan, files: Results) -> Reached | None:
 
 
 def _seen(plan: Plan, files: Results) -> str:
-    """Return a checksum over what a look sees: the study, its records as their indexes have them, and the code."""
+    """Return a checksum over what a look sees: the study, its records as their indexes have them,
+    and the code."""
     runs = chain(*(index.runs for _, index in block_files(plan.name, files) if index))
-    there = sorted(f"{run.record} {run.sha256}" for run in runs if files.record(plan.name, run.record).exists())
+    there = sorted(
+        f"{run.record} {run.sha256}" for run in runs if files.record(plan.name, run.record).exists()
+    )
     return json_sha256([plan.study.model_dump(mode="json"), there, package_sha256(*ANALYSIS)])
 
 
 def defer(block: Block, files: Results) -> None:
     """Write that this start leaves a block: the report is to be made without it."""
-    write_whole(files.block(block.study, block.name), BlockFile(deferred=True).model_dump_json(exclude_defaults=True))
+    write_whole(
+        files.block(block.study, block.name),
+        BlockFile(deferred=True).model_dump_json(exclude_defaults=True),
+    )
 
 
 def forget_deferred(study: str, files: Results) -> None:
@@ -262,10 +322,11 @@ def forget_deferred(study: str, files: Results) -> None:
 
 
 def expected_seconds(study: str, files: Results) -> dict[str, float]:
-    """Return the expected seconds of a run by its key, which all runs of a setting share, from the blocks' files.
+    """Return the expected seconds of a run by its key, which all runs of a setting share, from the
+    blocks' files.
 
-    They go from its start to the start of the next run: the median of its processes, and the median of what lay between
-    two runs. A damaged record tells no time.
+    They go from its start to the start of the next run: the median of its processes, and the median
+    of what lay between two runs. A damaged record tells no time.
     """
     took = []
     for _, index in block_files(study, files):
@@ -292,7 +353,8 @@ ANALYSIS = ("analysis", "artifacts", "base", "config")
 
 
 def made_of(study: str, files: Results) -> str:
-    """Return a checksum over what an analysis of ``study`` is made of: its plan, its blocks, and the code.
+    """Return a checksum over what an analysis of ``study`` is made of: its plan, its blocks, and
+    the code.
 
     It decides whether an analysis is made again. Times of files do not: a clock may be set back.
     """
@@ -303,10 +365,13 @@ def made_of(study: str, files: Results) -> str:
 
 def page_made_of(studies: Sequence[str], files: Results) -> str:
     """Return a checksum over what the page about these studies is made of."""
-    made = [file_sha256(path) if (path := files.made_of(study)).is_file() else None for study in studies]
+    made = [
+        file_sha256(path) if (path := files.made_of(study)).is_file() else None for study in studies
+    ]
     return json_sha256([list(studies), made, package_sha256(*ANALYSIS)])
 
 
 def is_ahead(path: Path) -> bool:
-    """Return whether a file is dated in the future: a clock was set back, or another machine's is ahead."""
+    """Return whether a file is dated in the future: a clock was set back, or another machine's is
+    ahead."""
     return path.exists() and path.lstat().st_mtime > time.time()

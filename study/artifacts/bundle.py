@@ -1,8 +1,9 @@
-"""A bundle of results, read: it is unpacked whole or not at all, into a new folder, and never outside it.
+"""A bundle of results, read: it is unpacked whole or not at all, into a new folder, and never
+outside it.
 
-Who made the archive is not known. Only files of a bundle are written, each as a plain file of its own name, and nothing
-before every entry has been looked at. What else an archive holds is left out, such as the analysis in one of before:
-it is made anew from the records.
+Who made the archive is not known. Only files of a bundle are written, each as a plain file of its
+own name, and nothing before every entry has been looked at. What else an archive holds is left out,
+such as the analysis in one of before: it is made anew from the records.
 """
 
 import os
@@ -22,7 +23,8 @@ from study.base.files import file_sha256, read_text, remove_tree, room_for
 from study.base.strict import LARGEST
 
 CHECKSUMS = "checksums.sha256"
-"""The file that lists the others as `sha256sum` does: a checksum, two spaces, a path. Bundles of before have none."""
+"""The file that lists the others as `sha256sum` does: a checksum, two spaces, a path. Bundles of
+before have none."""
 ASIDE = ("", "superseded/", "disturbed/", "broken/")
 HELD = (
     "plan.json",
@@ -44,7 +46,8 @@ MOST_FILES = 200_000
 MOST_BYTES = 2**34
 """Bytes of all files of an archive, unpacked."""
 MOST_TIMES = 200
-"""How many times as large as the archive its files may be: JSON shrinks to a tenth, a bomb to a thousandth."""
+"""How many times as large as the archive its files may be: JSON shrinks to a tenth, a bomb to a
+thousandth."""
 ENCRYPTED = 0x1
 BROKEN = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 """How the standard library says that an archive is damaged, or of a kind that it cannot read."""
@@ -58,11 +61,14 @@ def is_held(path: str) -> bool:
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack a bundle into ``folder``, which must not exist.
 
-    Raise :class:`StudyError`, and leave no file, if the archive is none, is damaged, does not fit its checksums, has an
-    entry that leads out of the folder, or has more files or bytes than a bundle may have.
+    Raise :class:`StudyError`, and leave no file, if the archive is none, is damaged, does not fit
+    its checksums, has an entry that leads out of the folder, or has more files or bytes than a
+    bundle may have.
     """
     if os.path.lexists(folder):
-        raise StudyError(f"{folder}: it exists already, and nothing is replaced: name another folder")
+        raise StudyError(
+            f"{folder}: it exists already, and nothing is replaced: name another folder"
+        )
     temporary = folder.with_name(f".{folder.name[:60]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     with _opened(archive) as zipped:
         entries = _checked(zipped, archive)
@@ -74,21 +80,26 @@ def unpack(archive: Path, folder: Path) -> None:
                 _verify(temporary, [entry.filename for entry in entries], archive)
                 temporary.rename(folder)
         except OSError as error:  # names that no disk holds, or that are a file and a folder
-            raise StudyError(f"{archive}: cannot be unpacked into {folder} ({error.strerror})") from None
+            raise StudyError(
+                f"{archive}: cannot be unpacked into {folder} ({error.strerror})"
+            ) from None
         finally:
             remove_tree(temporary)
 
 
 def folder_of(archive: Path) -> Path:
-    """Return the folder into which a bundle is unpacked if none is named: its own name without the ending."""
+    """Return the folder into which a bundle is unpacked if none is named: its own name without the
+    ending."""
     return archive.with_suffix("") if archive.suffix else Path(f"{archive}.unpacked")
 
 
 @contextmanager
 def as_folders(given: Sequence[Path]) -> Iterator[list[Path]]:
-    """Yield the results folder of each path: a folder itself, a bundle unpacked for as long as the block lasts.
+    """Yield the results folder of each path: a folder itself, a bundle unpacked for as long as the
+    block lasts.
 
-    A bundle lies there under its own path, so that what names the folder by its end names the bundle.
+    A bundle lies there under its own path, so that what names the folder by its end names the
+    bundle.
     """
     with TemporaryDirectory(prefix="study-bundle-") as scratch:
         try:
@@ -104,14 +115,17 @@ def as_folders(given: Sequence[Path]) -> Iterator[list[Path]]:
 
 @contextmanager
 def _opened(archive: Path) -> Iterator[ZipFile]:
-    """Yield the archive. Raise :class:`StudyError` if it is none, or if it turns out to be damaged in the block."""
+    """Yield the archive. Raise :class:`StudyError` if it is none, or if it turns out to be damaged
+    in the block."""
     if not archive.is_file():
         raise StudyError(f"{archive}: not a bundle: no such file")
     try:
         with ZipFile(archive) as zipped:
             yield zipped
     except BROKEN as error:
-        raise StudyError(f"{archive}: not a bundle: not a zip archive, or a damaged one ({error})") from None
+        raise StudyError(
+            f"{archive}: not a bundle: not a zip archive, or a damaged one ({error})"
+        ) from None
 
 
 def _checked(zipped: ZipFile, archive: Path) -> list[ZipInfo]:
@@ -146,14 +160,16 @@ def _reason_against(entry: ZipInfo) -> str | None:
 
 
 def _extract(zipped: ZipFile, entry: ZipInfo, path: Path) -> None:
-    """Write one plain file. The standard library reads no more of an entry than the size that was looked at."""
+    """Write one plain file. The standard library reads no more of an entry than the size that was
+    looked at."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipped.open(entry) as source, path.open("xb") as target:
         shutil.copyfileobj(source, target)
 
 
 def _verify(folder: Path, names: Sequence[str], archive: Path) -> None:
-    """Raise :class:`StudyError` for the first file that differs from the list of checksums, if the bundle has one."""
+    """Raise :class:`StudyError` for the first file that differs from the list of checksums, if the
+    bundle has one."""
     if CHECKSUMS not in names:
         return
     lines = read_text(folder / CHECKSUMS, LARGEST).splitlines()
@@ -161,4 +177,6 @@ def _verify(folder: Path, names: Sequence[str], archive: Path) -> None:
     for name in sorted({*names, *wanted} - {CHECKSUMS}):
         path = folder / name
         if name not in names or wanted.get(name) != file_sha256(path):
-            raise StudyError(f"{archive}: {name!r} does not fit {CHECKSUMS}: the archive was edited or damaged")
+            raise StudyError(
+                f"{archive}: {name!r} does not fit {CHECKSUMS}: the archive was edited or damaged"
+            )

@@ -1,4 +1,5 @@
-"""The records and samples of a plan, each checked against it: what does not fit is refused with a reason.
+"""The records and samples of a plan, each checked against it: what does not fit is refused with a
+reason.
 
 A record holds every step of its run. :func:`each_record` therefore yields one record at a time.
 """
@@ -52,7 +53,8 @@ class Refused:
 
 @dataclass(frozen=True)
 class Records:
-    """The records of a plan in a folder. A refused one is named with its key and the reason, and is used nowhere."""
+    """The records of a plan in a folder. A refused one is named with its key and the reason, and is
+    used nowhere."""
 
     included: dict[str, Record] = field(default_factory=dict)
     """By the run's name."""
@@ -76,7 +78,8 @@ class Records:
 
 
 def read_records(plan: Plan, folder: Path) -> Records:
-    """Return the records in ``folder`` of the planned runs that have one, those in its folders included."""
+    """Return the records in ``folder`` of the planned runs that have one, those in its folders
+    included."""
     records = Records()
     for one in each_record(plan, folder):
         records.add(one)
@@ -92,10 +95,11 @@ def without_steps(one: Fitting) -> Fitting:
 
 
 def each_record(plan: Plan, folder: Path) -> Iterator[Fitting | Refused]:
-    """Yield the file of each planned run that has one, read and checked, and then those in the folders beside.
+    """Yield the file of each planned run that has one, read and checked, and then those in the
+    folders beside.
 
-    The former are in the plan's order, the latter in the order of execution. There are none in a folder that is not
-    there: a study that has not begun.
+    The former are in the plan's order, the latter in the order of execution. There are none in a
+    folder that is not there: a study that has not begun.
     """
     for run in plan.runs:
         if os.path.lexists(folder / run.file):
@@ -114,7 +118,8 @@ def _checked(plan: Plan, run: Run, path: Path, folder: Aside | None) -> Fitting 
 
 
 def _aside(plan: Plan, folder: Path) -> Iterator[tuple[Aside, Run, Path]]:
-    """Yield each file of a planned run in the folders beside the records; the second of a name ends in ``.2.json``."""
+    """Yield each file of a planned run in the folders beside the records; the second of a name ends
+    in ``.2.json``."""
     runs = {run.file: run for run in plan.runs}
     for kind in WITH_ROWS:
         for path in sorted((folder / kind).glob("*.json")):
@@ -124,33 +129,43 @@ def _aside(plan: Plan, folder: Path) -> Iterator[tuple[Aside, Run, Path]]:
 
 
 def read_fitting(plan: Plan, run: Run, path: Path) -> Record:
-    """Return the record in a file of ``run``. Raise :class:`StudyError` with the first key that does not fit."""
+    """Return the record in a file of ``run``. Raise :class:`StudyError` with the first key that
+    does not fit."""
     try:
         record = Record.of_file(path)
     except OSError as error:
         raise StudyError(f"it cannot be read ({error.strerror})") from None
     levels = _pairs(cut_paths(run.setting.levels), record.setting.levels)
-    # The position is not compared: a study that gets more runs gets another order, and keeps its records.
+    # The position is not compared: a study that gets more runs gets another order, and keeps its
+    # records.
     for key, planned, recorded in [
         ("study", plan.name, record.study),
         ("run", run.name, record.run),
         ("key", run.key, record.key),
         ("block", run.block, record.block),
         *((f"setting.levels.{key}", *pair) for key, pair in levels),
-        *((f"settings.{key}", *pair) for key, pair in _pairs(decisive(run.settings), decisive(record.settings))),
+        *(
+            (f"settings.{key}", *pair)
+            for key, pair in _pairs(decisive(run.settings), decisive(record.settings))
+        ),
     ]:
         if planned != recorded:
             raise StudyError(key=key, value=recorded, why=f"the plan has {planned!r}")
     for key, seconds in _durations(record.measurement) if record.measurement else ():
         if seconds < SHORTEST:
-            raise StudyError(key=f"measurement.{key}", value=seconds, why=f"a clock tells {SHORTEST:g} s or more")
-    if record.measurement and (record.measurement.inference is None) != (run.settings.task == "training"):
+            raise StudyError(
+                key=f"measurement.{key}", value=seconds, why=f"a clock tells {SHORTEST:g} s or more"
+            )
+    if record.measurement and (record.measurement.inference is None) != (
+        run.settings.task == "training"
+    ):
         raise StudyError(f"measurement.inference: it does not go with the task {run.settings.task}")
     return record
 
 
 def _durations(measured: Measurement) -> Iterator[tuple[str, float]]:
-    """Yield the times that some work took, by their keys: a model allows 0, and an analysis divides by them."""
+    """Yield the times that some work took, by their keys: a model allows 0, and an analysis divides
+    by them."""
     yield "fit_seconds", measured.fit_seconds
     for index, epoch in enumerate(measured.epochs):
         yield f"epochs.{index}.train_seconds", epoch.train_seconds
@@ -161,7 +176,9 @@ def _durations(measured: Measurement) -> Iterator[tuple[str, float]]:
             yield f"inference.batches.{index}.seconds", batch.seconds
 
 
-def _pairs(planned: dict[str, Any], recorded: dict[str, Any], section: str = "") -> Iterator[tuple[str, Any]]:
+def _pairs(
+    planned: dict[str, Any], recorded: dict[str, Any], section: str = ""
+) -> Iterator[tuple[str, Any]]:
     """Yield the dotted keys of two nested dictionaries, each with its two values."""
     for key in planned | recorded:
         one, other = planned.get(key), recorded.get(key)
@@ -172,14 +189,17 @@ def _pairs(planned: dict[str, Any], recorded: dict[str, Any], section: str = "")
 
 
 def read_samples(record: Record, path: Path) -> "pd.DataFrame | None":
-    """Return the samples of a record (columns ``COLUMNS``), or None if it has none and no file is there.
+    """Return the samples of a record (columns ``COLUMNS``), or None if it has none and no file is
+    there.
 
     Raise :class:`StudyError` with a reason if the file is not the one that the record names.
     """
     if record.telemetry_sha256 is None and not path.exists():
         return None
     if record.telemetry_sha256 is None:
-        raise StudyError("telemetry_sha256: the record names no samples, and the file is of another record")
+        raise StudyError(
+            "telemetry_sha256: the record names no samples, and the file is of another record"
+        )
     if not path.is_file():
         raise StudyError("telemetry_sha256: the record names samples, and the file is not there")
     if not is_readable(path):

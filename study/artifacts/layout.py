@@ -8,7 +8,8 @@ from pathlib import Path
 class Results:
     """The paths in the results folder ``root``. Nothing is read, and no file needs to exist.
 
-    ``study`` is a study's name, ``record`` the file name of a record (:attr:`study.artifacts.run.Run.file`).
+    ``study`` is a study's name, ``record`` the file name of a record
+    (:attr:`study.artifacts.run.Run.file`).
     """
 
     root: Path = Path("results")
@@ -38,7 +39,8 @@ class Results:
         return self.root / f".{source}.lock"
 
     def log(self, *parts: str) -> Path:
-        """Return the log of a step from the parts of its name, as the workflow's rules name it, too."""
+        """Return the log of a step from the parts of its name, as the workflow's rules name it,
+        too."""
         return self.root / "logs" / Path(*parts[:-1], f"{parts[-1]}.log")
 
     # The files that studies share.
@@ -50,7 +52,8 @@ class Results:
 
     @property
     def cuda_cache(self) -> Path:
-        """The folder of the GPU's code that the driver compiled in containers, which end with their home folder."""
+        """The folder of the GPU's code that the driver compiled in containers, which end with their
+        home folder."""
         return self.root / "cuda_cache"
 
     @property
@@ -85,11 +88,13 @@ class Results:
 
     @property
     def warm_up_runs(self) -> Path:
-        """The folder of the warm-up runs: the records, with telemetry, of runs that no analysis reads."""
+        """The folder of the warm-up runs: the records, with telemetry, of runs that no analysis
+        reads."""
         return self.root / "warm_up_runs"
 
     def warm_up_run(self, start: str, node: str | None, device: str, way: str) -> Path:
-        """Return the record of the warm-up run of a way of computing that a start made on a device of a machine."""
+        """Return the record of the warm-up run of a way of computing that a start made on a device
+        of a machine."""
         return self.warm_up_runs / f"{start}.{node}.{device}.{way}.json"
 
     # The files of one study.

@@ -34,11 +34,16 @@ class Machine(Strict):
     cpu_governor: str | None = None
     """Governor of the first CPU's clock; null if the kernel does not say."""
     cpu_units: list[str] | None = None
-    """Flags of the processor's units for wide and low-precision arithmetic, such as `amx_bf16`; null if unknown."""
-    virtualised: bool | None = Field(None, description="True in a virtual machine; null if unknown.")
+    """Flags of the processor's units for wide and low-precision arithmetic, such as `amx_bf16`;
+    null if unknown."""
+    virtualised: bool | None = Field(
+        None, description="True in a virtual machine; null if unknown."
+    )
     memory_bytes: Count
     device_memory_bytes: Count | None = None
-    device_max_sm_mhz: Count | None = Field(None, description="Highest clock of the device's multiprocessors in MHz.")
+    device_max_sm_mhz: Count | None = Field(
+        None, description="Highest clock of the device's multiprocessors in MHz."
+    )
     device_power_limit_watts: Magnitude | None = None
     driver: str | None = Field(None, description="Version of the NVIDIA driver.")
     cuda: str | None = None
@@ -46,7 +51,8 @@ class Machine(Strict):
     system: str
     python: str
     libraries: dict[str, str]
-    """Versions of the packages that the run imports and that these ask for, as found by its process."""
+    """Versions of the packages that the run imports and that these ask for, as found by its
+    process."""
 
     @property
     def software(self) -> str:
@@ -56,13 +62,14 @@ class Machine(Strict):
 
 
 class Observed(Strict):
-    """The machine over a time, such as from the start of a run's process to its end. Null: unknown."""
+    """The machine over a time, such as from the start of a run's process to its end. Null:
+    unknown."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
     others_cpu_percent: Magnitude | None = None
-    """CPU time of processes that are not the run's, its launcher's or its container's, in percent of the CPUs that the
-    run may use."""
+    """CPU time of processes that are not the run's, its launcher's or its container's, in percent
+    of the CPUs that the run may use."""
     steal_percent: Magnitude | None = None
     """Time in which a virtual machine's host ran others on those CPUs, in percent of them."""
     cpu_pressure_percent: Magnitude | None = None
@@ -75,11 +82,15 @@ class Observed(Strict):
     """Share of the samples in which heat, power supply or hardware slowed the GPU down."""
     device_processes: Count | None = None
     """Number of processes of others on the GPU, before or after the run."""
-    device_percent: Magnitude | None = Field(None, description="Utilisation of the GPU by others, before the run.")
+    device_percent: Magnitude | None = Field(
+        None, description="Utilisation of the GPU by others, before the run."
+    )
 
     def crossed(self, limits: Mapping[str, float | None]) -> list[str]:
         """Return the keys of ``limits`` that a known value lies above. A limit of None is none."""
         pairs = {key: (getattr(self, key), limit) for key, limit in limits.items()}
         return [
-            key for key, (value, limit) in pairs.items() if value is not None and limit is not None and value > limit
+            key
+            for key, (value, limit) in pairs.items()
+            if value is not None and limit is not None and value > limit
         ]

@@ -1,4 +1,5 @@
-"""A study, its runs in their order, and the command of the start that planned them: the file `plan.json`."""
+"""A study, its runs in their order, and the command of the start that planned them: the file
+`plan.json`."""
 
 import json
 import re
@@ -24,8 +25,20 @@ from study.config.study import Study
 
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*(:[\w./-]+)*")
 """A word that YAML reads as text without quotes."""
-SHORT = {"-d": "--directory", "-s": "--snakefile", "-e": "--executor", "-j": "--jobs", "-c": "--cores"}
-REPEATED = {*SHORT.values(), "--profile", "--workflow-profile", "--default-resources", "--set-resources"}
+SHORT = {
+    "-d": "--directory",
+    "-s": "--snakefile",
+    "-e": "--executor",
+    "-j": "--jobs",
+    "-c": "--cores",
+}
+REPEATED = {
+    *SHORT.values(),
+    "--profile",
+    "--workflow-profile",
+    "--default-resources",
+    "--set-resources",
+}
 """Snakemake's options that a printed command repeats, each with one value."""
 CORES = {"--cores", "--jobs", "--profile", "--executor"}
 """Options that say on how many cores, or jobs, a start is made."""
@@ -41,12 +54,19 @@ class Command(Strict):
     """What a start was called with, but for the names of its studies."""
 
     program: Annotated[Literal["snakemake", "study"], BeforeValidator(_program)] = "snakemake"
-    files: dict[str, str] = Field({}, description="The path of each study that was called by its file.")
-    options: list[str] = Field([], description="Snakemake's options, each with its value: the folder, the profile.")
-    config: dict[str, Any] = Field({}, description="Keys of `config/config.yaml` that are not at their defaults.")
+    files: dict[str, str] = Field(
+        {}, description="The path of each study that was called by its file."
+    )
+    options: list[str] = Field(
+        [], description="Snakemake's options, each with its value: the folder, the profile."
+    )
+    config: dict[str, Any] = Field(
+        {}, description="Keys of `config/config.yaml` that are not at their defaults."
+    )
 
     def again(self, study: str, **changes: Any) -> str:
-        """Return the command for one study; ``changes`` replace or add keys, overrides are added to those given.
+        """Return the command for one study; ``changes`` replace or add keys, overrides are added to
+        those given.
 
         It can be typed in bash and in zsh.
         """
@@ -57,10 +77,17 @@ class Command(Strict):
         keys = [f"{key}={flow(value)}" for key, value in config.items()]
         told = shlex.join([*self.options, "--config", f"studies=[{flow(called)}]", *keys])
         if self.program == "snakemake":
-            cores = "" if {option.partition("=")[0] for option in self.options} & CORES else "--cores 1 "
+            cores = (
+                ""
+                if {option.partition("=")[0] for option in self.options} & CORES
+                else "--cores 1 "
+            )
             return f"snakemake {cores}{told}"
         handed_on = [*self.options, *(["--config", *keys] if keys else [])]
-        return f"{own_command()} start {shlex.join([called, *(['--', *handed_on] if handed_on else [])])}"
+        return (
+            f"{own_command()} start "
+            f"{shlex.join([called, *(['--', *handed_on] if handed_on else [])])}"
+        )
 
     def retry(self, study: str, *options: str) -> str:
         """Return the command that moves records of a study aside, in the folder of the start."""
@@ -71,14 +98,20 @@ class Command(Strict):
 
 
 def own_command() -> str:
-    """Return how our command is called here: a checkout's own Python needs no terminal in which it was activated."""
+    """Return how our command is called here: a checkout's own Python needs no terminal in which it
+    was activated."""
     if ROOT == INSTALLED:
         return "study"
-    return ".venv/bin/python -m study" if Path(".venv", "bin", "python").exists() else "python -m study"
+    return (
+        ".venv/bin/python -m study"
+        if Path(".venv", "bin", "python").exists()
+        else "python -m study"
+    )
 
 
 def options_of(arguments: Sequence[str]) -> list[str]:
-    """Return those of Snakemake's arguments that say where and with what a start is made, as ``--name=value``."""
+    """Return those of Snakemake's arguments that say where and with what a start is made, as
+    ``--name=value``."""
     found, waiting = list[str](), list(arguments)
     while waiting:
         word = waiting.pop(0)
@@ -122,24 +155,32 @@ class Plan(Versioned):
     environments: dict[str, str] = {}
     """The path of the lock of each environment of packages, by the environment's name."""
     packages: dict[str, str] = {}
-    """Versions of the packages that the runs import on the host, and that these ask for, as installed when the plan was
-    made; empty where images hold them."""
+    """Versions of the packages that the runs import on the host, and that these ask for, as
+    installed when the plan was made; empty where images hold them."""
     start: Command = Command()
     """What the start that made the plan was called with, to print it again with one change."""
 
     @classmethod
     def of_text(cls, text: str) -> Self:
-        """Return the plan in JSON, without the keys that went. Raise :class:`StudyError` with the first bad key."""
+        """Return the plan in JSON, without the keys that went. Raise :class:`StudyError` with the
+        first bad key."""
         return super().of_text(without_gone(text))
 
     @model_validator(mode="after")
     def _names_stay_in_the_results(self) -> Self:
         named = [("name", self.name)]
         for run in self.runs:
-            named += (("name", run.name), ("key", run.key), ("dataset", run.dataset), ("weights", run.weights))
+            named += (
+                ("name", run.name),
+                ("key", run.key),
+                ("dataset", run.dataset),
+                ("weights", run.weights),
+            )
         for key, name in named:
             if not FILE_NAME.fullmatch(name):
-                raise ValueRefused(key=key, value=name, allowed="letters, digits, dots, _ and -, as in a file")
+                raise ValueRefused(
+                    key=key, value=name, allowed="letters, digits, dots, _ and -, as in a file"
+                )
         return self
 
     @cached_property
@@ -159,19 +200,23 @@ class Plan(Versioned):
 
     def with_blocks(self, blocks: Collection[int]) -> "Plan":
         """Return the plan with these of its blocks alone."""
-        return self.model_construct(**dict(self) | {"runs": [run for run in self.runs if run.block in blocks]})
+        return self.model_construct(
+            **dict(self) | {"runs": [run for run in self.runs if run.block in blocks]}
+        )
 
     def preparing_image(self) -> str | None:
-        """Return the name of the image that prepares data and weights: that of a run which can be made here, since the
-        images of both devices hold the same software. None if there is none."""
+        """Return the name of the image that prepares data and weights: that of a run which can be
+        made here, since the images of both devices hold the same software. None if there is
+        none."""
         used = {run.image for run in self.runs if not run.unavailable}
         return min(used, key=lambda name: ("-" in name, name), default=None)
 
     def seed_name(self, run: Run) -> str:
-        """Return the name from which a run's seed is computed: its own, without the factors in ``SHARED_WORK``.
+        """Return the name from which a run's seed is computed: its own, without the factors in
+        ``SHARED_WORK``.
 
-        One process and several, and both runs of a null control, therefore start from the same weights, and draw the
-        same batches.
+        One process and several, and both runs of a null control, therefore start from the same
+        weights, and draw the same batches.
         """
         levels = run.setting.levels
         if not SHARED_WORK & levels.keys():
@@ -184,7 +229,10 @@ class Plan(Versioned):
         for run in self.runs:
             if run.name == name:
                 return run
-        raise StudyError(f"run: {self.name} plans no run {name!r}; allowed: {', '.join(run.name for run in self.runs)}")
+        raise StudyError(
+            f"run: {self.name} plans no run {name!r}; allowed: "
+            f"{', '.join(run.name for run in self.runs)}"
+        )
 
     def runs_with(self, kind: Literal["dataset", "weights"], name: str) -> list[Run]:
         """Return the runs that use the dataset, or the decision about weights, called ``name``.
@@ -204,7 +252,15 @@ def table(plan: Plan) -> str:
     Where a rule sets the learning rates, each run has its own.
     """
     ruled = any(run.settings.training.learning_rate_rule != "constant" for run in plan.runs)
-    head = ["position", "block", "name", *plan.study.factors, *(["learning rate"] if ruled else []), "key", ""]
+    head = [
+        "position",
+        "block",
+        "name",
+        *plan.study.factors,
+        *(["learning rate"] if ruled else []),
+        "key",
+        "",
+    ]
     rows = [
         [
             str(run.position),
@@ -219,7 +275,8 @@ def table(plan: Plan) -> str:
     ]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [head, *rows]
     )
 
 
@@ -230,7 +287,8 @@ class Selected(Strict):
 
 
 def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False) -> None:
-    """Write ``results/plan.json`` (the selected studies), and ``results/<study>/plan.json`` for each study.
+    """Write ``results/plan.json`` (the selected studies), and ``results/<study>/plan.json`` for
+    each study.
 
     With ``only_missing`` leave files that exist unchanged.
     """
@@ -244,12 +302,17 @@ def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False
 
 
 def selected(results: Path) -> list[str]:
-    """Return the names of the studies of the last start; in a folder that no start wrote, those of all its studies.
+    """Return the names of the studies of the last start; in a folder that no start wrote, those of
+    all its studies.
 
     Raise :class:`StudyError` if there is none.
     """
     selection = Results(results).selection
-    shared = [] if selection.exists() else sorted(plan.parent.name for plan in results.glob("*/plan.json"))
+    shared = (
+        []
+        if selection.exists()
+        else sorted(plan.parent.name for plan in results.glob("*/plan.json"))
+    )
     return shared or Selected.read(selection).studies
 
 

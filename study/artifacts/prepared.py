@@ -1,4 +1,5 @@
-"""What is prepared before a run, as values: the data, the weights, the image. Host side: no torch."""
+"""What is prepared before a run, as values: the data, the weights, the image. Host side: no
+torch."""
 
 import hashlib
 from collections import Counter
@@ -19,7 +20,9 @@ class Item(Strict):
     name: str = Field(description="Path relative to the data's folder, with forward slashes.")
     bytes: int = Field(ge=0, description="Size of the file in bytes.")
     sha256: str = Field(description="Checksum of the file's content.")
-    label: str | None = Field(description="Class of the image; null for a file that holds images of every class.")
+    label: str | None = Field(
+        description="Class of the image; null for a file that holds images of every class."
+    )
     split: Split | None = Field(description="`train` or `valid`; null for a file that holds both.")
 
 
@@ -57,49 +60,67 @@ class Manifest(Strict):
     """Used files that stock fastai reads otherwise than our decoder."""
 
     def said(self, with_fastai: bool) -> Iterator[str]:
-        """Yield what there is, and what makes an accuracy look better than it is, or gives the loops other pictures."""
+        """Yield what there is, and what makes an accuracy look better than it is, or gives the
+        loops other pictures."""
         first = self.left_out[0] if self.left_out else None
-        left_out = f", {len(self.left_out)} left out (first {first.name!r}: {first.reason})" if first else ""
+        left_out = (
+            f", {len(self.left_out)} left out (first {first.name!r}: {first.reason})"
+            if first
+            else ""
+        )
         yield (
-            f"data: {self.source}, {self.train_images} images to train and {self.valid_images} to validate, "
+            f"data: {self.source}, {self.train_images} images to train and "
+            f"{self.valid_images} to validate, "
             f"{len(self.classes)} classes{left_out}"
         )
         if self.in_both:
             one = self.in_both[0]
             yield (
-                f"{len(self.in_both)} of the images to validate on are files that are also trained on, "
+                f"{len(self.in_both)} of the images to validate on are files that are also "
+                "trained on, "
                 f"first {one.valid!r}, which is {one.train!r}"
             )
         if with_fastai and self.otherwise:
             odd = self.otherwise[0]
-            yield f"{len(self.otherwise)} read otherwise by fastai, first {odd.name!r}: {odd.reason}"
+            yield (
+                f"{len(self.otherwise)} read otherwise by fastai, first {odd.name!r}: {odd.reason}"
+            )
 
     @property
     def valid_majority_images(self) -> int | None:
-        """Validation images of their most frequent class; None if files hold images of several classes."""
+        """Validation images of their most frequent class; None if files hold images of several
+        classes."""
         labels = Counter(item.label for item in self.items if item.split == "valid")
         return max(labels.values()) if labels and None not in labels else None
 
     @property
     def sha256(self) -> str:
         """Checksum of the whole dataset: names, contents, classes and split."""
-        text = "\n".join(f"{item.name}\0{item.sha256}\0{item.label}\0{item.split}" for item in self.items)
+        text = "\n".join(
+            f"{item.name}\0{item.sha256}\0{item.label}\0{item.split}" for item in self.items
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Weights(Strict):
-    """The decision for one model of a study: made once, before any run, and followed by every run."""
+    """The decision for one model of a study: made once, before any run, and followed by every
+    run."""
 
     remedy = "the next start makes it"
     model: str
-    requested: str = Field(description="`imagenet`, `none`, or the base name of the file that was asked for.")
+    requested: str = Field(
+        description="`imagenet`, `none`, or the base name of the file that was asked for."
+    )
     kind: Literal["imagenet", "file", "random"]
     file: str | None = Field(description="Base name of the file; null for random weights.")
     sha256: str | None = Field(description="Checksum of the file; null for random weights.")
-    body_sha256: str = Field(description="Checksum of the body's tensors, from which every run starts.")
+    body_sha256: str = Field(
+        description="Checksum of the body's tensors, from which every run starts."
+    )
     reason: str = Field(description="Reason for this kind.")
     parameters: dict[str, list[int]] | None = None
-    """Shape of each parameter of a user's own model, which every run has to find; null in records."""
+    """Shape of each parameter of a user's own model, which every run has to find; null in
+    records."""
 
     @property
     def fell_back(self) -> bool:
@@ -114,18 +135,26 @@ class Packages(Strict):
     lock: str = Field(description="Base name of the lock from which it was made.")
     lock_sha256: str = Field(description="Checksum of that lock.")
     python: str
-    libraries: dict[str, str] = Field(description="Versions of the packages that a run may import, by their names.")
+    libraries: dict[str, str] = Field(
+        description="Versions of the packages that a run may import, by their names."
+    )
 
 
 class ImageRequest(Strict):
     """The image that the runs on a device are to use, known before anything is built."""
 
     device: Device
-    lock: str | None = Field(None, description="`built`: path of the lock; null for the project's own.")
+    lock: str | None = Field(
+        None, description="`built`: path of the lock; null for the project's own."
+    )
     kind: Literal["built", "reference", "archive"]
-    reference: str = Field(description="The tag for the build, the given reference, or the path of the archive.")
+    reference: str = Field(
+        description="The tag for the build, the given reference, or the path of the archive."
+    )
     base_image: str | None = Field(description="`built`: the base image of the Dockerfile.")
-    identity: str = Field(description="Hash (eight hex digits) of all that decides the image; part of each run's key.")
+    identity: str = Field(
+        description="Hash (eight hex digits) of all that decides the image; part of each run's key."
+    )
 
 
 class Image(Strict):
@@ -136,12 +165,22 @@ class Image(Strict):
     engine: str
     engine_version: str
     id: str = Field(description="The image's own checksum.")
-    digest: str | None = Field(description="The image's checksum in a registry; none if built here.")
+    digest: str | None = Field(
+        description="The image's checksum in a registry; none if built here."
+    )
     run_as: str = Field(description="The name by which the engine runs it: the id.")
-    created: str | None = Field(description="Time when the image was made, from its own description.")
-    lock_sha256: str | None = Field(description="Checksum of the lock that it was built from, from its own label.")
-    base_digest: str | None = Field(None, description="`built`: the base image's checksum in its registry.")
-    build_seconds: float | None = Field(None, description="Duration of the build in seconds, if this step built it.")
+    created: str | None = Field(
+        description="Time when the image was made, from its own description."
+    )
+    lock_sha256: str | None = Field(
+        description="Checksum of the lock that it was built from, from its own label."
+    )
+    base_digest: str | None = Field(
+        None, description="`built`: the base image's checksum in its registry."
+    )
+    build_seconds: float | None = Field(
+        None, description="Duration of the build in seconds, if this step built it."
+    )
     python: str
     libraries: dict[str, str]
     gpu_seen: bool = Field(description="True if torch found a GPU when the image was tested.")

@@ -19,8 +19,8 @@ from study.config.study import Evidence
 
 Outcome = Literal["ok", "out_of_memory", "failed", "unavailable"]
 Aside = Literal["superseded", "disturbed", "broken"]
-"""The folders beside the records that are included: moved to be made again, disturbed first tries, blocks broken
-off."""
+"""The folders beside the records that are included: moved to be made again, disturbed first tries,
+blocks broken off."""
 TIMED_OUT = "timed out"
 """How the message of a run begins that its time limit ended: it takes longer than that."""
 
@@ -35,8 +35,11 @@ class DataUsed(Strict):
     train_images: Count
     valid_images: Images
     valid_majority_images: Count | None = None
-    """Validation images of their most frequent class; null if files hold images of several classes."""
-    left_out: Count = Field(description="Number of files that could not be used; the manifest gives the reasons.")
+    """Validation images of their most frequent class; null if files hold images of several
+    classes."""
+    left_out: Count = Field(
+        description="Number of files that could not be used; the manifest gives the reasons."
+    )
 
 
 class JobResult(Strict):
@@ -45,14 +48,18 @@ class JobResult(Strict):
     model_config = ConfigDict(allow_inf_nan=False)
 
     outcome: Outcome
-    message: str | None = Field(default=None, description="Reason for an outcome other than ok; no host, user or path.")
+    message: str | None = Field(
+        default=None, description="Reason for an outcome other than ok; no host, user or path."
+    )
     measurement: Measurement | None = None
     machine: Machine | None = None
     data: DataUsed | None = None
     weights: Weights | None = None
     reference_workload: ReferenceWorkload | None = None
     timeline: Timeline | None = Field(default=None, description="Null without a training.")
-    fp32: Fp32 | None = Field(default=None, description="Arithmetic of fp32; null if nothing was measured.")
+    fp32: Fp32 | None = Field(
+        default=None, description="Arithmetic of fp32; null if nothing was measured."
+    )
 
     @model_validator(mode="after")
     def _a_success_is_measured(self) -> Self:
@@ -68,25 +75,33 @@ class Software(Strict):
     git_commit: str | None
     git_dirty: bool | None
     lock_sha256: str | None
-    """Checksum of the lock from which the image, or the environment of packages, was made; null if it does not say, and
-    on the host with the start's own packages."""
+    """Checksum of the lock from which the image, or the environment of packages, was made; null if
+    it does not say, and on the host with the start's own packages."""
     engine: str = Field(description="Container engine; `none` means that the run was on the host.")
     engine_reason: str
     engine_version: str | None = None
     image: str | None = Field(default=None, description="Checksum of the image itself.")
-    image_digest: str | None = Field(default=None, description="Checksum by which a registry knows the image.")
+    image_digest: str | None = Field(
+        default=None, description="Checksum by which a registry knows the image."
+    )
 
 
 class Allocation(Strict):
     """What a scheduler gave a run."""
 
     scheduler: Literal["slurm"]
-    machine: str | None = Field(description="Class of machine that the study asked for; null if any would do.")
-    partition: str | None = Field(description="Partition of the cluster; null if the scheduler does not say.")
+    machine: str | None = Field(
+        description="Class of machine that the study asked for; null if any would do."
+    )
+    partition: str | None = Field(
+        description="Partition of the cluster; null if the scheduler does not say."
+    )
     nodes: Count | None = Field(description="Number of nodes.")
     cpus: Count | None = Field(description="Number of CPUs of the node that the run might use.")
     gpus: Count | None = Field(description="Number of GPUs of the node that the run might use.")
-    restarts: Count = Field(description="Number of times that the scheduler had begun this job before.")
+    restarts: Count = Field(
+        description="Number of times that the scheduler had begun this job before."
+    )
 
 
 class Record(JobResult, Versioned):
@@ -98,11 +113,18 @@ class Record(JobResult, Versioned):
     session: int = Field(ge=1, le=10**9)
     """Number of the session: each start of the pipeline that measured something is one."""
     block: int = Field(ge=1, le=2**31)
-    position: int = Field(ge=1, le=2**31, description="Place of the run in the study's seeded order, from 1.")
+    position: int = Field(
+        ge=1, le=2**31, description="Place of the run in the study's seeded order, from 1."
+    )
     started: str = Field(description="Start of the run in UTC, ISO 8601.")
-    setting: Setting = Field(description="The run's level of each factor; a path is cut to its base name.")
+    setting: Setting = Field(
+        description="The run's level of each factor; a path is cut to its base name."
+    )
     settings: Settings
-    seed: int = Field(description="Seed of this run, from the study's seed and the run's name without its strategy.")
+    seed: int = Field(
+        description="Seed of this run, from the study's seed and the run's name without its "
+        "strategy."
+    )
     process_seconds: Seconds
     """Seconds of the whole process: start-up (also of the container), imports, data, model, fit."""
     other_device_processes: Count | None = None
@@ -112,22 +134,28 @@ class Record(JobResult, Versioned):
     device_watts_before: Magnitude | None = None
     """Power of the GPU in watts when this run began: its idle power, if nothing else computed."""
     cpu_percent_before: Magnitude | None = None
-    """Load of the whole machine in percent before this run began, with no process of the study at work."""
+    """Load of the whole machine in percent before this run began, with no process of the study at
+    work."""
     warmed_up: bool = False
     """Whether a warm-up run had run on the device in this start; false without one."""
     quiet: bool | None = None
-    """Whether others crossed no limit of the study's `evidence` when this run began; null if unknown."""
+    """Whether others crossed no limit of the study's `evidence` when this run began; null if
+    unknown."""
     waited_seconds: Seconds | None = None
     """Seconds that this run waited for a quiet machine."""
-    observed: Observed | None = Field(default=None, description="What others did during the run; null if unknown.")
+    observed: Observed | None = Field(
+        default=None, description="What others did during the run; null if unknown."
+    )
     disturbed: list[str] = []
     """Keys of the study's `evidence` whose limit was crossed; a run with any was disturbed."""
     telemetry_sha256: str | None = None
     """Checksum of `telemetry/<run>.<key>.parquet` beside the records; null without samples."""
     started_as: Literal["forked", "fresh"] = "fresh"
-    """Whether the run's process was forked from one that had imported torch, or started from nothing."""
+    """Whether the run's process was forked from one that had imported torch, or started from
+    nothing."""
     node: str | None = Field(default=None, pattern="^[0-9a-f]{8}$")
-    """Pseudonym of the machine, which tells runs on several machines apart; null if it is not known."""
+    """Pseudonym of the machine, which tells runs on several machines apart; null if it is not
+    known."""
     allocation: Allocation | None = None
     """What a scheduler gave the run; null where none was at work."""
     software: Software
@@ -144,16 +172,22 @@ class Record(JobResult, Versioned):
 
     @classmethod
     def of_text(cls, text: str) -> Self:
-        """Return the record in JSON. Raise :class:`StudyError` if a key, or its own checksum, does not fit."""
+        """Return the record in JSON. Raise :class:`StudyError` if a key, or its own checksum, does
+        not fit."""
         record = super().of_text(without_gone(text))
         if record.record_sha256 and record.record_sha256 != checksum(json.loads(text)):
-            raise StudyError("record_sha256: it is not the checksum of the other keys: the file was edited or damaged")
+            raise StudyError(
+                "record_sha256: it is not the checksum of the other keys: the file was "
+                "edited or damaged"
+            )
         return record
 
 
 def sealed(record: Record) -> Record:
     """Return the record with its own checksum."""
-    return record.model_copy(update={"record_sha256": checksum(json.loads(record.model_dump_json()))})
+    return record.model_copy(
+        update={"record_sha256": checksum(json.loads(record.model_dump_json()))}
+    )
 
 
 def checksum(content: dict[str, Any]) -> str:
@@ -177,5 +211,6 @@ def without_paths(settings: Settings) -> Settings:
 
 
 def is_readable(path: Path) -> bool:
-    """Return whether the path is a file that can be read whole: a sparse one of a terabyte takes no room on a disk."""
+    """Return whether the path is a file that can be read whole: a sparse one of a terabyte takes no
+    room on a disk."""
     return path.is_file() and path.stat().st_size <= LARGEST

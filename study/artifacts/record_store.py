@@ -1,5 +1,5 @@
-"""The records of a study: read, numbered by the start that makes them, and moved aside, so that the next start makes
-their runs again. Nothing is deleted.
+"""The records of a study: read, numbered by the start that makes them, and moved aside, so that the
+next start makes their runs again. Nothing is deleted.
 """
 
 import re
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 def read_record(path: Path) -> Record:
     """Return the record in a file, checked. Raise :class:`StudyError` if it is not valid."""
-    return Record.read(path, f"`python -m study retry {path.parent.parent.name}` moves it away to repeat that run")
+    return Record.read(
+        path, f"`python -m study retry {path.parent.parent.name}` moves it away to repeat that run"
+    )
 
 
 SESSION = re.compile(r'^ "session": (\d{1,9}),?$', re.MULTILINE)
@@ -32,13 +34,18 @@ SESSION = re.compile(r'^ "session": (\d{1,9}),?$', re.MULTILINE)
 
 
 class Session(Strict):
-    """What is the same in every run of one start. The defaults are those of a block that is measured by hand."""
+    """What is the same in every run of one start. The defaults are those of a block that is
+    measured by hand."""
 
     number: int = Field(1, ge=1, le=10**9)
-    name: str = Field("by-hand", description="When it began, in UTC; the same in all of its studies.")
+    name: str = Field(
+        "by-hand", description="When it began, in UTC; the same in all of its studies."
+    )
     warm_up_run: bool = False
     quiet_wait_seconds: float = Field(0, ge=0, allow_inf_nan=False)
-    deadline: float | None = Field(None, description="End of the time budget in epoch seconds; null without one.")
+    deadline: float | None = Field(
+        None, description="End of the time budget in epoch seconds; null without one."
+    )
 
 
 def read_session(path: Path) -> Session:
@@ -50,7 +57,8 @@ def read_session(path: Path) -> Session:
 
 
 def next_session(folder: Path) -> int:
-    """Return a number that no session of a study's records has, excluded or not: the one after the highest."""
+    """Return a number that no session of a study's records has, excluded or not: the one after the
+    highest."""
     return 1 + max(map(_session_of, folder.rglob("*.json")), default=0)
 
 
@@ -63,7 +71,8 @@ def _session_of(path: Path) -> int:
 
 
 def is_measurement(path: Path) -> bool:
-    """Return whether the file is a record, damaged or not, or a run's samples. A path that no file can have is none."""
+    """Return whether the file is a record, damaged or not, or a run's samples. A path that no file
+    can have is none."""
     try:
         if path.suffix == ".json":
             return is_readable(path) and b'"outcome":' in path.read_bytes()
@@ -73,7 +82,8 @@ def is_measurement(path: Path) -> bool:
 
 
 def free_aside(record: Path, folder: Aside) -> tuple[Path, Path]:
-    """Return free paths for a record and its telemetry, each in ``folder`` beside those that count."""
+    """Return free paths for a record and its telemetry, each in ``folder`` beside those that
+    count."""
     target = record.parent / folder / record.name
     number = 1
     while target.exists():
@@ -83,14 +93,17 @@ def free_aside(record: Path, folder: Aside) -> tuple[Path, Path]:
 
 
 def move_aside(path: Path, folder: Aside) -> Path:
-    """Move a record or a decision, with its telemetry if it has some, into ``folder``, and return its new path.
+    """Move a record or a decision, with its telemetry if it has some, into ``folder``, and return
+    its new path.
 
     Raise :class:`StudyError` if that folder is a link: the record would leave the results.
     """
     target, kept = free_aside(path, folder)
     for parent in (target.parent, kept.parent):
         if parent.is_symlink():
-            raise StudyError(f"{parent.parent.name}/{folder} is a link; replace it by a folder, or remove it")
+            raise StudyError(
+                f"{parent.parent.name}/{folder} is a link; replace it by a folder, or remove it"
+            )
     target.parent.mkdir(exist_ok=True)
     samples = path.parent.parent / "telemetry" / f"{path.stem}.parquet"
     if samples.is_file():
@@ -100,38 +113,48 @@ def move_aside(path: Path, folder: Aside) -> Path:
 
 
 def lock_results(results: Path) -> "FileLock":
-    """Return the acquired lock of a results folder. Raise :class:`StudyError` if another process holds it."""
-    from filelock import FileLock, Timeout  # a lint of the workflow has only what Snakemake itself needs
+    """Return the acquired lock of a results folder. Raise :class:`StudyError` if another process
+    holds it."""
+    from filelock import (
+        FileLock,
+        Timeout,
+    )  # a lint of the workflow has only what Snakemake itself needs
 
     lock = FileLock(Results(results).lock)
     try:
         lock.acquire(timeout=0)
     except Timeout:
         raise StudyError(
-            f"{results}: another start of the pipeline is at work in this folder; wait until it ends"
+            f"{results}: another start of the pipeline is "
+            "at work in this folder; wait until it ends"
         ) from None
     return lock
 
 
 def retry_outcomes(study: str, results: Path, outcomes: Collection[str]) -> list[str]:
-    """Move the records of ``study`` with one of these outcomes aside, and return the names of the moved files."""
+    """Move the records of ``study`` with one of these outcomes aside, and return the names of the
+    moved files."""
     with _locked(study, results) as files:
         return _retired(study, files, lambda record: record.outcome in outcomes)
 
 
 def retry_weights(study: str, results: Path) -> list[str]:
-    """Move each decision for random instead of ImageNet weights aside, and the records that followed one.
+    """Move each decision for random instead of ImageNet weights aside, and the records that
+    followed one.
 
     Return the names of the moved files.
     """
     with _locked(study, results) as files:
-        followed = _retired(study, files, lambda record: record.weights is not None and record.weights.fell_back)
+        followed = _retired(
+            study, files, lambda record: record.weights is not None and record.weights.fell_back
+        )
         made = [path for path in sorted(files.decisions(study).glob("*.json")) if _fell_back(path)]
         return followed + [move_aside(path, "superseded").name for path in made]
 
 
 def _fell_back(decision: Path) -> bool:
-    """Return whether a decision is to be made again: for random instead of ImageNet weights, or a damaged one."""
+    """Return whether a decision is to be made again: for random instead of ImageNet weights, or a
+    damaged one."""
     try:
         return Weights.read(decision).fell_back
     except StudyError:
@@ -139,10 +162,11 @@ def _fell_back(decision: Path) -> bool:
 
 
 def _retired(study: str, files: Results, chosen: Callable[[Record], bool]) -> list[str]:
-    """Move the chosen records to ``superseded``, so that their runs are made again, and return their names.
+    """Move the chosen records to ``superseded``, so that their runs are made again, and return
+    their names.
 
-    A record that cannot be read, or does not fit the last plan that has its run, is of no use to an analysis and is
-    moved with them.
+    A record that cannot be read, or does not fit the last plan that has its run, is of no use to an
+    analysis and is moved with them.
     """
     plan = read_earlier([study], files.root).get(study)
     runs = {run.file: run for run in plan.runs} if plan else {}
@@ -150,7 +174,9 @@ def _retired(study: str, files: Results, chosen: Callable[[Record], bool]) -> li
     def wanted(path: Path) -> bool:
         try:
             return chosen(
-                read_fitting(plan, runs[path.name], path) if plan and path.name in runs else read_record(path)
+                read_fitting(plan, runs[path.name], path)
+                if plan and path.name in runs
+                else read_record(path)
             )
         except StudyError:
             return True
@@ -161,10 +187,13 @@ def _retired(study: str, files: Results, chosen: Callable[[Record], bool]) -> li
 
 @contextmanager
 def _locked(study: str, results: Path) -> Iterator[Results]:
-    """Hold the lock of ``results``. Raise :class:`StudyError` if there are no records of ``study``."""
+    """Hold the lock of ``results``. Raise :class:`StudyError` if there are no records of
+    ``study``."""
     files = Results(results)
     known = sorted(path.parent.name for path in results.glob("*/records"))
     if study not in known:
-        raise StudyError(f"retry: no records of a study {study!r}; allowed: {', '.join(known) or 'none'}")
+        raise StudyError(
+            f"retry: no records of a study {study!r}; allowed: {', '.join(known) or 'none'}"
+        )
     with lock_results(results):
         yield files

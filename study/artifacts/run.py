@@ -11,24 +11,39 @@ RESULT, TELEMETRY = "result.json", "telemetry.csv"
 
 
 def image_name(settings: Settings) -> str:
-    """Return the name of the image for these settings: the device, with a hash if the settings name another image."""
-    return settings.device if settings.image is None else f"{settings.device}-{digest(settings.image)}"
+    """Return the name of the image for these settings: the device, with a hash if the settings name
+    another image."""
+    return (
+        settings.device if settings.image is None else f"{settings.device}-{digest(settings.image)}"
+    )
 
 
 class Run(Strict):
     """One planned run. ``key`` identifies its design; its record is ``<name>.<key>.json``."""
 
     name: str = Field(description="Readable name, unique in the study and safe as a file name.")
-    key: str = Field(description="Hash (eight hex digits) of everything that could change the result.")
+    key: str = Field(
+        description="Hash (eight hex digits) of everything that could change the result."
+    )
     settings: Settings = Field(description="The resolved configuration.")
     setting: Setting = Field(description="Its level of each factor.")
     block: int = Field(ge=0, le=2**31)
     """Number of the block (replicate), from 1. Each block holds each configuration once."""
-    position: int = Field(ge=0, le=2**31, description="Place in the seeded order of the whole study, from 1.")
-    dataset: str = Field(description="Name of the folder in `results/data` with this run's manifest.")
-    weights: str = Field(description="Name of the file in `weights` with the decision for this run's model.")
-    environment: str | None = Field(None, description="Name of its environment of packages; none: the start's.")
-    unavailable: str | None = Field(None, description="Reason why this machine cannot make the run; none if it can.")
+    position: int = Field(
+        ge=0, le=2**31, description="Place in the seeded order of the whole study, from 1."
+    )
+    dataset: str = Field(
+        description="Name of the folder in `results/data` with this run's manifest."
+    )
+    weights: str = Field(
+        description="Name of the file in `weights` with the decision for this run's model."
+    )
+    environment: str | None = Field(
+        None, description="Name of its environment of packages; none: the start's."
+    )
+    unavailable: str | None = Field(
+        None, description="Reason why this machine cannot make the run; none if it can."
+    )
 
     @property
     def file(self) -> str:
@@ -49,13 +64,20 @@ class Node(Strict):
 
 
 class Job(Strict):
-    """The order of a launcher to a training process. Paths are relative to the working directory."""
+    """The order of a launcher to a training process. Paths are relative to the working
+    directory."""
 
     run: Run
     study: str
     results: str
     seed: int
-    packages: dict[str, str] = Field({}, description="Versions that the process has to find, by the packages' names.")
-    small: bool = Field(False, description="Whether few steps are enough: nothing of it is a number.")
+    packages: dict[str, str] = Field(
+        {}, description="Versions that the process has to find, by the packages' names."
+    )
+    small: bool = Field(
+        False, description="Whether few steps are enough: nothing of it is a number."
+    )
     reference_workload: bool = True
-    nodes: list[Node] = Field([], description="The machines of a run on several; empty for all on this one.")
+    nodes: list[Node] = Field(
+        [], description="The machines of a run on several; empty for all on this one."
+    )

@@ -1,4 +1,5 @@
-"""The raw samples of one run, as both loops return them. Times are in seconds, memory is in bytes."""
+"""The raw samples of one run, as both loops return them. Times are in seconds, memory is in
+bytes."""
 
 from operator import attrgetter
 from statistics import fmean, median
@@ -31,7 +32,15 @@ class Samples(Strict):
     model_config = ConfigDict(allow_inf_nan=False)
 
 
-PHASES = ("data_wait", "transfer", "graph_warm_up", "device_transform", "forward", "backward", "optimizer")
+PHASES = (
+    "data_wait",
+    "transfer",
+    "graph_warm_up",
+    "device_transform",
+    "forward",
+    "backward",
+    "optimizer",
+)
 WARM_UP_REPETITIONS = 3
 """Number of the reference workload's warm-up repetitions, before and again after the run."""
 LONGEST_REPETITION = 5
@@ -44,17 +53,20 @@ _phases_of = attrgetter(*(f"{phase}_seconds" for phase in PHASES))
 class Step(Samples):
     """One training step. The phases follow each other without a gap and add up to the step."""
 
-    epoch: int = Field(ge=1, description="Epoch of the whole schedule, from 1; frozen epochs count.")
+    epoch: int = Field(
+        ge=1, description="Epoch of the whole schedule, from 1; frozen epochs count."
+    )
     images: Count
-    """Images in this step, summed over processes. With one process they are counted; with several they are the planned
-    number, and the run fails if the counts differ."""
+    """Images in this step, summed over processes. With one process they are counted; with several
+    they are the planned number, and the run fails if the counts differ."""
     warm_up: bool
-    """True if `mark_warm_up` marked the step as warm-up. Such steps are kept, and left out of steady figures."""
+    """True if `mark_warm_up` marked the step as warm-up. Such steps are kept, and left out of
+    steady figures."""
     data_wait_seconds: Seconds
     transfer_seconds: Seconds
     graph_warm_up_seconds: Seconds = 0.0
-    """Seconds in which a captured step is executed once before it is recorded. Records without this field have them in
-    `device_transform_seconds`."""
+    """Seconds in which a captured step is executed once before it is recorded. Records without this
+    field have them in `device_transform_seconds`."""
     device_transform_seconds: Seconds
     forward_seconds: Seconds
     backward_seconds: Seconds
@@ -70,44 +82,65 @@ class Epoch(Samples):
     """One epoch, with training and validation separate."""
 
     stage: Literal["frozen", "unfrozen"]
-    train_seconds: Seconds = Field(description="Seconds until the device has finished the epoch's last step.")
-    valid_seconds: Seconds = Field(description="Seconds of validation; 0 after an epoch without validation.")
+    train_seconds: Seconds = Field(
+        description="Seconds until the device has finished the epoch's last step."
+    )
+    valid_seconds: Seconds = Field(
+        description="Seconds of validation; 0 after an epoch without validation."
+    )
     loader_start_seconds: Seconds
-    """Seconds to make the loader's iterator and start its workers; part of the first step's data wait."""
+    """Seconds to make the loader's iterator and start its workers; part of the first step's data
+    wait."""
     loader_end_seconds: Seconds
-    """Seconds from the last step until the loader has ended and stopped its workers. On a GPU this is in the device's
-    timeline, where the last steps may hide it."""
+    """Seconds from the last step until the loader has ended and stopped its workers. On a GPU this
+    is in the device's timeline, where the last steps may hide it."""
     synchronise_seconds: Seconds
     """Seconds that the host waits at the end of the epoch until the device has caught up."""
-    images: Images = Field(description="Number of images trained on, without those that drop_last left out.")
+    images: Images = Field(
+        description="Number of images trained on, without those that drop_last left out."
+    )
     steps: Images
-    train_loss: Loss | None = Field(description="Mean loss over the epoch's images; null if it is not finite.")
+    train_loss: Loss | None = Field(
+        description="Mean loss over the epoch's images; null if it is not finite."
+    )
     loss_sum: Loss | None = None
-    """Sum of the steps' mean losses, the value that many tutorials print; null if it is not finite."""
+    """Sum of the steps' mean losses, the value that many tutorials print; null if it is not
+    finite."""
     valid_loss: Loss | None
-    """Mean loss over the validation images; null if it is not finite, or after an epoch without validation."""
+    """Mean loss over the validation images; null if it is not finite, or after an epoch without
+    validation."""
     accuracy: Share | None
-    """Share of the validation images classified correctly, 0 to 1; null after an epoch without validation."""
+    """Share of the validation images classified correctly, 0 to 1; null after an epoch without
+    validation."""
 
 
 class Memory(Samples):
     """Memory peaks over the run, in bytes; null if the device does not report them."""
 
-    device_allocated_bytes: Count | None = Field(None, description="Peak of the memory held by torch's tensors.")
+    device_allocated_bytes: Count | None = Field(
+        None, description="Peak of the memory held by torch's tensors."
+    )
     device_reserved_bytes: Count | None = None
     """Peak of the memory held by torch's allocator, its cache included."""
     device_used_bytes: Count | None = None
-    """Memory used on the whole device at the end of training, including the driver's context and kernels, and other
-    processes. This is not a peak: cuDNN's search for algorithms takes more for a time and frees it."""
+    """Memory used on the whole device at the end of training, including the driver's context and
+    kernels, and other processes. This is not a peak: cuDNN's search for algorithms takes more for a
+    time and frees it."""
     host_resident_bytes: Count | None = None
     """Peak resident memory of the training process, without its workers."""
 
 
 class Target(Samples):
-    """Whether a training with a ``target_accuracy`` reached it, and where: it ends after that epoch."""
+    """Whether a training with a ``target_accuracy`` reached it, and where: it ends after that
+    epoch."""
 
-    reached: bool = Field(description="False if no epoch of the whole schedule reached it: the time to it is censored.")
-    epochs: Count | None = Field(None, description="Epochs until it was reached, the frozen ones included.")
+    reached: bool = Field(
+        description="False if no epoch of the whole schedule reached it: the time to it is "
+        "censored."
+    )
+    epochs: Count | None = Field(
+        None, description="Epochs until it was reached, the frozen ones included."
+    )
     seconds: Seconds | None = None
     """Wall time from the start of the schedule to the end of the validation that reached it."""
 
@@ -115,10 +148,13 @@ class Target(Samples):
 class Replica(Samples):
     """One process of a distributed run, as it reported itself."""
 
-    images: Count = Field(description="Number of images that this process trained on, as it counted them.")
+    images: Count = Field(
+        description="Number of images that this process trained on, as it counted them."
+    )
     fit_seconds: Seconds
     data_wait_seconds: Seconds
-    """Data wait summed over all steps: an uneven loader makes the other processes wait in the backward phase."""
+    """Data wait summed over all steps: an uneven loader makes the other processes wait in the
+    backward phase."""
     memory: Memory
 
 
@@ -126,7 +162,9 @@ class TimedBatch(Samples):
     """One timed batch of inference: from images on the device until the device has the outputs."""
 
     images: Images
-    warm_up: bool = Field(description="True for the first `inference.warm_up_batches` batches; they are in no figure.")
+    warm_up: bool = Field(
+        description="True for the first `inference.warm_up_batches` batches; they are in no figure."
+    )
     seconds: Seconds
 
 
@@ -134,17 +172,25 @@ class InferenceSamples(Samples):
     """Raw samples of inference with the trained network. Percentiles are computed on read."""
 
     started: Epochal = Field(description="Start of the first batch, in seconds since 1970 UTC.")
-    seconds: Seconds = Field(description="Wall time of all batches, the time between them included.")
+    seconds: Seconds = Field(
+        description="Wall time of all batches, the time between them included."
+    )
     conversion_seconds: Seconds
-    """Seconds to convert the trained network for inference: to another number type, or by export, calibration and
-    quantisation."""
+    """Seconds to convert the trained network for inference: to another number type, or by export,
+    calibration and quantisation."""
     batches: list[TimedBatch] = Field(description="Every batch, in the order in which they ran.")
-    accuracy: Share = Field(description="Share of the validation images classified correctly, 0 to 1.")
-    weights_sha256: str = Field(description="Checksum of the trained weights, before they were converted.")
+    accuracy: Share = Field(
+        description="Share of the validation images classified correctly, 0 to 1."
+    )
+    weights_sha256: str = Field(
+        description="Checksum of the trained weights, before they were converted."
+    )
     operators: dict[str, Count]
-    """Number of operators of each kind that the runtime executes; empty if torch executes the network."""
+    """Number of operators of each kind that the runtime executes; empty if torch executes the
+    network."""
     memory: Memory
-    """Memory peaks: the device's from the conversion on, the host's of the whole process, training included."""
+    """Memory peaks: the device's from the conversion on, the host's of the whole process, training
+    included."""
 
     @model_validator(mode="after")
     def _a_batch_is_timed(self) -> Self:
@@ -162,45 +208,61 @@ class PixelDifference(Samples):
 
 
 class InForce(Strict):
-    """How a process computes once its model is built: what torch and the model say, and not what was asked."""
+    """How a process computes once its model is built: what torch and the model say, and not what
+    was asked."""
 
     cpus: Number = Field(description="CPUs that the process may use.")
     threads: Number = Field(description="CPU threads of an operation.")
-    interop_threads: Number = Field(description="CPU threads among which operations are shared out.")
+    interop_threads: Number = Field(
+        description="CPU threads among which operations are shared out."
+    )
     workers: Number = Field(description="Processes, or threads, of the loader.")
     start_method: Word = Field(description="How a loader's processes start.")
     grad_mode: bool = Field(description="True if gradients are recorded.")
-    autocast: bool = Field(description="True if operations are cast to another type outside the step, too.")
+    autocast: bool = Field(
+        description="True if operations are cast to another type outside the step, too."
+    )
     default_dtype: Word = Field(description="Type of a new tensor.")
     deterministic: bool = Field(description="True if only deterministic algorithms are allowed.")
-    detect_anomaly: bool = Field(description="True if each gradient is looked at for what is no number.")
+    detect_anomaly: bool = Field(
+        description="True if each gradient is looked at for what is no number."
+    )
     flush_denormal: bool = Field(description="True if the smallest numbers count as 0.")
     cudnn: bool
     cudnn_benchmark: bool
     cudnn_deterministic: bool
     mkldnn: bool
-    matrix_products: Word = Field(description="Arithmetic of matrix products in fp32: ieee, tf32 or bf16.")
+    matrix_products: Word = Field(
+        description="Arithmetic of matrix products in fp32: ieee, tf32 or bf16."
+    )
     convolutions: Word = Field(description="Arithmetic of convolutions in fp32.")
     memory_format: Word = Field(description="Order of the weights of convolutions in memory.")
     dtypes: list[Word] = Field(description="Types of the parameters; empty without a model.")
-    devices: list[Word] = Field(description="Devices of the parameters and buffers; empty without a model.")
+    devices: list[Word] = Field(
+        description="Devices of the parameters and buffers; empty without a model."
+    )
 
 
 class Measurement(Samples):
     """The result of a loop.
 
-    With several processes the times are those of the first process; images, losses and accuracy are those of all.
+    With several processes the times are those of the first process; images, losses and accuracy are
+    those of all.
     """
 
     setup_seconds: Seconds
-    """Seconds to build the loaders, and those of the decoding that the model did not take as well, if the images stay
-    on the device."""
+    """Seconds to build the loaders, and those of the decoding that the model did not take as well,
+    if the images stay on the device."""
     model_seconds: Seconds
     """Seconds to build the model, load its weights and move it to the device."""
-    fit_seconds: Seconds = Field(description="Wall time of the whole schedule, validation and warm-up included.")
+    fit_seconds: Seconds = Field(
+        description="Wall time of the whole schedule, validation and warm-up included."
+    )
     fit_started: Epochal | None = None
     """Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."""
-    target: Target | None = Field(None, description="Null for a training without a `target_accuracy`.")
+    target: Target | None = Field(
+        None, description="Null for a training without a `target_accuracy`."
+    )
     epochs: list[Epoch] = Field(min_length=1)
     steps: list[Step] = Field(min_length=1)
     memory: Memory
@@ -213,16 +275,25 @@ class Measurement(Samples):
     decoder_difference: PixelDifference | None = None
     """Distance of the decoder's pixels from Pillow's; null if Pillow decodes."""
     compile_seconds: Seconds | None = None
-    """Seconds that torch.compile took in the whole run, validation included; null if nothing is compiled."""
+    """Seconds that torch.compile took in the whole run, validation included; null if nothing is
+    compiled."""
     inference: InferenceSamples | None = None
-    """Samples of inference, if that is the task of the run; all other fields then describe the training before it."""
-    threads: Count = Field(description="Number of CPU threads that torch used in each process, read as training ended.")
+    """Samples of inference, if that is the task of the run; all other fields then describe the
+    training before it."""
+    threads: Count = Field(
+        description="Number of CPU threads that torch used in each process, read as training ended."
+    )
     workers: Count
     """Number of the loader's workers, processes or threads, for each training process."""
-    in_force: InForce | None = Field(None, description="How the first process computed; null if nothing trains.")
+    in_force: InForce | None = Field(
+        None, description="How the first process computed; null if nothing trains."
+    )
     global_batch_size: Count | None = None
-    """Number of images in a batch, summed over processes; with `gradient_accumulation` a step holds several batches."""
-    replica_batch_size: Count | None = Field(None, description="Number of images of a batch that each process takes.")
+    """Number of images in a batch, summed over processes; with `gradient_accumulation` a step holds
+    several batches."""
+    replica_batch_size: Count | None = Field(
+        None, description="Number of images of a batch that each process takes."
+    )
     replicas: list[Replica] = []
     """Every process of a distributed run, by its rank; empty if one process trains."""
 
@@ -230,24 +301,34 @@ class Measurement(Samples):
     def _each_step_lies_in_an_epoch(self) -> Self:
         for index, step in enumerate(self.steps):
             if step.epoch > len(self.epochs):
-                raise ValueRefused(key=f"steps.{index}.epoch", value=step.epoch, why=f"the last is {len(self.epochs)}")
+                raise ValueRefused(
+                    key=f"steps.{index}.epoch",
+                    value=step.epoch,
+                    why=f"the last is {len(self.epochs)}",
+                )
         return self
 
 
 class Timeline(Samples):
-    """Seconds that the parts of a run's process took, one after the other, by its own clock. The launcher's clock has
-    the whole."""
+    """Seconds that the parts of a run's process took, one after the other, by its own clock. The
+    launcher's clock has the whole."""
 
     start_seconds: Seconds
-    """From the start of the process until its code begins: its imports. A forked process has none."""
-    inputs_seconds: Seconds = Field(description="Reading and checking the data's files and the weights.")
+    """From the start of the process until its code begins: its imports. A forked process has
+    none."""
+    inputs_seconds: Seconds = Field(
+        description="Reading and checking the data's files and the weights."
+    )
     device_start_seconds: Seconds = Field(description="The device's first use.")
     instruments_seconds: Seconds = Field(description="The reference workloads before and after.")
-    training_seconds: Seconds = Field(description="The loop: loaders, model, schedule, and reading what was recorded.")
+    training_seconds: Seconds = Field(
+        description="The loop: loaders, model, schedule, and reading what was recorded."
+    )
 
 
 class ReferenceWorkload(Samples):
-    """Seconds of each repetition (one step of a small network, one copy), in the order in which they ran.
+    """Seconds of each repetition (one step of a small network, one copy), in the order in which
+    they ran.
 
     The first repetitions of each list are warm-up. They are kept, and left out of :attr:`seconds`.
     """
@@ -255,7 +336,9 @@ class ReferenceWorkload(Samples):
     first_use_seconds: Seconds
     """Seconds of the device's first use, in which its context and libraries start."""
     before: list[Duration] = Field(min_length=1)
-    after: list[Duration] = Field(description="Repetitions after the run; empty if the run did not finish.")
+    after: list[Duration] = Field(
+        description="Repetitions after the run; empty if the run did not finish."
+    )
     host_before: list[Duration] = []
     """Repetitions before the run on the CPUs that load a GPU's data; empty in a run on a CPU."""
     host_after: list[Duration] = []
@@ -265,7 +348,8 @@ class ReferenceWorkload(Samples):
         for name in ("before", "after", "host_before", "host_after"):
             if 0 < (count := len(getattr(self, name))) <= WARM_UP_REPETITIONS:
                 raise ValueError(
-                    f"{name}: {count} value(s): more than the {WARM_UP_REPETITIONS} of warm-up must follow"
+                    f"{name}: {count} value(s): more than the {WARM_UP_REPETITIONS} of "
+                    "warm-up must follow"
                 )
         return self
 
@@ -273,9 +357,10 @@ class ReferenceWorkload(Samples):
     def seconds(self) -> float:
         """Seconds of one repetition: geometric mean of the means before and after the run.
 
-        They are means because a loaded machine interrupts some of the repetitions, and a median does not see that. One
-        repetition counts as :data:`LONGEST_REPETITION` medians at most: a stop of a tenth of a second is nothing to a
-        run, and would double the mean of so short a measurement.
+        They are means because a loaded machine interrupts some of the repetitions, and a median
+        does not see that. One repetition counts as :data:`LONGEST_REPETITION` medians at most: a
+        stop of a tenth of a second is nothing to a run, and would double the mean of so short a
+        measurement.
         """
         return self._mean(self.before, self.after)
 

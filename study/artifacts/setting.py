@@ -38,14 +38,21 @@ FIRST_LEVELS = "first levels"
 class Setting(Strict):
     """Levels of some or all factors of a study."""
 
-    levels: dict[str, Level] = Field(description="Levels by the dotted keys of their factors, in the study's order.")
+    levels: dict[str, Level] = Field(
+        description="Levels by the dotted keys of their factors, in the study's order."
+    )
     label: str = Field(
-        description="The levels in words. Where the effects of switches are compared, it has those that are not at "
+        description="The levels in words. Where the effects of switches are compared, it has "
+        "those that are not at "
         "their first level."
     )
-    short: str = Field(description="Short name, safe as a file name. A run's is unique in its study.")
+    short: str = Field(
+        description="Short name, safe as a file name. A run's is unique in its study."
+    )
     named: dict[str, list[str]] = Field(
-        {}, description="The study's `names` in the label, each with the keys of the levels that it stands for."
+        {},
+        description="The study's `names` in the label, each with the keys of the levels that "
+        "it stands for.",
     )
 
     def __hash__(self) -> int:
@@ -56,7 +63,9 @@ class Setting(Strict):
         levels = {key: level for key, level in self.levels.items() if key in keys}
         named = {name: own for name, own in self.named.items() if levels.keys() >= set(own)}
         words = with_names({key: level_words(key, level) for key, level in levels.items()}, named)
-        return Setting(levels=levels, label=joined([*words.values()]), short=_short(levels), named=named)
+        return Setting(
+            levels=levels, label=joined([*words.values()]), short=_short(levels), named=named
+        )
 
     def within(self, group: "Setting") -> "Setting":
         """Return the setting with the levels of a group, and its own."""
@@ -77,7 +86,12 @@ def setting_of(study: Study, levels: Levels) -> Setting:
     if not levels:
         return EVERYWHERE
     named = _named(study, levels)
-    return Setting(levels=dict(levels), label=_label(study, levels, named), short=name_of(study, levels), named=named)
+    return Setting(
+        levels=dict(levels),
+        label=_label(study, levels, named),
+        short=name_of(study, levels),
+        named=named,
+    )
 
 
 def _named(study: Study, levels: Levels) -> dict[str, list[str]]:
@@ -85,12 +99,18 @@ def _named(study: Study, levels: Levels) -> dict[str, list[str]]:
     if not study.names:
         return {}
     whole = names.whole(study.names, study.factors, study.only)
-    as_shown = {name: {key: shown(study, key, level) for key, level in own.items()} for name, own in whole.items()}
-    return names.names_in(as_shown, {key: shown(study, key, level) for key, level in levels.items()})
+    as_shown = {
+        name: {key: shown(study, key, level) for key, level in own.items()}
+        for name, own in whole.items()
+    }
+    return names.names_in(
+        as_shown, {key: shown(study, key, level) for key, level in levels.items()}
+    )
 
 
 def with_names(words: Mapping[str, str], named: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the words of levels with each name in place of those it stands for, at the key of the first of them."""
+    """Return the words of levels with each name in place of those it stands for, at the key of the
+    first of them."""
     first = {next(key for key in words if key in own): name for name, own in named.items()}
     gone = set().union(*named.values()) - first.keys()
     return {key: first.get(key, word) for key, word in words.items() if key not in gone}
@@ -121,13 +141,16 @@ def shareable(study: Study, setting: Setting) -> Setting:
     levels = cut_paths(setting.levels)
     if levels == setting.levels:
         return setting
-    return setting.model_copy(update={"levels": levels, "label": _label(study, levels, setting.named)})
+    return setting.model_copy(
+        update={"levels": levels, "label": _label(study, levels, setting.named)}
+    )
 
 
 def cut_paths(levels: Levels) -> dict[str, Level]:
     """Return levels with every path cut to its base name."""
     return {
-        key: Path(level).name if isinstance(level, str) and os.sep in level else level for key, level in levels.items()
+        key: Path(level).name if isinstance(level, str) and os.sep in level else level
+        for key, level in levels.items()
     }
 
 
@@ -145,8 +168,11 @@ def _word(study: Study, key: str, level: Level) -> str:
 
 
 def _switched(study: Study, words: Mapping[str, str]) -> str:
-    """Return the levels that are not the first ones, each with its key if another key has such a level, too."""
-    known = {key: [_word(study, key, level) for level in study.factors[key]] for key in study.factors}
+    """Return the levels that are not the first ones, each with its key if another key has such a
+    level, too."""
+    known = {
+        key: [_word(study, key, level) for level in study.factors[key]] for key in study.factors
+    }
     # The device is no switch: its word stands before theirs.
     counts = Counter(chain(*(known[key][1:] for key in study.compared if key != "device")))
     changed = [(key, word) for key, word in words.items() if word != known[key][0]]
@@ -155,7 +181,8 @@ def _switched(study: Study, words: Mapping[str, str]) -> str:
 
 
 def joined(words: Sequence[str]) -> str:
-    """Return levels as one label; what has a comma or a plus in itself stands in quotes between others."""
+    """Return levels as one label; what has a comma or a plus in itself stands in quotes between
+    others."""
     return ", ".join(map(_quoted, words)) if len(words) > 1 else "".join(words)
 
 
@@ -164,7 +191,8 @@ def _quoted(word: str) -> str:
 
 
 def name_of(study: Study, levels: Levels) -> str:
-    """Return the short name of levels, e.g. ``bs16-cpu``: the curve's factor is first, the device last."""
+    """Return the short name of levels, e.g. ``bs16-cpu``: the curve's factor is first, the device
+    last."""
     return _short(levels, study.curve.x if study.curve else None)
 
 
@@ -180,10 +208,14 @@ def _part(key: str, level: Any) -> str:
 
 
 def slug(level: Any) -> str:
-    """Return the level as letters, digits, dots and underscores; a digest keeps two apart that lose letters."""
+    """Return the level as letters, digits, dots and underscores; a digest keeps two apart that lose
+    letters."""
     text = str(level).lower() if isinstance(level, bool) else str(level)
     if isinstance(level, str) and os.sep in level:  # a path's base name: names of runs are shared
         return f"{slug(Path(level).name)[:24]}_{digest(text)[:4]}"
     safe = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
-    # A name that lost characters, such as a folder's, could equal another: a digest keeps them apart.
-    return safe if safe == text or re.fullmatch(r"[\d.]+", text) else f"{safe[:24]}_{digest(text)[:4]}"
+    # A name that lost characters, such as a folder's, could equal another: a digest keeps them
+    # apart.
+    return (
+        safe if safe == text or re.fullmatch(r"[\d.]+", text) else f"{safe[:24]}_{digest(text)[:4]}"
+    )

@@ -1,7 +1,8 @@
 """The samples of telemetry as a file.
 
-The launcher reads a sampler's and writes its own. NumPy, pandas and pyarrow are imported where they are needed: the
-sampler starts when a run does, and would take a core from it; and the launcher needs none before a run is measured.
+The launcher reads a sampler's and writes its own. NumPy, pandas and pyarrow are imported where they
+are needed: the sampler starts when a run does, and would take a core from it; and the launcher
+needs none before a run is measured.
 """
 
 from collections.abc import Mapping
@@ -43,8 +44,9 @@ LARGEST_CSV = 200 * MOST_SAMPLES
 def read_samples(csv: Path) -> Samples:
     """Return the samples of a sampler's CSV; none if it left none.
 
-    A file that cannot be read or has more than ``LARGEST_CSV`` bytes counts as none. The last line of a killed sampler
-    may be cut off, and is dropped, as is a line that has not a value for each column.
+    A file that cannot be read or has more than ``LARGEST_CSV`` bytes counts as none. The last line
+    of a killed sampler may be cut off, and is dropped, as is a line that has not a value for each
+    column.
     """
     import numpy as np
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
@@ -73,7 +75,9 @@ def write_parquet(samples: "Mapping[str, ArrayLike] | pd.DataFrame", path: Path)
     from pyarrow import parquet
 
     columns = {name: np.asarray(samples[name], dtype="float64") for name in COLUMNS}
-    table = pyarrow.table({name: pyarrow.array(values, from_pandas=True) for name, values in columns.items()})
+    table = pyarrow.table(
+        {name: pyarrow.array(values, from_pandas=True) for name, values in columns.items()}
+    )
     with whole(path) as temporary:
         parquet.write_table(table, temporary)
 
@@ -83,7 +87,8 @@ LARGEST_VALUE = 1e18
 
 
 def from_parquet(content: bytes) -> "pd.DataFrame":
-    """Return the samples (columns ``COLUMNS``, float64) in the content of a file of :func:`write_parquet`.
+    """Return the samples (columns ``COLUMNS``, float64) in the content of a file of
+    :func:`write_parquet`.
 
     Raise :class:`StudyError` if they cannot be read.
     """
@@ -97,13 +102,17 @@ def from_parquet(content: bytes) -> "pd.DataFrame":
         if max(file.metadata.num_rows, sum(group.num_rows for group in groups)) > MOST_SAMPLES:
             raise StudyError(f"they cannot be read (there are more than {MOST_SAMPLES})")
         if sum(group.total_byte_size for group in groups) > LARGEST_CSV:
-            raise StudyError(f"they cannot be read (they would take more than {LARGEST_CSV >> 20} MiB)")
+            raise StudyError(
+                f"they cannot be read (they would take more than {LARGEST_CSV >> 20} MiB)"
+            )
         for name in COLUMNS:
             kind = file.schema_arrow.field(name).type
             if not (types.is_floating(kind) or types.is_integer(kind)):
                 raise StudyError(f"they cannot be read (the values of {name} are no numbers)")
         table = file.read(list(COLUMNS), use_threads=False)
-        frame = pd.DataFrame({name: table.column(name).to_numpy().astype("float64") for name in COLUMNS})
+        frame = pd.DataFrame(
+            {name: table.column(name).to_numpy().astype("float64") for name in COLUMNS}
+        )
     except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise StudyError(f"they cannot be read ({type(error).__name__})") from None
     if (frame.abs().to_numpy() > LARGEST_VALUE).any():
@@ -112,11 +121,13 @@ def from_parquet(content: bytes) -> "pd.DataFrame":
 
 
 SLOWDOWNS = 0x8 | 0x20 | 0x40 | 0x80
-"""Bits of ``gpu_throttle_reasons``: hardware, software thermal, hardware thermal, power brake (nvml.h)."""
+"""Bits of ``gpu_throttle_reasons``: hardware, software thermal, hardware thermal, power brake
+(nvml.h)."""
 
 
 def throttled_percent(samples: Samples) -> float | None:
-    """Return the share of samples in which a slowdown held the GPU's clock, in percent; None if none tells."""
+    """Return the share of samples in which a slowdown held the GPU's clock, in percent; None if
+    none tells."""
     import numpy as np
 
     values = samples["gpu_throttle_reasons"]

@@ -1,4 +1,5 @@
-"""One row of ``timings.csv``: the one declaration of its columns, their units, and which of them the report shows."""
+"""One row of ``timings.csv``: the one declaration of its columns, their units, and which of them
+the report shows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,36 +42,43 @@ ImagesPerSecond = Annotated[float | None, Unit("images/s")]
 class Timing(Strict):
     """One planned run in the table of timings, or a record of one that was excluded.
 
-    Beside these columns the table has one for each factor of the study, and always ``training.batch_size``, named by
-    their dotted keys. Every column is always there; a value that was not measured is empty.
+    Beside these columns the table has one for each factor of the study, and always
+    ``training.batch_size``, named by their dotted keys. Every column is always there; a value that
+    was not measured is empty.
     """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     study: str = Field(description="Name of the study.")
     run: str = Field(description="Name of the run, unique in the study.")
-    key: str = Field(description="Hash of everything that could change the result; part of the record's file name.")
+    key: str = Field(
+        description="Hash of everything that could change the result; part of the record's "
+        "file name."
+    )
     block: int = Field(description="Number of the block (replicate), from 1.")
     position: int = Field(description="Place in the seeded order of the whole study, from 1.")
     device: str = Field(description="`cpu`, `cuda` or `tpu`.")
     precision: str = Field(description="Precision of the training.")
 
     outcome: str
-    """`ok`, `out_of_memory`, `failed`, `unavailable`, or `refused` for a record that does not fit its plan, its schema
-    or its checksum: nothing of it is used."""
+    """`ok`, `out_of_memory`, `failed`, `unavailable`, or `refused` for a record that does not fit
+    its plan, its schema or its checksum: nothing of it is used."""
     message: str | None = Field(None, description="Reason for an outcome other than `ok`.")
     session: int | None = None
-    """Number of the start of the pipeline that measured the run, another on each machine of one start."""
+    """Number of the start of the pipeline that measured the run, another on each machine of one
+    start."""
     started: str | None = Field(None, description="Start of the run in UTC, ISO 8601.")
-    process_seconds: Seconds = Field(None, description="Time of the whole process, start-up and imports included.")
+    process_seconds: Seconds = Field(
+        None, description="Time of the whole process, start-up and imports included."
+    )
 
     excluded: Literal["disturbed", "broken block", "first of its start", "far"] | None = None
-    """Why this record counts in no number: a `disturbed` first try, measured once more; part of a `broken block`,
-    measured anew as a whole; the `first of its start`, where no warm-up run was before it; or `far` from the others of
-    its setting. Empty for a record that counts."""
+    """Why this record counts in no number: a `disturbed` first try, measured once more; part of a
+    `broken block`, measured anew as a whole; the `first of its start`, where no warm-up run was
+    before it; or `far` from the others of its setting. Empty for a record that counts."""
     far: float | None = None
-    """1 for a slow run that is far from the others of its setting, -1 for a fast one, else 0. It counts against its own
-    setting alone."""
+    """1 for a slow run that is far from the others of its setting, -1 for a fast one, else 0. It
+    counts against its own setting alone."""
     disturbed: str | None = None
     """Keys of the study's `evidence` whose limit others crossed during the run, joined by `; `."""
     samples_refused: str | None = None
@@ -79,19 +87,33 @@ class Timing(Strict):
     """Whether a warm-up run of its way of computing and shape ran before, in the same start."""
     started_as: str | None = None
     """Whether the run's process was `forked` from one that had imported torch, or `fresh`."""
-    node: str | None = Field(None, description="Pseudonym of the machine; empty if it is not known.")
-    quiet: bool | None = Field(None, description="Whether others crossed no limit when the run began.")
+    node: str | None = Field(
+        None, description="Pseudonym of the machine; empty if it is not known."
+    )
+    quiet: bool | None = Field(
+        None, description="Whether others crossed no limit when the run began."
+    )
     others_cpu_percent: Percent = None
     """CPU time of others during the run, in percent of the CPUs that the run might use."""
 
     device_name: str | None = Field(None, description="Name of the GPU or of the processor.")
-    weights: str | None = Field(None, description="Kind of the starting weights: `imagenet`, `file` or `random`.")
-    software: str | None = Field(None, description="Versions of Python and of the libraries, the engine, the commit.")
-    image_id: str | None = Field(None, description="Checksum of the container image; empty on the host.")
-    cpu_percent_before: Percent = Field(None, description="Load of the whole machine before the run began.")
+    weights: str | None = Field(
+        None, description="Kind of the starting weights: `imagenet`, `file` or `random`."
+    )
+    software: str | None = Field(
+        None, description="Versions of Python and of the libraries, the engine, the commit."
+    )
+    image_id: str | None = Field(
+        None, description="Checksum of the container image; empty on the host."
+    )
+    cpu_percent_before: Percent = Field(
+        None, description="Load of the whole machine before the run began."
+    )
     other_device_processes: int | None = None
     """Number of processes that computed on the GPU when the run began."""
-    device_percent_before: Percent = Field(None, description="Utilisation of the GPU when the run began.")
+    device_percent_before: Percent = Field(
+        None, description="Utilisation of the GPU when the run began."
+    )
     reference_seconds: Seconds = None
     """One repetition of the reference workload on the device, before and after the run."""
     host_reference_seconds: Seconds = None
@@ -101,12 +123,20 @@ class Timing(Strict):
     """Number of parameters of the model, trained or not."""
     replicas: Annotated[int | None, Resource("processes that train", "count", shared=True)] = None
     """Number of processes that train one model together."""
-    global_batch_size: Annotated[Images, Resource("images of a step, all processes", "count", shared=True)] = None
+    global_batch_size: Annotated[
+        Images, Resource("images of a step, all processes", "count", shared=True)
+    ] = None
     """Images of a batch, summed over the processes."""
-    replica_batch_size: Annotated[Images, Resource("images of a step, each process", "count", shared=True)] = None
+    replica_batch_size: Annotated[
+        Images, Resource("images of a step, each process", "count", shared=True)
+    ] = None
     """Images of a batch that each process takes."""
-    threads: int | None = Field(None, description="Number of CPU threads that torch used in each process.")
-    workers: int | None = Field(None, description="Number of the loader's worker processes for each process.")
+    threads: int | None = Field(
+        None, description="Number of CPU threads that torch used in each process."
+    )
+    workers: int | None = Field(
+        None, description="Number of the loader's worker processes for each process."
+    )
     train_images: Images = Field(None, description="Images of the training set.")
     valid_images: Images = Field(None, description="Images of the validation set.")
     images_processed: Images = Field(None, description="Images trained on in all epochs.")
@@ -117,123 +147,184 @@ class Timing(Strict):
 
     start_seconds: Seconds = None
     """Time until the code of the run's process begins: its imports, where it is not forked."""
-    inputs_seconds: Seconds = Field(None, description="Time to read and check the data's files and the weights.")
+    inputs_seconds: Seconds = Field(
+        None, description="Time to read and check the data's files and the weights."
+    )
     device_start_seconds: Seconds = Field(None, description="Time of the device's first use.")
-    instruments_seconds: Seconds = Field(None, description="Time of the reference workloads before and after.")
+    instruments_seconds: Seconds = Field(
+        None, description="Time of the reference workloads before and after."
+    )
     training_seconds: Seconds = None
     """Time of the whole loop: `setup_seconds`, `blog_seconds`, and reading what was recorded."""
-    setup_seconds: Seconds = Field(None, description="Time to build the loaders, with decoding for a device loader.")
-    model_seconds: Seconds = Field(None, description="Time to build the model and move it to the device.")
-    fit_seconds: Seconds = Field(None, description="Wall time of the whole schedule, validation included.")
+    setup_seconds: Seconds = Field(
+        None, description="Time to build the loaders, with decoding for a device loader."
+    )
+    model_seconds: Seconds = Field(
+        None, description="Time to build the model and move it to the device."
+    )
+    fit_seconds: Seconds = Field(
+        None, description="Wall time of the whole schedule, validation included."
+    )
     blog_seconds: Seconds = Field(None, description="`model_seconds` + `fit_seconds`.")
-    train_seconds: Seconds = Field(None, description="Training time of all epochs, without validation.")
+    train_seconds: Seconds = Field(
+        None, description="Training time of all epochs, without validation."
+    )
     epoch_seconds: Annotated[Seconds, Resource("training of an epoch (s)", "number")] = None
     """Training time of an epoch, mean over the epochs."""
     valid_seconds: Annotated[Seconds, Resource("validation, all epochs (s)", "number")] = None
     """Validation time of all epochs."""
     target_seconds: Seconds = None
-    """Wall time of the schedule until the end of the validation that reached the target accuracy; empty where none
-    did."""
-    target_epochs: Annotated[int | None, Resource("epochs to the target, runs that reached it", "count")] = None
+    """Wall time of the schedule until the end of the validation that reached the target accuracy;
+    empty where none did."""
+    target_epochs: Annotated[
+        int | None, Resource("epochs to the target, runs that reached it", "count")
+    ] = None
     """Epochs of the schedule, frozen ones included, until the target accuracy was reached."""
     reached_target: bool | None = None
     """Whether the target accuracy was reached; empty for a training without one."""
-    step_seconds: Seconds = Field(None, description="Median steady step: a full batch, everything trained, no warm-up.")
+    step_seconds: Seconds = Field(
+        None, description="Median steady step: a full batch, everything trained, no warm-up."
+    )
     thousand_images_seconds: Seconds = Field(None, description="Inference time of 1000 images.")
     images_per_second: ImagesPerSecond = None
     """Images over `train_seconds`, or over the time of all timed batches of inference."""
     learning_rate: float | None = None
     """Base learning rate of the schedule, after `training.learning_rate_rule`."""
     chance_accuracy: Share = None
-    """Accuracy of a network that always answers the most frequent class of the validation images; empty for
-    inference."""
-    accuracy: Share = Field(None, description="Validation images classified correctly after the last epoch.")
+    """Accuracy of a network that always answers the most frequent class of the validation images;
+    empty for inference."""
+    accuracy: Share = Field(
+        None, description="Validation images classified correctly after the last epoch."
+    )
     valid_loss: float | None = Field(None, description="Mean validation loss after the last epoch.")
 
     data_wait_seconds: Seconds = Field(None, description="Waiting for data, summed over all steps.")
-    transfer_seconds: Seconds = Field(None, description="Copies from host to device, summed over all steps.")
+    transfer_seconds: Seconds = Field(
+        None, description="Copies from host to device, summed over all steps."
+    )
     graph_warm_up_seconds: Seconds = None
     """Warm-up before the capture of steps as CUDA graphs, summed over all steps."""
-    device_transform_seconds: Seconds = Field(None, description="Transforms on the device, summed over all steps.")
-    forward_seconds: Seconds = Field(None, description="Forward pass with the loss, summed over all steps.")
+    device_transform_seconds: Seconds = Field(
+        None, description="Transforms on the device, summed over all steps."
+    )
+    forward_seconds: Seconds = Field(
+        None, description="Forward pass with the loss, summed over all steps."
+    )
     backward_seconds: Seconds = Field(None, description="Backward pass, summed over all steps.")
-    optimizer_seconds: Seconds = Field(None, description="The optimizer's updates, summed over all steps.")
-    other_seconds: Seconds = Field(None, description="`fit_seconds` less the phases above and `valid_seconds`.")
+    optimizer_seconds: Seconds = Field(
+        None, description="The optimizer's updates, summed over all steps."
+    )
+    other_seconds: Seconds = Field(
+        None, description="`fit_seconds` less the phases above and `valid_seconds`."
+    )
     data_wait_share: Share = Field(None, description="`data_wait_seconds` over `train_seconds`.")
 
     gpu_utilisation_percent: Annotated[Percent, Resource("GPU busy", "percent")] = None
     """Share of time in which any kernel ran, mean over the samples of the run."""
     cpu_percent: Annotated[Percent, Resource("CPUs busy", "percent")] = None
     """Load of the whole machine, mean over the samples of the run."""
-    peak_device_allocated_bytes: Annotated[Bytes, Resource("device memory, tensors", "bytes")] = None
+    peak_device_allocated_bytes: Annotated[Bytes, Resource("device memory, tensors", "bytes")] = (
+        None
+    )
     """Peak of the memory held by torch's tensors, in the first process."""
     peak_all_device_allocated_bytes: Annotated[
         Bytes, Resource("device memory, tensors of all processes", "bytes", shared=True)
     ] = Field(None, description="`peak_device_allocated_bytes`, summed over the processes.")
     peak_device_used_bytes: Annotated[Bytes, Resource("whole device, sampled", "bytes")] = None
-    """Peak of the memory in use on the whole device, driver and other processes included; empty where the samples
-    missed it, for it is below what torch had reserved."""
+    """Peak of the memory in use on the whole device, driver and other processes included; empty
+    where the samples missed it, for it is below what torch had reserved."""
     peak_tree_resident_bytes: Bytes = None
-    """Peak resident memory of the run and its workers, summed: shared pages count in each, so this is no more than an
-    upper bound."""
+    """Peak resident memory of the run and its workers, summed: shared pages count in each, so this
+    is no more than an upper bound."""
     peak_device_reserved_bytes: Bytes = None
     """Peak of the memory held by torch's allocator, in the first process."""
     peak_all_device_reserved_bytes: Bytes = None
     """`peak_device_reserved_bytes`, summed over the processes."""
-    peak_host_resident_bytes: Annotated[Bytes, Resource("host memory without workers", "bytes")] = None
+    peak_host_resident_bytes: Annotated[Bytes, Resource("host memory without workers", "bytes")] = (
+        None
+    )
     """Peak resident memory of the first process, without its workers."""
     peak_all_host_resident_bytes: Bytes = None
     """`peak_host_resident_bytes`, summed over the processes."""
 
     energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)", "number")] = None
     """Energy of the GPU; empty in a run on a CPU."""
-    images_per_joule: Annotated[float | None, Unit("images/J"), Resource("images per joule", "number")] = None
+    images_per_joule: Annotated[
+        float | None, Unit("images/J"), Resource("images per joule", "number")
+    ] = None
     """`images_processed` over `energy_joules`."""
     energy_method: str | None = None
     """`counter` (NVML's) or `power` (NVML's readings, integrated)."""
-    energy_refused: str | None = Field(None, description="Reason for the absence of `energy_joules`.")
+    energy_refused: str | None = Field(
+        None, description="Reason for the absence of `energy_joules`."
+    )
     idle_watts: Annotated[float | None, Unit("W"), Resource("idle (W)", "number")] = None
     """Power of the GPU when the run began."""
     sm_clock_mhz: Annotated[float | None, Unit("MHz")] = None
     """Clock of the GPU's multiprocessors, mean over the samples of the run."""
     gpu_temperature_celsius: Annotated[float | None, Unit("°C")] = None
     """Highest temperature of the GPU."""
-    throttle_reasons: str | None = Field(None, description="Causes of a low clock, in NVML's words.")
+    throttle_reasons: str | None = Field(
+        None, description="Causes of a low clock, in NVML's words."
+    )
 
     steady_images_per_second: Annotated[
         ImagesPerSecond, Resource("images/s, the median step with its wait", "number")
     ] = Field(None, description="Images of a full step over `step_seconds`.")
-    first_batch_seconds: Annotated[Seconds, Resource("first batch of an epoch (s)", "number")] = None
+    first_batch_seconds: Annotated[Seconds, Resource("first batch of an epoch (s)", "number")] = (
+        None
+    )
     """Wait for the first batch of an epoch, mean over the epochs."""
-    loader_start_seconds: Annotated[Seconds, Resource("of that, workers' start (s)", "number")] = None
+    loader_start_seconds: Annotated[Seconds, Resource("of that, workers' start (s)", "number")] = (
+        None
+    )
     """Time to start the loader's workers, mean over the epochs; empty without workers."""
     loader_end_seconds: Seconds = None
     """Time from the last step until the loader has ended, summed over the epochs."""
     synchronise_seconds: Seconds = None
     """Wait at the end of an epoch until the device has caught up, summed over the epochs."""
-    warm_up_extra_seconds: Annotated[Seconds, Resource("warm-up beyond steady steps (s)", "number")] = None
+    warm_up_extra_seconds: Annotated[
+        Seconds, Resource("warm-up beyond steady steps (s)", "number")
+    ] = None
     """Time that warm-up steps took beyond the median steady step, without data waits."""
     compile_seconds: Annotated[Seconds, Resource("compilation (s)", "number")] = None
     """Time that torch.compile took in the whole run."""
     decoder_difference: Annotated[
-        float | None, Unit("of 255"), Resource("pixels' mean distance from Pillow's, of 255", "number")
+        float | None,
+        Unit("of 255"),
+        Resource("pixels' mean distance from Pillow's, of 255", "number"),
     ] = None
-    """Mean distance of the pixels of training images from those that Pillow decodes; empty for Pillow."""
+    """Mean distance of the pixels of training images from those that Pillow decodes; empty for
+    Pillow."""
 
-    latency_p50_seconds: Annotated[Seconds, Resource("latency of a batch, median (ms)", "milli")] = None
+    latency_p50_seconds: Annotated[
+        Seconds, Resource("latency of a batch, median (ms)", "milli")
+    ] = None
     """Median time of a timed batch of inference (nearest rank: a measured value)."""
-    latency_p90_seconds: Annotated[Seconds, Resource("latency, 90th percentile (ms)", "milli")] = None
+    latency_p90_seconds: Annotated[Seconds, Resource("latency, 90th percentile (ms)", "milli")] = (
+        None
+    )
     """90th percentile of the timed batches of inference (nearest rank)."""
-    latency_p99_seconds: Annotated[Seconds, Resource("latency, 99th percentile (ms)", "milli")] = None
+    latency_p99_seconds: Annotated[Seconds, Resource("latency, 99th percentile (ms)", "milli")] = (
+        None
+    )
     """99th percentile of the timed batches of inference (nearest rank)."""
     batches: int | None = Field(None, description="Number of timed batches of inference.")
-    fp32_accuracy: Annotated[Share, Resource("accuracy of the same weights as trained, fp32", "share")] = None
+    fp32_accuracy: Annotated[
+        Share, Resource("accuracy of the same weights as trained, fp32", "share")
+    ] = None
     """Accuracy of the trained network before it was converted for inference."""
-    int8_convolutions_share: Annotated[Share, Resource("convolutions executed in int8", "share")] = None
+    int8_convolutions_share: Annotated[
+        Share, Resource("convolutions executed in int8", "share")
+    ] = None
     """Convolutions that the runtime executes on integers; empty if it executes none so."""
-    conversion_seconds: Annotated[Seconds, Resource("conversion, before any batch (s)", "number")] = None
+    conversion_seconds: Annotated[
+        Seconds, Resource("conversion, before any batch (s)", "number")
+    ] = None
     """Time to convert the trained network for inference."""
-    trained_sha256: str | None = Field(None, description="Checksum of the trained weights, before their conversion.")
+    trained_sha256: str | None = Field(
+        None, description="Checksum of the trained weights, before their conversion."
+    )
 
 
 def resources() -> dict[str, Resource]:
@@ -248,25 +339,31 @@ def resources() -> dict[str, Resource]:
 
 def unit(name: str) -> str | None:
     """Return the unit of a column, or None if it has none."""
-    return next((mark.name for mark in Timing.model_fields[name].metadata if isinstance(mark, Unit)), None)
+    return next(
+        (mark.name for mark in Timing.model_fields[name].metadata if isinstance(mark, Unit)), None
+    )
 
 
 def kind(name: str) -> type[Any]:
     """Return the type of a column's values: ``str``, ``bool``, ``int`` or ``float``."""
     annotation: Any = Timing.model_fields[name].annotation
-    value: type[Any] = next((item for item in get_args(annotation) if item is not type(None)), annotation)
+    value: type[Any] = next(
+        (item for item in get_args(annotation) if item is not type(None)), annotation
+    )
     return str if get_origin(value) is Literal else value
 
 
 def dtype(name: str) -> str:
-    """Return the pandas type of a column: a whole number that may be missing is float64, as NaN is."""
+    """Return the pandas type of a column: a whole number that may be missing is float64, as NaN
+    is."""
     if Timing.model_fields[name].is_required() and kind(name) is int:
         return "int64"
     return {str: "object", bool: "boolean", int: "float64", float: "float64"}[kind(name)]
 
 
 def columns(keys: Iterable[str]) -> list[str]:
-    """Return the columns of a table in their order: ``keys``, the dotted ones, follow what the plan says of a run."""
+    """Return the columns of a table in their order: ``keys``, the dotted ones, follow what the plan
+    says of a run."""
     declared = list(Timing.model_fields)
     planned = declared.index("outcome")
     return [*declared[:planned], *(key for key in keys if key not in declared), *declared[planned:]]

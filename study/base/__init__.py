@@ -7,16 +7,20 @@ import sys
 
 
 def python_first() -> None:
-    """Let Python's own modules come before those of all folders, such as a user's empty ``random.py``.
+    """Let Python's own modules come before those of all folders, such as a user's empty
+    ``random.py``.
 
     Of the others the order stays: the user's folder comes before what is installed.
     """
     place = next((place for place, entry in enumerate(sys.path) if entry.endswith(".zip")), 0)
-    sys.path[: place + 3] = sys.path[place : place + 3] + sys.path[:place]  # an archive, a folder, one of extensions
+    sys.path[: place + 3] = (
+        sys.path[place : place + 3] + sys.path[:place]
+    )  # an archive, a folder, one of extensions
 
 
 def complete_user() -> None:
-    """Give the user a name, a home and a place for caches where the system has none: Snakemake asks for all three.
+    """Give the user a name, a home and a place for caches where the system has none: Snakemake asks
+    for all three.
 
     A container that is started with the number of a user knows no name of it.
     """
@@ -33,5 +37,9 @@ def complete_user() -> None:
     if not Path(os.environ.get("HOME", "")).is_absolute():
         os.environ["HOME"] = home
     place = Path(os.environ["HOME"], ".cache")
-    if not os.access(next(folder for folder in (place, *place.parents) if folder.exists()), os.W_OK):
-        os.environ.setdefault("XDG_CACHE_HOME", str(Path(tempfile.gettempdir(), f"cache-{os.getuid()}")))
+    if not os.access(
+        next(folder for folder in (place, *place.parents) if folder.exists()), os.W_OK
+    ):
+        os.environ.setdefault(
+            "XDG_CACHE_HOME", str(Path(tempfile.gettempdir(), f"cache-{os.getuid()}"))
+        )

@@ -14,22 +14,33 @@ from study.base.torch_build import TorchBuild
 
 
 def usable_cpus() -> int:
-    """Return the number of CPUs on which the scheduler may run this process; all CPUs if the system does not say."""
+    """Return the number of CPUs on which the scheduler may run this process; all CPUs if the system
+    does not say."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def visible_gpus() -> list[str]:
-    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, in its order: PCI indices or UUIDs. Empty if none."""
-    return [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, in its order: PCI indices or UUIDs.
+    Empty if none."""
+    return [
+        name.strip()
+        for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        if name.strip()
+    ]
 
 
 def nvml_handle(nvml: Any, number: int = 0) -> Any:
-    """Return NVML's handle of the GPU that torch calls ``number``. Raise NVML's own error if there is none."""
+    """Return NVML's handle of the GPU that torch calls ``number``. Raise NVML's own error if there
+    is none."""
     visible = visible_gpus()
     name = visible[number] if number < len(visible) else str(number)
-    return nvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID(name)
+    return (
+        nvml.nvmlDeviceGetHandleByIndex(int(name))
+        if name.isdigit()
+        else nvml.nvmlDeviceGetHandleByUUID(name)
+    )
 
 
 @contextmanager
@@ -53,7 +64,9 @@ TPUS = ("0x005e", "0x0062", "0x0063", "0x006f", "0x0076")
 
 def _tpus() -> int:
     """Return the number of this machine's TPU chips."""
-    found = [[(one / name).read_text().strip() for name in ("vendor", "device")] for one in PCI.glob("*")]
+    found = [
+        [(one / name).read_text().strip() for name in ("vendor", "device")] for one in PCI.glob("*")
+    ]
     return sum(vendor == "0x1ae0" and device in TPUS for vendor, device in found)
 
 
@@ -63,7 +76,9 @@ def absent(device: str) -> str | None:
         return None
     if device == "tpu":
         if find_spec("torch_tpu") is None:
-            return "torch_tpu is not installed: a TPU needs the extra packages of training-study[tpu]"
+            return (
+                "torch_tpu is not installed: a TPU needs the extra packages of training-study[tpu]"
+            )
         return None if _tpus() else "no TPU is found on this machine"
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return "CUDA_VISIBLE_DEVICES hides every GPU"
@@ -83,7 +98,8 @@ OTHERS: tuple[tuple[Callable[[], bool], str], ...] = (
 
 
 def unfit(build: TorchBuild | None) -> str | None:
-    """Return why this build of torch cannot use the NVIDIA GPUs that are here; None if it can, or none are here."""
+    """Return why this build of torch cannot use the NVIDIA GPUs that are here; None if it can, or
+    none are here."""
     if build is None or absent("cuda"):
         return None
     try:
@@ -97,8 +113,8 @@ def unfit(build: TorchBuild | None) -> str | None:
 
 
 def count(device: str) -> int:
-    """Return how many of ``device`` can train together: the CPUs that this process may use, its visible GPUs, or the
-    TPU chips."""
+    """Return how many of ``device`` can train together: the CPUs that this process may use, its
+    visible GPUs, or the TPU chips."""
     if device == "cpu" or (device == "tpu" and TPU_STAND_IN in os.environ):
         return usable_cpus()
     if absent(device):
@@ -112,7 +128,8 @@ def count(device: str) -> int:
 
 @dataclass(frozen=True)
 class Activity:
-    """Activity of other processes on the GPUs that train: sums of processes and power, and the highest utilisation."""
+    """Activity of other processes on the GPUs that train: sums of processes and power, and the
+    highest utilisation."""
 
     processes: int
     utilisation_percent: int
@@ -121,10 +138,11 @@ class Activity:
 
 
 def activity(gpus: int = 1) -> Activity | None:
-    """Return the activity of others on the first ``gpus`` GPUs that torch sees, or None if no driver reports it.
+    """Return the activity of others on the first ``gpus`` GPUs that torch sees, or None if no
+    driver reports it.
 
-    Call it on the host, before a run: a container sees only its own processes. If even the host is a container, the
-    utilisation is still right.
+    Call it on the host, before a run: a container sees only its own processes. If even the host is
+    a container, the utilisation is still right.
     """
     try:
         with _driver() as nvml:
@@ -150,13 +168,15 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the place where processes share
 
 
 def surroundings() -> str | None:
-    """Return what this system runs in, where that matters: WSL2, Colab or Kaggle; None elsewhere."""
+    """Return what this system runs in, where that matters: WSL2, Colab or Kaggle; None
+    elsewhere."""
     if "microsoft" in platform.release().lower():
         return "WSL2"
     return next((name for variable, name in HOSTED.items() if variable in os.environ), None)
 
 
 def system_name() -> str:
-    """Return the system, the machine's type and what both run in, such as ``Linux x86_64 (WSL2)``."""
+    """Return the system, the machine's type and what both run in, such as ``Linux x86_64
+    (WSL2)``."""
     inside = surroundings()
     return f"{platform.system()} {platform.machine()}" + (f" ({inside})" if inside else "")

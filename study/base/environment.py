@@ -1,6 +1,7 @@
 """An environment of Python packages, made from locks by uv, which pip brings once.
 
-It needs Python alone, for it makes what everything else needs: ``python -m study.base.environment FOLDER LOCK``.
+It needs Python alone, for it makes what everything else needs: ``python -m study.base.environment
+FOLDER LOCK``.
 """
 
 import argparse
@@ -24,13 +25,21 @@ HOST, ALL = CHECKOUT / "requirements-host.lock", CHECKOUT / "requirements.lock"
 UV = CHECKOUT / ("" if HOST.is_file() else "study_home") / "requirements-uv.lock"
 """The lock of uv: the checkout's, or that of an installed package."""
 LOCKS = {
-    "requirements-host.lock": ("the host side without torch", "0.7 GB on the disk in less than a minute"),
+    "requirements-host.lock": (
+        "the host side without torch",
+        "0.7 GB on the disk in less than a minute",
+    ),
     "requirements.lock": ("all that runs need", "up to 7 GB on the disk in a few minutes"),
 }
 """What the locks that a start installs hold, and what they take."""
-OF_TORCH = re.compile(r"(torch|torchvision|torchcodec|triton|cuda-[\w-]+|nvidia-(?!ml-py)[\w-]+)(\[.*\])?==")
+OF_TORCH = re.compile(
+    r"(torch|torchvision|torchcodec|triton|cuda-[\w-]+|nvidia-(?!ml-py)[\w-]+)(\[.*\])?=="
+)
 """The start of a lock's line with torch, or with what belongs to its build."""
-SITES = "import json, site, sysconfig; print(json.dumps([*site.getsitepackages(), sysconfig.get_path('purelib')]))"
+SITES = (
+    "import json, site, sysconfig; print(json.dumps([*site.getsitepackages(), "
+    "sysconfig.get_path('purelib')]))"
+)
 NEEDED = ("pydantic", "snakemake", "psutil")
 """What every verb needs: where it is missing, nothing of the host side is installed."""
 QUIET = ("--quiet", "--disable-pip-version-check")
@@ -38,7 +47,8 @@ QUIET = ("--quiet", "--disable-pip-version-check")
 
 @dataclass(frozen=True)
 class Environment:
-    """An environment in a folder of its own; ``tools`` is the folder in which the uv that serves it is kept."""
+    """An environment in a folder of its own; ``tools`` is the folder in which the uv that serves it
+    is kept."""
 
     folder: Path
     tools: Path
@@ -57,20 +67,31 @@ class Environment:
     def maker(self) -> str:
         """The interpreter that made it, whose torch it may take."""
         note = self.folder / ".python"
-        return note.read_text(encoding="utf-8") if note.is_file() else getattr(sys, "_base_executable", sys.executable)
+        return (
+            note.read_text(encoding="utf-8")
+            if note.is_file()
+            else getattr(sys, "_base_executable", sys.executable)
+        )
 
     def make(self) -> None:
-        """Make it without packages, if it is not there. A Python without ensurepip makes one without pip.
+        """Make it without packages, if it is not there. A Python without ensurepip makes one
+        without pip.
 
         Raise :class:`StudyError` if this Python cannot make one.
         """
         if self.python.exists():
             return
         try:
-            venv.create(self.folder, with_pip=importlib.util.find_spec("ensurepip") is not None, symlinks=True)
+            venv.create(
+                self.folder,
+                with_pip=importlib.util.find_spec("ensurepip") is not None,
+                symlinks=True,
+            )
             (self.folder / ".python").write_text(sys.executable, encoding="utf-8")
         except (OSError, subprocess.CalledProcessError) as error:
-            raise StudyError(f"{self.folder}: {sys.executable} cannot make an environment there: {error}") from None
+            raise StudyError(
+                f"{self.folder}: {sys.executable} cannot make an environment there: {error}"
+            ) from None
 
     @property
     def takes_installed_torch(self) -> bool:
@@ -79,7 +100,8 @@ class Environment:
 
     @property
     def _link(self) -> Path:
-        """The file that lets it import what is installed for its maker, after all that is its own."""
+        """The file that lets it import what is installed for its maker, after all that is its
+        own."""
         return self.packages / "installed_torch.pth"
 
     def holds(self, lock: Path) -> bool:
@@ -90,11 +112,14 @@ class Environment:
     def _note(self, lock: Path) -> Path:
         return self.folder / f".{lock.name}.sha256"
 
-    def install(self, lock: Path, installed_torch: bool = False, target: Path | None = None) -> None:
-        """Install what ``lock`` names, each package checked by its hash, into the environment or the folder ``target``.
+    def install(
+        self, lock: Path, installed_torch: bool = False, target: Path | None = None
+    ) -> None:
+        """Install what ``lock`` names, each package checked by its hash, into the environment or
+        the folder ``target``.
 
-        With ``installed_torch`` torch, and what belongs to its build, comes from the interpreter that made it. Raise
-        :class:`StudyError` if uv cannot do it.
+        With ``installed_torch`` torch, and what belongs to its build, comes from the interpreter
+        that made it. Raise :class:`StudyError` if uv cannot do it.
         """
         self.make()
         asked, (what, takes) = lock, LOCKS.get(lock.name, (lock.name, "which may take minutes"))
@@ -108,8 +133,13 @@ class Environment:
         into = ["--target", str(target)] if target else []
         self._install(["--no-deps", "--require-hashes", *into, "-r", str(asked)])
         if installed_torch:
-            done = subprocess.run([self.maker, "-c", SITES], capture_output=True, text=True, check=True)
-            lines = [f"import site; site.addsitedir({folder!r})\n" for folder in dict.fromkeys(json.loads(done.stdout))]
+            done = subprocess.run(
+                [self.maker, "-c", SITES], capture_output=True, text=True, check=True
+            )
+            lines = [
+                f"import site; site.addsitedir({folder!r})\n"
+                for folder in dict.fromkeys(json.loads(done.stdout))
+            ]
             self._link.write_text("".join(lines), encoding="utf-8")
         elif lock == ALL:
             self._link.unlink(missing_ok=True)
@@ -117,11 +147,24 @@ class Environment:
         _say(f"installed {what}")
 
     def _install(self, options: Sequence[str]) -> None:
-        words = ["pip", "install", "--quiet", "--system-certs", "--python", str(self.python), *options]
-        # Each package is compiled now: where PYTHONDONTWRITEBYTECODE is set, every process would do it again.
-        done = subprocess.run([self._uv(), *words], check=False, env={"UV_COMPILE_BYTECODE": "1"} | os.environ)
+        words = [
+            "pip",
+            "install",
+            "--quiet",
+            "--system-certs",
+            "--python",
+            str(self.python),
+            *options,
+        ]
+        # Each package is compiled now: where PYTHONDONTWRITEBYTECODE is set, every process would do
+        # it again.
+        done = subprocess.run(
+            [self._uv(), *words], check=False, env={"UV_COMPILE_BYTECODE": "1"} | os.environ
+        )
         if done.returncode:
-            why = "uv's lines above say why (it does not read pip.conf: UV_INDEX_URL names a mirror)"
+            why = (
+                "uv's lines above say why (it does not read pip.conf: UV_INDEX_URL names a mirror)"
+            )
             raise StudyError(f"{self.folder}: not all packages can be installed: {why}")
 
     def _uv(self) -> Path:
@@ -131,7 +174,10 @@ class Environment:
             options = ["--upgrade", "--target", str(self.tools), "--require-hashes", "-r", str(UV)]
             subprocess.run([*self._pip(), "install", *QUIET, *options], check=False)
         if not uv.exists():
-            raise StudyError(f"{self.tools}: pip could not bring uv, which installs the packages: its lines say why")
+            raise StudyError(
+                f"{self.tools}: pip could not bring uv, which installs the packages: its "
+                "lines say why"
+            )
         return uv
 
     def _pip(self) -> list[str]:
@@ -139,10 +185,18 @@ class Environment:
 
         Raise :class:`StudyError` if neither has one.
         """
-        for command in ([str(self.python), "-m", "pip"], [self.maker, "-m", "pip", "--python", str(self.python)]):
-            if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode == 0:
+        for command in (
+            [str(self.python), "-m", "pip"],
+            [self.maker, "-m", "pip", "--python", str(self.python)],
+        ):
+            if (
+                subprocess.run([*command, "--version"], capture_output=True, check=False).returncode
+                == 0
+            ):
                 return command
-        raise StudyError(f"{self.maker} has no pip to install with; on Debian: apt-get install python3-venv")
+        raise StudyError(
+            f"{self.maker} has no pip to install with; on Debian: apt-get install python3-venv"
+        )
 
 
 def check_installed_torch(python: str) -> None:
@@ -155,8 +209,11 @@ def check_installed_torch(python: str) -> None:
 
 
 def without_torch(lock: str) -> str:
-    """Return a lock without torch and what belongs to its build. A package is a line with its hashes indented below."""
-    return "".join(one for one in re.split(r"^(?=\S)", lock, flags=re.MULTILINE) if not OF_TORCH.match(one))
+    """Return a lock without torch and what belongs to its build. A package is a line with its
+    hashes indented below."""
+    return "".join(
+        one for one in re.split(r"^(?=\S)", lock, flags=re.MULTILINE) if not OF_TORCH.match(one)
+    )
 
 
 def own() -> Environment:
@@ -165,7 +222,8 @@ def own() -> Environment:
 
 
 def enter(words: Sequence[str]) -> None:
-    """Go on in the checkout's environment, where this Python lacks what is needed; ``study start`` makes it now.
+    """Go on in the checkout's environment, where this Python lacks what is needed; ``study start``
+    makes it now.
 
     End with a line where another verb is called without it.
     """
@@ -173,8 +231,14 @@ def enter(words: Sequence[str]) -> None:
         return
     there = own()
     if not HOST.is_file() or (list(words[:1]) != ["start"] and not there.holds(HOST)):
-        how = "`python -m study start` or `make host` installs it in .venv, whose python is then the one to call"
-        sys.exit(f"error: {sys.executable} lacks what `study` needs: {how if HOST.is_file() else ', '.join(NEEDED)}")
+        how = (
+            "`python -m study start` or `make host` installs it in .venv, whose python is "
+            "then the one to call"
+        )
+        sys.exit(
+            f"error: {sys.executable} lacks what `study` needs: "
+            f"{how if HOST.is_file() else ', '.join(NEEDED)}"
+        )
     try:
         if "--torch=installed" in "=".join(words):
             check_installed_torch(sys.executable)
@@ -199,7 +263,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m study.base.environment", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("lock", type=Path)
-    parser.add_argument("--torch", choices=["lock", "installed"], default="lock", help="where torch comes from")
+    parser.add_argument(
+        "--torch", choices=["lock", "installed"], default="lock", help="where torch comes from"
+    )
     parser.add_argument("--target", type=Path, help="folder beside the environment's own packages")
     options = parser.parse_args()
     try:

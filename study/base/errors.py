@@ -1,9 +1,12 @@
-"""What a user reads: the one error type, and how a value, a duration and a number of things are said."""
+"""What a user reads: the one error type, and how a value, a duration and a number of things are
+said."""
 
 from collections.abc import Iterable
 from typing import Any, Self
 
-INTERRUPTED = "interrupted: each file that is there is whole, and the same command goes on from there"
+INTERRUPTED = (
+    "interrupted: each file that is there is whole, and the same command goes on from there"
+)
 LARGEST = 2**63 - 1
 """The largest whole number that a value may be."""
 SHOWN = 100
@@ -31,7 +34,8 @@ def shown(value: Any) -> str:
 
 
 def duration_words(seconds: float) -> str:
-    """Return a duration in seconds, minutes or hours, in two digits or so: ``40 s``, ``3 min``, ``2.5 h``."""
+    """Return a duration in seconds, minutes or hours, in two digits or so: ``40 s``, ``3 min``,
+    ``2.5 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s" if seconds >= 1 else "1 s"
     if seconds < 90 * 60:
@@ -45,11 +49,12 @@ def quantity(count: int, thing: str) -> str:
 
 
 class StudyError(Exception):
-    """Bad input, or a machine that cannot serve, as one line: the key, the value and the allowed values.
+    """Bad input, or a machine that cannot serve, as one line: the key, the value and the allowed
+    values.
 
-    The line is ``source: key: value is not allowed context: why; allowed: allowed``, of which any part may be missing.
-    Without a value it says why alone. ``text`` is a line by itself, for what is about no key; given with fields, it
-    stands in place of the line that they would make.
+    The line is ``source: key: value is not allowed context: why; allowed: allowed``, of which any
+    part may be missing. Without a value it says why alone. ``text`` is a line by itself, for what
+    is about no key; given with fields, it stands in place of the line that they would make.
     """
 
     def __init__(
@@ -63,7 +68,8 @@ class StudyError(Exception):
         why: str = "",
         allowed: str | Iterable[str] = (),
     ) -> None:
-        """``source`` names the file or study, ``context`` what rules the value out, such as "with task inference"."""
+        """``source`` names the file or study, ``context`` what rules the value out, such as "with
+        task inference"."""
         self.source = source
         self.key = key
         self.value = value
@@ -86,15 +92,22 @@ class StudyError(Exception):
         more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
         text = ": ".join(filter(None, [source, "; ".join([*lines[:MOST], *more])]))
         one = cls(
-            text, source=source, key=first.key, value=first.value, context=first.context, why=first.why,
+            text,
+            source=source,
+            key=first.key,
+            value=first.value,
+            context=first.context,
+            why=first.why,
             allowed=first.allowed,
-        )  # fmt: skip
+        )
         one.others = tuple(others)
         return one
 
     def _line(self) -> str:
         refusal = (
-            "" if self.value is UNSET else " ".join(filter(None, [shown(self.value), "is not allowed", self.context]))
+            ""
+            if self.value is UNSET
+            else " ".join(filter(None, [shown(self.value), "is not allowed", self.context]))
         )
         line = ": ".join(filter(None, [self.source, self.key, refusal, self.why]))
         return "; ".join(filter(None, [line, f"allowed: {self.allowed}" if self.allowed else ""]))
@@ -105,6 +118,7 @@ class ValueRefused(StudyError, ValueError):
 
 
 def check_known(key: str, value: Any, allowed: Iterable[Any], why: str, source: str = "") -> None:
-    """Raise :class:`ValueRefused` unless ``value`` is one of the ``allowed`` ones; ``why`` says what it is not."""
+    """Raise :class:`ValueRefused` unless ``value`` is one of the ``allowed`` ones; ``why`` says
+    what it is not."""
     if value not in (known := list(allowed)):
         raise ValueRefused(source=source, key=key, value=value, why=why, allowed=known or "none")

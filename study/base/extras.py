@@ -1,7 +1,8 @@
-"""What lies beside the core, in ``extras``: it is found by looking there, and the core imports none of it by name.
+"""What lies beside the core, in ``extras``: it is found by looking there, and the core imports none
+of it by name.
 
-The folder ``extras/NAME`` holds the package ``study_NAME``. What it offers is what the package has: a module ``verbs``
-with the verb NAME, a function NAME of the public interface.
+The folder ``extras/NAME`` holds the package ``study_NAME``. What it offers is what the package has:
+a module ``verbs`` with the verb NAME, a function NAME of the public interface.
 """
 
 import sys

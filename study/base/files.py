@@ -1,4 +1,5 @@
-"""Files: written whole or not at all, named by their content; and the folder of our own, with its commit."""
+"""Files: written whole or not at all, named by their content; and the folder of our own, with its
+commit."""
 
 import errno
 import hashlib
@@ -22,7 +23,8 @@ from study.base.privacy import node
 
 PACKAGE = Path(__file__).parent.parent
 INSTALLED = PACKAGE.parent / "study_home"
-"""Where a wheel holds the workflow, studies, replications, Dockerfile and locks: `setup.py` puts them there."""
+"""Where a wheel holds the workflow, studies, replications, Dockerfile and locks: `setup.py` puts
+them there."""
 ROOT = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent
 """The checkout, or what the installed package has in its place."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -38,11 +40,14 @@ def digest(value: Any) -> str:
 
 def json_sha256(value: Any) -> str:
     """Return the SHA-256 of ``value`` as canonical JSON, in hex."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(value, sort_keys=True, ensure_ascii=False).encode()
+    ).hexdigest()
 
 
 def check_plain(path: Path, largest: int) -> None:
-    """Raise :class:`StudyError` if ``path`` is there and is no file, or has more than ``largest`` bytes.
+    """Raise :class:`StudyError` if ``path`` is there and is no file, or has more than ``largest``
+    bytes.
 
     A pipe may never begin, and a device never end.
     """
@@ -53,7 +58,8 @@ def check_plain(path: Path, largest: int) -> None:
 
 
 def read_text(path: Path, largest: int) -> str:
-    """Return the text of a file of at most ``largest`` bytes. Raise :class:`StudyError` if it is no such file."""
+    """Return the text of a file of at most ``largest`` bytes. Raise :class:`StudyError` if it is no
+    such file."""
     check_plain(path, largest)
     try:
         return path.read_text(encoding="utf-8")
@@ -68,7 +74,8 @@ def file_sha256(path: Path) -> str:
 
 
 def content_of(path: Path) -> str:
-    """Return the SHA-256 of a user's file, or why it cannot be read. A copy has another time, and the same content."""
+    """Return the SHA-256 of a user's file, or why it cannot be read. A copy has another time, and
+    the same content."""
     try:
         status = path.stat()
         return _content_of(path, status.st_size, status.st_mtime_ns)
@@ -82,23 +89,28 @@ def _content_of(path: Path, size: int, changed: int) -> str:
 
 
 def code_sha256(patterns: Iterable[str]) -> str:
-    """Return the SHA-256 over the files of the package that match ``patterns`` (globs), their names and contents."""
+    """Return the SHA-256 over the files of the package that match ``patterns`` (globs), their names
+    and contents."""
     files = set().union(*map(PACKAGE.glob, patterns))
     total = hashlib.sha256()
     for path in sorted(files):
-        total.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        total.update(
+            path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
+        )
     return total.hexdigest()
 
 
 def package_sha256(*folders: str) -> str:
-    """Return the SHA-256 over all files of the package but compiled ones, or of some of its folders."""
+    """Return the SHA-256 over all files of the package but compiled ones, or of some of its
+    folders."""
     below = chain(*((PACKAGE / folder).rglob("*") for folder in folders or [""]))
     files = [path for path in below if path.is_file() and path.parent.name != "__pycache__"]
     return code_sha256(path.relative_to(PACKAGE).as_posix() for path in files)
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder and all below it, however deep it is and whatever rights it has; what cannot be removed stays.
+    """Remove a folder and all below it, however deep it is and whatever rights it has; what cannot
+    be removed stays.
 
     Python's own removal ends in an error in a tree of some hundred folders.
     """
@@ -112,15 +124,18 @@ def remove_tree(folder: Path) -> None:
 
 @contextmanager
 def whole(path: Path, publish: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
-    """Yield the path of a temporary file beside ``path``, and give that file the name ``path`` at the end.
+    """Yield the path of a temporary file beside ``path``, and give that file the name ``path`` at
+    the end.
 
-    A reader therefore sees the whole file or the earlier one. If the block raises, the temporary file is removed.
-    ``publish(temporary, path)`` gives the name; by default it replaces an existing file. Raise :class:`StudyError` if
-    ``path`` is a folder or a device, or if the disk is full.
+    A reader therefore sees the whole file or the earlier one. If the block raises, the temporary
+    file is removed. ``publish(temporary, path)`` gives the name; by default it replaces an existing
+    file. Raise :class:`StudyError` if ``path`` is a folder or a device, or if the disk is full.
     """
     if path.exists() and not path.is_file():
         raise StudyError(f"{path}: cannot be written: there is something else than a file")
-    temporary = path.with_name(f".{path.name[:60]}.{node()}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(
+        f".{path.name[:60]}.{node()}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    )
     try:
         with room_for(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +146,8 @@ def whole(path: Path, publish: Callable[[Path, Path], object] = Path.replace) ->
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what :func:`whole` was writing below ``folder`` in processes of this machine that are gone."""
+    """Remove what :func:`whole` was writing below ``folder`` in processes of this machine that are
+    gone."""
     for path in folder.rglob(".*.tmp"):
         *_, machine, owner, _, _ = ["", *path.name.split(".")]
         here = machine == str(node()) and re.fullmatch("[0-9]{1,9}", owner)
@@ -141,7 +157,8 @@ def remove_unfinished(folder: Path) -> None:
 
 @contextmanager
 def room_for(path: Path) -> Iterator[None]:
-    """Raise :class:`StudyError` that names ``path`` if the block finds no room for it on the disk."""
+    """Raise :class:`StudyError` that names ``path`` if the block finds no room for it on the
+    disk."""
     try:
         yield
     except OSError as error:
@@ -151,7 +168,8 @@ def room_for(path: Path) -> Iterator[None]:
         if number not in FULL:
             raise
         raise StudyError(
-            f"{path}: cannot be written ({os.strerror(number)}); every record that is there already is kept: "
+            f"{path}: cannot be written ({os.strerror(number)}); every record that is there "
+            "already is kept: "
             "make room, and start again"
         ) from None
 
@@ -163,7 +181,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def write_if_changed(path: Path, content: str | bytes) -> None:
-    """Write ``content`` to ``path`` in one piece. Leave the file and its time alone if it already holds ``content``."""
+    """Write ``content`` to ``path`` in one piece. Leave the file and its time alone if it already
+    holds ``content``."""
     if not path.is_file() or path.read_bytes() != _bytes(content):
         write_whole(path, content)
 
@@ -199,7 +218,8 @@ def _name_once(temporary: Path, path: Path) -> None:
 
 
 def replications() -> dict[str, Path]:
-    """Return the folder of each replication by its name: those where a start is made, then our own."""
+    """Return the folder of each replication by its name: those where a start is made, then our
+    own."""
     folders: dict[str, Path] = {}
     for base in (Path.cwd(), ROOT):
         for folder in sorted((base / "replications").glob("*/")):
@@ -214,7 +234,8 @@ def git_commit() -> str | None:
 
 
 def git_is_changed() -> bool | None:
-    """Return whether a file that git tracks differs from the commit. None without a checkout, git or a commit."""
+    """Return whether a file that git tracks differs from the commit. None without a checkout, git
+    or a commit."""
     changed = _git("status", "--porcelain", "--untracked-files=no")
     return None if changed is None or git_commit() is None else bool(changed)
 
@@ -224,7 +245,11 @@ def _git(*arguments: str) -> str | None:
         return None
     try:
         done = subprocess.run(
-            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=10, check=True
+            ["git", "-C", str(ROOT), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -1,11 +1,13 @@
 """A process that has imported what others need, and forks them: none of them imports it again.
 
-``python -m study.base.fork_server SOCKET [MODULE ...]`` serves requests at the listening socket whose descriptor is
-``SOCKET`` until it is killed, as it is with its parent. Modules are imported on the first request; the server runs
-nothing else, so a child equals a fresh process after import. Only Linux can do this.
+``python -m study.base.fork_server SOCKET [MODULE ...]`` serves requests at the listening socket
+whose descriptor is ``SOCKET`` until it is killed, as it is with its parent. Modules are imported on
+the first request; the server runs nothing else, so a child equals a fresh process after import.
+Only Linux can do this.
 
-Each request gets a supervisor, forked from the fork server, which forks the process itself. The supervisor passes on
-what the client wants, ends all that the process leaves behind, and counts its CPU time.
+Each request gets a supervisor, forked from the fork server, which forks the process itself. The
+supervisor passes on what the client wants, ends all that the process leaves behind, and counts its
+CPU time.
 """
 
 import importlib
@@ -31,8 +33,9 @@ LONGEST_REQUEST = 2**20
 CREDENTIALS = 12
 """Bytes of the process, user and group ids that the kernel tells of a peer."""
 FORK_SERVERS = "STUDY_FORK_SERVERS"
-"""Variable that tells the process id of a start, the checksum of its code, and then ``NAME=ADDRESS`` for each of its
-fork servers, all with spaces between them; without it every process starts from nothing."""
+"""Variable that tells the process id of a start, the checksum of its code, and then
+``NAME=ADDRESS`` for each of its fork servers, all with spaces between them; without it every
+process starts from nothing."""
 
 
 def addresses(fork_servers: str) -> dict[str, str]:
@@ -48,8 +51,8 @@ def start_is_gone() -> bool:
 
 @dataclass(frozen=True)
 class Request:
-    """A process to be forked. It calls ``function``, such as ``package.module:name``, and ends with the exit code that
-    this returns, or with 0."""
+    """A process to be forked. It calls ``function``, such as ``package.module:name``, and ends with
+    the exit code that this returns, or with 0."""
 
     function: str
     arguments: Sequence[str]
@@ -61,18 +64,19 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """The end of a forked process: its exit code, negative for a signal, and the CPU seconds that it used with all that
-    it started; None if unknown."""
+    """The end of a forked process: its exit code, negative for a signal, and the CPU seconds that
+    it used with all that it started; None if unknown."""
 
     code: int
     cpu_seconds: float | None
 
 
 def ask(address: str, request: Request, outputs: Sequence[int]) -> socket.socket:
-    """Send a request to the fork server at ``address``, and return the connection. Raise OSError if none answers.
+    """Send a request to the fork server at ``address``, and return the connection. Raise OSError if
+    none answers.
 
-    The process has the descriptors ``outputs`` as its output and its errors. Each byte that is sent later is the number
-    of a signal for it. :func:`answer_of` waits for its end.
+    The process has the descriptors ``outputs`` as its output and its errors. Each byte that is sent
+    later is the number of a signal for it. :func:`answer_of` waits for its end.
     """
     connection = socket.socket(socket.AF_UNIX)
     try:
@@ -95,15 +99,19 @@ def answer_of(connection: socket.socket) -> Answer:
 
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
-    """Return the process and the user at the other end when the connection was made, as the kernel tells them."""
-    process, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS))
+    """Return the process and the user at the other end when the connection was made, as the kernel
+    tells them."""
+    process, user, _ = struct.unpack(
+        "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS)
+    )
     return process, user
 
 
 def serve(listening: socket.socket, modules: Sequence[str]) -> None:
     """Import ``modules`` once a client is there, and fork a supervisor for each. Never return.
 
-    A client that says nothing has the modules imported, and no more. One of another user has nothing done at all.
+    A client that says nothing has the modules imported, and no more. One of another user has
+    nothing done at all.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for a supervisor
     start = os.pidfd_open(os.getppid())
@@ -117,7 +125,9 @@ def serve(listening: socket.socket, modules: Sequence[str]) -> None:
                 importlib.import_module(module)
             if os.fork() == 0:
                 listening.close()
-                with suppress(OSError, ValueError, TypeError):  # a client that is gone, or says something else
+                with suppress(
+                    OSError, ValueError, TypeError
+                ):  # a client that is gone, or says something else
                     _keep(connection, os.pidfd_open(client), start)
                 os._exit(0)
 
@@ -125,9 +135,9 @@ def serve(listening: socket.socket, modules: Sequence[str]) -> None:
 def _keep(connection: socket.socket, client: int, start: int) -> None:
     """Fork the process that the client asks for, see it to its end, and tell the client.
 
-    It ends with its client and with the start, whose descriptors are ``client`` and ``start``. The end of the fork
-    server is no reason to cut it short. The client is a process and not a connection: a process could hold the client's
-    end of its own.
+    It ends with its client and with the start, whose descriptors are ``client`` and ``start``. The
+    end of the fork server is no reason to cut it short. The client is a process and not a
+    connection: a process could hold the client's end of its own.
     """
     name_process("study-supervise")
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -169,7 +179,9 @@ def _become(request: Request, outputs: Sequence[int], supervisor: int) -> None:
             os.close(output)
         os.environ.clear()
         os.environ.update(request.environment)
-        here = str(Path.cwd())  # where `python -m` finds a user's model; the run's folder may be another
+        here = str(
+            Path.cwd()
+        )  # where `python -m` finds a user's model; the run's folder may be another
         os.chdir(request.folder)
         sys.path[:] = [request.folder if entry == here else entry for entry in sys.path]
         function: Callable[..., Any] = pkgutil.resolve_name(request.function)
@@ -186,7 +198,8 @@ def _become(request: Request, outputs: Sequence[int], supervisor: int) -> None:
 
 
 def _code_of(end: SystemExit) -> int:
-    """Return the exit code of a process that raised ``end``; a text goes to its output, as Python does it."""
+    """Return the exit code of a process that raised ``end``; a text goes to its output, as Python
+    does it."""
     if end.code is None or isinstance(end.code, int):
         return end.code or 0
     print(end.code, file=sys.stderr)

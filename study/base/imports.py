@@ -1,4 +1,5 @@
-"""What a module imports, and the installed packages that it needs, by what stands in texts: nothing is imported."""
+"""What a module imports, and the installed packages that it needs, by what stands in texts: nothing
+is imported."""
 
 import ast
 import platform
@@ -14,10 +15,11 @@ from packaging.utils import canonicalize_name
 
 
 def imported(file: Path) -> list[str]:
-    """Return the dotted names that a Python file imports, also in functions; none if it is no valid Python.
+    """Return the dotted names that a Python file imports, also in functions; none if it is no valid
+    Python.
 
-    ``from a import b`` gives ``a`` and ``a.b``, because ``b`` may be a module. Relative imports, and those for type
-    checking alone, are left out.
+    ``from a import b`` gives ``a`` and ``a.b``, because ``b`` may be a module. Relative imports,
+    and those for type checking alone, are left out.
     """
     return _imported(file.read_bytes())
 
@@ -44,7 +46,9 @@ def _names(node: ast.AST) -> Iterator[str]:
         elif isinstance(one, ast.ImportFrom):
             if one.module and not one.level:
                 yield from (one.module, *(f"{one.module}.{alias.name}" for alias in one.names))
-        elif isinstance(one, ast.If) and ast.unparse(one.test).rpartition(".")[2] == "TYPE_CHECKING":
+        elif (
+            isinstance(one, ast.If) and ast.unparse(one.test).rpartition(".")[2] == "TYPE_CHECKING"
+        ):
             yield from _names(ast.Module(one.orelse, []))
         elif not isinstance(one, ast.expr):  # expressions, most of a tree, hold no import
             yield from _names(one)
@@ -53,7 +57,8 @@ def _names(node: ast.AST) -> Iterator[str]:
 PYTHON = "python"
 """The interpreter's name among the packages."""
 DISTRIBUTIONS = {"PIL": ["pillow"], "onnx": ["onnx", "onnxscript"], "pynvml": ["nvidia-ml-py"]}
-"""What a module comes with, where its distribution has another name, or needs one that it does not ask for."""
+"""What a module comes with, where its distribution has another name, or needs one that it does not
+ask for."""
 
 
 def distributions(modules: Iterable[str]) -> list[str]:
@@ -66,7 +71,8 @@ def distributions(modules: Iterable[str]) -> list[str]:
 
 
 def versions(wanted: Iterable[str]) -> dict[str, str]:
-    """Return the versions of the interpreter, of the ``wanted`` distributions and of all that these ask for.
+    """Return the versions of the interpreter, of the ``wanted`` distributions and of all that these
+    ask for.
 
     What is not installed has none.
     """
@@ -82,12 +88,15 @@ def versions(wanted: Iterable[str]) -> dict[str, str]:
         installed[name] = described.version
         for needed in filter(None, map(_requirement, described.requires or [])):
             if needed.marker is None or needed.marker.evaluate({"extra": option}):
-                waiting += [(canonicalize_name(needed.name), asked) for asked in ("", *needed.extras)]
+                waiting += [
+                    (canonicalize_name(needed.name), asked) for asked in ("", *needed.extras)
+                ]
     return dict(sorted(installed.items()))
 
 
 def version(name: str) -> str | None:
-    """Return the version of an installed distribution, or of the interpreter; None if it is not installed."""
+    """Return the version of an installed distribution, or of the interpreter; None if it is not
+    installed."""
     if name == PYTHON:
         return platform.python_version()
     described = _described(name)
@@ -112,5 +121,8 @@ def _requirement(text: str) -> Requirement | None:
 
 @cache
 def _by_module() -> dict[str, list[str]]:
-    """Return the distributions of each top module. This reads all that is installed, and takes a moment."""
-    return {module: sorted(set(names)) for module, names in metadata.packages_distributions().items()}
+    """Return the distributions of each top module. This reads all that is installed, and takes a
+    moment."""
+    return {
+        module: sorted(set(names)) for module, names in metadata.packages_distributions().items()
+    }

@@ -11,7 +11,9 @@ from functools import cache
 from pathlib import Path
 
 # A network address stays; an absolute path loses its folders.
-PATH = re.compile(r"(?P<url>\b(?!file:|unix:)\w+://\S+)|(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+")
+PATH = re.compile(
+    r"(?P<url>\b(?!file:|unix:)\w+://\S+)|(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+"
+)
 
 
 def anonymous(text: str, *known: str | None) -> str:
@@ -49,10 +51,12 @@ def _known(find: Callable[[], object]) -> str:
 
 @cache
 def node() -> str | None:
-    """Return a pseudonym of this machine: eight hex digits, the same for all its users; None if nothing tells it.
+    """Return a pseudonym of this machine: eight hex digits, the same for all its users; None if
+    nothing tells it.
 
-    It is a hash of the system's `machine-id`, which is random, of the host's name, for machines that were copied from
-    one image have one id, and of the name that SLURM gives the node. Nobody can tell the name from it.
+    It is a hash of the system's `machine-id`, which is random, of the host's name, for machines
+    that were copied from one image have one id, and of the name that SLURM gives the node. Nobody
+    can tell the name from it.
     """
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         try:

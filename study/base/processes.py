@@ -1,4 +1,5 @@
-"""Processes that end with their parent, so that none draws images or measures unnoticed; and what signals end."""
+"""Processes that end with their parent, so that none draws images or measures unnoticed; and what
+signals end."""
 
 import ctypes
 import io
@@ -22,11 +23,13 @@ LEAVE_SECONDS = 10.0
 ASKED_TO_END = threading.Event()
 """Whether a signal asked this start to end: its steps then did not fail."""
 PATIENCE_SECONDS = 2.0
-"""Seconds after Ctrl-C until a step is told to end: a terminal has sent Ctrl-C to the steps, too."""
+"""Seconds after Ctrl-C until a step is told to end: a terminal has sent Ctrl-C to the steps,
+too."""
 
 
 def limit_memory(size_bytes: int) -> None:
-    """Let an allocation fail from which on this process, or one that it starts, would have more memory of its own.
+    """Let an allocation fail from which on this process, or one that it starts, would have more
+    memory of its own.
 
     Only Linux counts this. A lower limit of the caller's stays.
     """
@@ -35,7 +38,8 @@ def limit_memory(size_bytes: int) -> None:
 
 
 def open_streams() -> None:
-    """Open what the caller closed of the standard streams on the null device, and escape what stdout cannot show."""
+    """Open what the caller closed of the standard streams on the null device, and escape what
+    stdout cannot show."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             with suppress(OSError):
@@ -60,14 +64,16 @@ def name_process(name: str) -> None:
 
 
 def die_with(parent: int) -> None:
-    """End this process with its parent, whose id is ``parent``, or at once if that has ended already."""
+    """End this process with its parent, whose id is ``parent``, or at once if that has ended
+    already."""
     die_with_parent()
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def end_when_told() -> None:
-    """Let SIGTERM end this process as an exception does, so that it ends its own processes and leaves nothing."""
+    """Let SIGTERM end this process as an exception does, so that it ends its own processes and
+    leaves nothing."""
 
     def end(number: int, _: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would cut the cleaning short
@@ -77,7 +83,8 @@ def end_when_told() -> None:
 
 
 def say_it_in_a_sentence() -> None:
-    """Let Ctrl-C, where nothing handles it, end this process with a sentence in the place of a traceback."""
+    """Let Ctrl-C, where nothing handles it, end this process with a sentence in the place of a
+    traceback."""
     usual = sys.excepthook
 
     def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -90,7 +97,8 @@ def say_it_in_a_sentence() -> None:
 
 
 def end_steps_at_once() -> None:
-    """From now on hand SIGTERM, and after a while Ctrl-C, on to the steps. Snakemake's own handlers follow.
+    """From now on hand SIGTERM, and after a while Ctrl-C, on to the steps. Snakemake's own handlers
+    follow.
 
     Snakemake alone would wait for the block that is at work.
     """
@@ -124,7 +132,8 @@ def _end_steps() -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of each process below this one whose own parent ends, so that none is lost. Only on Linux."""
+    """Become the parent of each process below this one whose own parent ends, so that none is lost.
+    Only on Linux."""
     if sys.platform == "linux":
         pr_set_child_subreaper = 36
         ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1)
@@ -147,7 +156,8 @@ def groups(processes: set[psutil.Process]) -> set[int]:
 def end_left(before: set[psutil.Process]) -> None:
     """End each process below this one that is not among those of ``before``.
 
-    Those of a session that one of them began end at once: a chain of forks would be gone from each list of processes.
+    Those of a session that one of them began end at once: a chain of forks would be gone from each
+    list of processes.
     """
     ours = {0, os.getpgrp(), *groups(before)}  # 0: a group that this process cannot see
     latest = time.monotonic() + LEAVE_SECONDS
@@ -163,7 +173,8 @@ def end_left(before: set[psutil.Process]) -> None:
 
 @contextmanager
 def not_ended() -> Iterator[None]:
-    """Put SIGTERM and Ctrl-C off until the context ends: what is published in it is published whole."""
+    """Put SIGTERM and Ctrl-C off until the context ends: what is published in it is published
+    whole."""
     caught: list[int] = []
 
     def note(number: int, _: object) -> None:
@@ -180,13 +191,15 @@ def not_ended() -> Iterator[None]:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU time of this process, and of each process below it that was waited for, in seconds."""
+    """Return the CPU time of this process, and of each process below it that was waited for, in
+    seconds."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def oom_kills(root: Path = Path("/")) -> int:
-    """Return the number of processes killed for lack of memory since the kernel started; 0 if it does not say.
+    """Return the number of processes killed for lack of memory since the kernel started; 0 if it
+    does not say.
 
     ``root`` is where the kernel's file systems are mounted.
     """
@@ -194,7 +207,8 @@ def oom_kills(root: Path = Path("/")) -> int:
 
 
 def oom_kills_of_the_group(root: Path = Path("/")) -> int:
-    """Return :func:`oom_kills` in the control group of this process, which holds what it starts, and no container.
+    """Return :func:`oom_kills` in the control group of this process, which holds what it starts,
+    and no container.
 
     Where the kernel does not count by group, those of the whole machine.
     """

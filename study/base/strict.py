@@ -1,4 +1,5 @@
-"""Models whose keys are all declared, and their errors in this project's words: the key, the value, what is allowed."""
+"""Models whose keys are all declared, and their errors in this project's words: the key, the value,
+what is allowed."""
 
 import json
 import re
@@ -20,10 +21,15 @@ def explain(error: ValidationError, model: type[BaseModel], source: str) -> Stud
         above |= {tuple(path[:depth]) for depth in range(len(path))}
     for path, item in items:
         if tuple(path) in above:
-            continue  # a union gives an error for each member: keep that of the member that fits best
+            # a union gives an error for each member: keep that of the member that fits best
+            continue
         if item["type"] == "extra_forbidden":
             allowed = _fields_at(model, path[:-1])
-            errors.append(StudyError(key=".".join(path), value=item["input"], why="unknown key", allowed=allowed))
+            errors.append(
+                StudyError(
+                    key=".".join(path), value=item["input"], why="unknown key", allowed=allowed
+                )
+            )
         else:
             errors.append(_one(path, item))
     return StudyError.of_several(errors, source)
@@ -48,7 +54,8 @@ def explain_first(error: ValidationError) -> StudyError:
 
 
 def _one(path: list[str], item: Any) -> StudyError:
-    """Return one error: ``item`` is of :meth:`ValidationError.errors`, ``path`` the parts of its key."""
+    """Return one error: ``item`` is of :meth:`ValidationError.errors`, ``path`` the parts of its
+    key."""
     key = ".".join(path)
     if item["type"] == "missing":
         return StudyError(key=key, why="missing; it must be given")
@@ -61,19 +68,33 @@ def _one(path: list[str], item: Any) -> StudyError:
             key = f"{key}.{own.key}".strip(".")
         if not path or str(own).startswith(path[0]):
             return own
-        return StudyError(text, key=key, value=own.value, context=own.context, why=own.why, allowed=own.allowed)
-    return StudyError(key=key, value=item["input"], why=f"{item['msg'][0].lower()}{item['msg'][1:]}")
+        return StudyError(
+            text, key=key, value=own.value, context=own.context, why=own.why, allowed=own.allowed
+        )
+    return StudyError(
+        key=key, value=item["input"], why=f"{item['msg'][0].lower()}{item['msg'][1:]}"
+    )
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
-    """Return the parts of the key of an error, without the union member that pydantic appends ("threads.int")."""
-    return [str(part) for part in location if not re.match(r"(literal|list|dict)\[|(int|str|bool)$", str(part))]
+    """Return the parts of the key of an error, without the union member that pydantic appends
+    ("threads.int")."""
+    return [
+        str(part)
+        for part in location
+        if not re.match(r"(literal|list|dict)\[|(int|str|bool)$", str(part))
+    ]
 
 
 def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:
     for section in sections:
-        annotation = model.model_fields[section].annotation if section in model.model_fields else None
-        for member in (annotation, *(get_origin(one) and get_args(one)[0] for one in get_args(annotation))):
+        annotation = (
+            model.model_fields[section].annotation if section in model.model_fields else None
+        )
+        for member in (
+            annotation,
+            *(get_origin(one) and get_args(one)[0] for one in get_args(annotation)),
+        ):
             if isinstance(member, type) and issubclass(member, BaseModel):
                 model = member
     return list(model.model_fields)
@@ -93,7 +114,8 @@ SCHEMA_VERSION: Literal[2] = 2
 
 
 class Strict(BaseModel):
-    """A model that refuses unknown keys, converts no type silently, and cannot be changed after validation."""
+    """A model that refuses unknown keys, converts no type silently, and cannot be changed after
+    validation."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     remedy: ClassVar[str] = "each start of the pipeline writes it"
@@ -101,7 +123,8 @@ class Strict(BaseModel):
 
     @classmethod
     def read(cls, path: Path, remedy: str = "") -> Self:
-        """Return the value in a JSON file. Raise :class:`StudyError` with the remedy if there is none in it."""
+        """Return the value in a JSON file. Raise :class:`StudyError` with the remedy if there is
+        none in it."""
         name, hint = Path(*path.parts[-2:]), remedy or cls.remedy
         try:
             return cls.of_file(path)
@@ -109,16 +132,20 @@ class Strict(BaseModel):
             raise StudyError(f"{name}: cannot be read ({error.strerror}); {hint}") from None
         except StudyError as error:
             text = f"{name}: not a valid {cls.__name__.lower()}: {error}; {hint}"
-            raise StudyError(text, source=str(name), key=error.key, value=error.value, why=error.why) from None
+            raise StudyError(
+                text, source=str(name), key=error.key, value=error.value, why=error.why
+            ) from None
 
     @classmethod
     def of_file(cls, path: Path) -> Self:
-        """Return the value in a JSON file. Raise :class:`StudyError` with the first key that is not valid."""
+        """Return the value in a JSON file. Raise :class:`StudyError` with the first key that is not
+        valid."""
         return cls.of_text(read_text(path, LARGEST))
 
     @classmethod
     def of_text(cls, text: str) -> Self:
-        """Return the value in JSON. Raise :class:`StudyError` with the first key that is not valid."""
+        """Return the value in JSON. Raise :class:`StudyError` with the first key that is not
+        valid."""
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -132,13 +159,15 @@ class Versioned(Strict):
 
 
 class Declared(Strict):
-    """A model of what people write, described by key. Its numbers are finite: a plan is JSON, which has no others."""
+    """A model of what people write, described by key. Its numbers are finite: a plan is JSON, which
+    has no others."""
 
     model_config = ConfigDict(allow_inf_nan=False, use_attribute_docstrings=True)
 
     @classmethod
     def of_values(cls, values: dict[str, Any], source: str) -> Self:
-        """Return the checked values. Raise :class:`StudyError` with one line that starts with ``source``."""
+        """Return the checked values. Raise :class:`StudyError` with one line that starts with
+        ``source``."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -146,12 +175,14 @@ class Declared(Strict):
 
 
 GONE: dict[str, str] = {}
-"""Each key of a plan or a record that went and that a committed bundle holds, such as `measurement.flops`, and why it
-went. It is dropped where a file is read: the file stays, and a record's checksum is that of all that it holds."""
+"""Each key of a plan or a record that went and that a committed bundle holds, such as
+`measurement.flops`, and why it went. It is dropped where a file is read: the file stays, and a
+record's checksum is that of all that it holds."""
 
 
 def without_gone(text: str) -> str:
-    """Return the JSON of a file without the keys that went; the text itself if it holds none, or is no JSON."""
+    """Return the JSON of a file without the keys that went; the text itself if it holds none, or is
+    no JSON."""
     if not any(f'{key.rpartition(".")[2]}"' in text for key in GONE):
         return text
     try:
@@ -161,12 +192,17 @@ def without_gone(text: str) -> str:
 
 
 def drop_gone(values: Any, above: str = "") -> Any:
-    """Return the values of a plan or a record without the keys that went, at any depth. ``above`` leads to them."""
+    """Return the values of a plan or a record without the keys that went, at any depth. ``above``
+    leads to them."""
     if isinstance(values, list):
         return [drop_gone(inner, above) for inner in values]
     if not isinstance(values, dict):
         return values
-    return {key: drop_gone(inner, f"{above}.{key}") for key, inner in values.items() if not _went(f"{above}.{key}")}
+    return {
+        key: drop_gone(inner, f"{above}.{key}")
+        for key, inner in values.items()
+        if not _went(f"{above}.{key}")
+    }
 
 
 def _went(path: str) -> bool:

@@ -1,7 +1,8 @@
-"""YAML as people write it: PyYAML's safe loader, with ``1e-3`` as a number and a repeated key as an error.
+"""YAML as people write it: PyYAML's safe loader, with ``1e-3`` as a number and a repeated key as an
+error.
 
-A date is text. Aliases, deep nesting and numbers beyond 64 bits are errors: no key needs them, and they take time and
-memory without a limit.
+A date is text. Aliases, deep nesting and numbers beyond 64 bits are errors: no key needs them, and
+they take time and memory without a limit.
 """
 
 import re
@@ -30,7 +31,12 @@ class _Loader(yaml.SafeLoader):
     # A date is text, and so is what YAML 1.1 counts in base 8 (`010`) or 60 (`1:30`).
     yaml_implicit_resolvers = {
         first: [
-            (tag, re.compile(f"(?!{OTHER_BASES})(?:{regexp.pattern})", re.VERBOSE) if tag.endswith(NUMBERS) else regexp)
+            (
+                tag,
+                re.compile(f"(?!{OTHER_BASES})(?:{regexp.pattern})", re.VERBOSE)
+                if tag.endswith(NUMBERS)
+                else regexp,
+            )
             for tag, regexp in resolvers
             if not tag.endswith(":timestamp")
         ]
@@ -40,36 +46,60 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         where = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(problem="an alias is not allowed: write the value again", problem_mark=where)
+            raise yaml.MarkedYAMLError(
+                problem="an alias is not allowed: write the value again", problem_mark=where
+            )
         if self.depth > DEEPEST:
-            raise yaml.MarkedYAMLError(problem=f"more than {DEEPEST} levels within each other", problem_mark=where)
+            raise yaml.MarkedYAMLError(
+                problem=f"more than {DEEPEST} levels within each other", problem_mark=where
+            )
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        if node.tag.endswith((":int", ":float")) and len(node.value) > SHOWN:  # digits of base 60 take hours
-            raise yaml.MarkedYAMLError(problem="a number of more than 100 characters", problem_mark=node.start_mark)
+        if (
+            node.tag.endswith((":int", ":float")) and len(node.value) > SHOWN
+        ):  # digits of base 60 take hours
+            raise yaml.MarkedYAMLError(
+                problem="a number of more than 100 characters", problem_mark=node.start_mark
+            )
         try:
             value = super().construct_object(node, deep)
-        except (ArithmeticError, AttributeError, LookupError, ValueError):  # how PyYAML refuses `0b_` or `!!bool x`
-            problem = f"{shown(node.value)} is not a value of the type {node.tag.rpartition(':')[2]}"
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            ValueError,
+        ):  # how PyYAML refuses `0b_` or `!!bool x`
+            problem = (
+                f"{shown(node.value)} is not a value of the type {node.tag.rpartition(':')[2]}"
+            )
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
         if is_too_large(value):
-            raise yaml.MarkedYAMLError(problem="a whole number beyond 64 bits", problem_mark=node.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem="a whole number beyond 64 bits", problem_mark=node.start_mark
+            )
         if isinstance(value, (bytes, set)) or (isinstance(value, str) and UNFIT.search(value)):
-            raise yaml.MarkedYAMLError(problem=f"{shown(value)} is not text", problem_mark=node.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem=f"{shown(value)} is not text", problem_mark=node.start_mark
+            )
         return value
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
-        for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():  # `!!set x` is none
+        for key_node, _ in (
+            node.value if isinstance(node, yaml.MappingNode) else ()
+        ):  # `!!set x` is none
             if not isinstance(key_node, yaml.ScalarNode):
-                raise yaml.MarkedYAMLError(problem="a key must be plain text", problem_mark=key_node.start_mark)
+                raise yaml.MarkedYAMLError(
+                    problem="a key must be plain text", problem_mark=key_node.start_mark
+                )
             if key_node.value in seen:
                 raise yaml.MarkedYAMLError(
-                    problem=f"key {key_node.value!r} is given twice", problem_mark=key_node.start_mark
+                    problem=f"key {key_node.value!r} is given twice",
+                    problem_mark=key_node.start_mark,
                 )
             seen.add(key_node.value)
         return super().construct_mapping(node, deep)
@@ -86,7 +116,9 @@ _Loader.add_implicit_resolver(
 def parse(text: str, source: str) -> Any:
     """Return the value that ``text`` holds. ``source`` names it in the error."""
     if len(text) > LARGEST_FILE:
-        raise StudyError(f"{source}: {len(text)} characters are more than the {LARGEST_FILE} that are allowed")
+        raise StudyError(
+            f"{source}: {len(text)} characters are more than the {LARGEST_FILE} that are allowed"
+        )
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
     except yaml.YAMLError as error:
@@ -116,9 +148,11 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def parse_leaves(value: Any, source: str) -> Any:
-    """Return ``value`` with every string in it parsed as YAML: Snakemake passes nested values as strings.
+    """Return ``value`` with every string in it parsed as YAML: Snakemake passes nested values as
+    strings.
 
-    A string that YAML reads as text stays as it was given, with its ``#``; so does one that is not valid YAML.
+    A string that YAML reads as text stays as it was given, with its ``#``; so does one that is not
+    valid YAML.
     """
     if isinstance(value, dict):
         return {key: parse_leaves(item, source) for key, item in value.items()}

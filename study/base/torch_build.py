@@ -1,4 +1,5 @@
-"""A build of torch, known without its import: its version, the CUDA that it was built for, and whether it serves here.
+"""A build of torch, known without its import: its version, the CUDA that it was built for, and
+whether it serves here.
 
 It needs Python alone, for it is asked before anything is installed.
 """
@@ -14,10 +15,14 @@ from typing import Self
 LEAST = (2, 11)
 """The oldest torch on which this code runs."""
 DRIVERS = {12: 525, 13: 580}
-"""The oldest NVIDIA driver that serves each major version of CUDA, by NVIDIA's table of CUDA's compatibility."""
+"""The oldest NVIDIA driver that serves each major version of CUDA, by NVIDIA's table of CUDA's
+compatibility."""
 CAPABILITIES = {13: (7, 5)}
 """The least compute capability of a GPU for which a major version of CUDA still compiles."""
-FIND = "import importlib.util as i; s = i.find_spec('torch'); print(s.origin if s and s.origin else '')"
+FIND = (
+    "import importlib.util as i; s = i.find_spec('torch'); print(s.origin if s and "
+    "s.origin else '')"
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,9 @@ class TorchBuild:
     def of_python(cls, python: str) -> Self | None:
         """Return the build that another interpreter would import; None without one."""
         try:
-            done = subprocess.run([python, "-c", FIND], capture_output=True, text=True, timeout=30, cwd="/")
+            done = subprocess.run(
+                [python, "-c", FIND], capture_output=True, text=True, timeout=30, cwd="/"
+            )
         except (OSError, subprocess.SubprocessError):
             return None
         return cls._in(Path(done.stdout.strip()).parent) if done.stdout.strip() else None
@@ -71,11 +78,14 @@ class TorchBuild:
         numbers = re.match(r"(\d+)\.(\d+)", self.version)
         return numbers is None or tuple(map(int, numbers.groups())) < LEAST
 
-    def trouble(self, driver: tuple[int, int] | None, capabilities: Iterable[tuple[int, int]] = ()) -> str | None:
-        """Return why it cannot use this machine's NVIDIA GPUs; None if it can, as far as can be known before a run.
+    def trouble(
+        self, driver: tuple[int, int] | None, capabilities: Iterable[tuple[int, int]] = ()
+    ) -> str | None:
+        """Return why it cannot use this machine's NVIDIA GPUs; None if it can, as far as can be
+        known before a run.
 
-        ``driver`` is the newest CUDA that the driver speaks, None if it does not tell; ``capabilities`` are those of
-        the GPUs.
+        ``driver`` is the newest CUDA that the driver speaks, None if it does not tell;
+        ``capabilities`` are those of the GPUs.
         """
         if self.rocm:
             return f"torch {self.version} is built for ROCm, and only NVIDIA's GPUs are supported"
@@ -85,11 +95,16 @@ class TorchBuild:
         if driver and driver[0] < major:
             newer = f"a driver {DRIVERS[major]} or newer" if major in DRIVERS else "a newer driver"
             return (
-                f"torch {self.version} needs CUDA {major}, and the NVIDIA driver speaks CUDA {driver[0]}.{driver[1]}: "
-                f"install {newer}, or use a torch for CUDA {driver[0]} that is installed (--torch installed)"
+                f"torch {self.version} needs CUDA {major}, and the NVIDIA driver speaks CUDA "
+                f"{driver[0]}.{driver[1]}: "
+                f"install {newer}, or use a torch for CUDA {driver[0]} that is installed "
+                "(--torch installed)"
             )
         least = CAPABILITIES.get(major, (0, 0))
         if old := [one for one in capabilities if one < least]:
             has, needs = (".".join(map(str, one)) for one in (old[0], least))
-            return f"torch {self.version} has no kernels for a GPU of compute capability {has}, only from {needs} on"
+            return (
+                f"torch {self.version} has no kernels for a GPU of compute capability "
+                f"{has}, only from {needs} on"
+            )
         return None

@@ -1,4 +1,5 @@
-"""The claims that a study examines, as its file has them: what is claimed of which settings, and who says so."""
+"""The claims that a study examines, as its file has them: what is claimed of which settings, and
+who says so."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
@@ -25,11 +26,17 @@ class Source(Declared):
 
     title: str = Field(min_length=1, description="Title of the document.")
     kind: str | None = Field(None, description="What it is, such as `blog post`.")
-    date: str | None = Field(None, description="Its day, month or year: `2025-04-16`, `2025-04` or `2025`.")
+    date: str | None = Field(
+        None, description="Its day, month or year: `2025-04-16`, `2025-04` or `2025`."
+    )
     place: str | None = Field(None, description="The part of the document, such as `table 2`.")
-    hardware: str | None = Field(None, description="What it was measured on, such as `an RTX 3060 Ti`.")
+    hardware: str | None = Field(
+        None, description="What it was measured on, such as `an RTX 3060 Ti`."
+    )
     runs: str | None = Field(None, description="How often it was measured, such as `one run each`.")
-    differs: str | None = Field(None, description="What was done otherwise than here, as a sentence.")
+    differs: str | None = Field(
+        None, description="What was done otherwise than here, as a sentence."
+    )
     address: str | None = Field(None, pattern=r"^https?://\S+$", description="Its web address.")
 
     @field_validator("date", mode="before")
@@ -41,42 +48,74 @@ class Source(Declared):
             if value is not None:
                 date(*[int(part) for part in parts], *[1] * (3 - len(parts)))
         except (TypeError, ValueError):
-            raise ValueRefused(value=value, allowed="a day, month or year: 2025-04-16, 2025-04, 2025") from None
+            raise ValueRefused(
+                value=value, allowed="a day, month or year: 2025-04-16, 2025-04, 2025"
+            ) from None
         return value if value is None else text
 
     @model_validator(mode="after")
     def _fits_one_line(self) -> Self:
-        parts = (self.title, self.place, self.kind, self.date, self.runs, self.hardware, self.differs)
+        parts = (
+            self.title,
+            self.place,
+            self.kind,
+            self.date,
+            self.runs,
+            self.hardware,
+            self.differs,
+        )
         if (words := sum(len(part.split()) for part in parts if part)) > MOST_SOURCE_WORDS:
-            raise ValueRefused(why=f"{words} words: a line holds {MOST_SOURCE_WORDS} words without the address")
+            raise ValueRefused(
+                why=f"{words} words: a line holds {MOST_SOURCE_WORDS} words without the address"
+            )
         return self
 
 
 class Share(Declared):
     """The speed that a setting is claimed to reach, as a share of the best one's."""
 
-    setting: Chosen = Field(default_factory=dict, description="Levels of the setting. none: every other one.")
+    setting: Chosen = Field(
+        default_factory=dict, description="Levels of the setting. none: every other one."
+    )
     percent: float = Field(gt=0, description="Percent of the speed of `of`; with `to` the least.")
     to: float | None = Field(None, gt=0, description="The most, where a range is claimed.")
 
 
 class Claim(Declared):
-    """A claim that somebody makes, to be compared with what is measured. It has one of the kinds: `ratio` (with
-    `slower` and `faster`), `best`, `shares` (with `of`), `seconds`, `accuracy` or `images_per_second`.
+    """A claim that somebody makes, to be compared with what is measured. It has one of the kinds:
+    `ratio` (with `slower` and `faster`), `best`, `shares` (with `of`), `seconds`, `accuracy` or
+    `images_per_second`.
     """
 
     claim: str = Field(min_length=1, description="The claim in words, 12 at most.")
-    ratio: float | None = Field(None, gt=0, description="How many times as fast as `slower` it is with `faster`.")
-    slower: Chosen = Field(default_factory=dict, description="Levels of the slower side: `{device: cpu}`.")
-    faster: Chosen = Field(default_factory=dict, description="Levels of the faster side, of the same keys.")
-    best: Chosen = Field(default_factory=dict, description="Levels that are claimed to be the fastest.")
-    shares: list[Share] = Field(default_factory=list, description="What other settings reach of the speed of `of`.")
+    ratio: float | None = Field(
+        None, gt=0, description="How many times as fast as `slower` it is with `faster`."
+    )
+    slower: Chosen = Field(
+        default_factory=dict, description="Levels of the slower side: `{device: cpu}`."
+    )
+    faster: Chosen = Field(
+        default_factory=dict, description="Levels of the faster side, of the same keys."
+    )
+    best: Chosen = Field(
+        default_factory=dict, description="Levels that are claimed to be the fastest."
+    )
+    shares: list[Share] = Field(
+        default_factory=list, description="What other settings reach of the speed of `of`."
+    )
     of: Chosen = Field(default_factory=dict, description="The setting whose speed is 100%.")
-    seconds: float | None = Field(None, gt=0, description="The time that the study compares, of the setting `at`.")
-    accuracy: float | None = Field(None, ge=0, le=1, description="Accuracy of the setting `at`, 0 to 1.")
-    images_per_second: float | None = Field(None, gt=0, description="Throughput of the setting `at`.")
+    seconds: float | None = Field(
+        None, gt=0, description="The time that the study compares, of the setting `at`."
+    )
+    accuracy: float | None = Field(
+        None, ge=0, le=1, description="Accuracy of the setting `at`, 0 to 1."
+    )
+    images_per_second: float | None = Field(
+        None, gt=0, description="Throughput of the setting `at`."
+    )
     at: Chosen = Field(default_factory=dict)
-    """Levels at which all of the claim holds. The report has a row for each setting that this leaves."""
+    """Levels at which all of the claim holds. The report has a row for each setting that this
+    leaves."""
     source: Source
 
     @property
@@ -91,7 +130,9 @@ class Claim(Declared):
     @model_validator(mode="after")
     def _is_one_whole_claim(self) -> Self:
         if (words := len(self.claim.split())) > MOST_WORDS:
-            raise ValueRefused(key="claim", value=self.claim, why=f"{words} words", allowed=f"at most {MOST_WORDS}")
+            raise ValueRefused(
+                key="claim", value=self.claim, why=f"{words} words", allowed=f"at most {MOST_WORDS}"
+            )
         if not self._kinds:
             raise ValueRefused(why="it claims nothing", allowed=KINDS)
         first, *others = self._kinds
@@ -105,14 +146,20 @@ class Claim(Declared):
                 if kind == first and not given:
                     raise ValueRefused(key=side, why=f"missing; {kind} needs it")
                 if kind != first and given:
-                    raise ValueRefused(key=side, value=given, context=f"with {first}", why=f"it belongs to {kind}")
+                    raise ValueRefused(
+                        key=side, value=given, context=f"with {first}", why=f"it belongs to {kind}"
+                    )
         if self.slower.keys() != self.faster.keys() or (self.slower and self.slower == self.faster):
-            raise ValueRefused(key="faster", value=self.faster, allowed=f"other levels of {', '.join(self.slower)}")
+            raise ValueRefused(
+                key="faster", value=self.faster, allowed=f"other levels of {', '.join(self.slower)}"
+            )
         return self
 
     def levels(self) -> Iterator[tuple[str, str, Any]]:
         """Yield each level that the claim names: where, its key, and the level."""
-        shares = {f"shares.{place}.setting": share.setting for place, share in enumerate(self.shares)}
+        shares = {
+            f"shares.{place}.setting": share.setting for place, share in enumerate(self.shares)
+        }
         sides = {side: getattr(self, side) for side in ("slower", "faster", "best", "of", "at")}
         for where, chosen in (sides | shares).items():
             for key, level in chosen.items():
@@ -120,10 +167,20 @@ class Claim(Declared):
 
 
 def check_claims(
-    claims: Sequence[Claim], keys: Sequence[str], levels_of: Callable[[str], Sequence[Any]], source: str
+    claims: Sequence[Claim],
+    keys: Sequence[str],
+    levels_of: Callable[[str], Sequence[Any]],
+    source: str,
 ) -> None:
-    """Raise :class:`StudyError` if a claim names none of the ``keys``, or a level that the study does not have."""
+    """Raise :class:`StudyError` if a claim names none of the ``keys``, or a level that the study
+    does not have."""
     for place, claim in enumerate(claims):
         for where, key, level in claim.levels():
             check_known(f"claims.{place}.{where}", key, keys, "no such key", source)
-            check_known(f"claims.{place}.{where}.{key}", level, levels_of(key), "no level of this study", source)
+            check_known(
+                f"claims.{place}.{where}.{key}",
+                level,
+                levels_of(key),
+                "no level of this study",
+                source,
+            )

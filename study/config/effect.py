@@ -1,7 +1,8 @@
-"""The table of keys that have no effect where they stand, and its check: what is asked for changes what a run does.
+"""The table of keys that have no effect where they stand, and its check: what is asked for changes
+what a run does.
 
-A key that a study's file or a start gives has an effect in some run, and two levels of a factor make two different
-runs. ``make schema`` prints the table into ``config/README.md``.
+A key that a study's file or a start gives has an effect in some run, and two levels of a factor
+make two different runs. ``make schema`` prints the table into ``config/README.md``.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -11,7 +12,17 @@ from typing import Any
 from pydantic import BaseModel
 
 from study.base.errors import StudyError
-from study.config.rules import ALONE, DIGITS, NO_GPU, Values, When, all_hold, broken, one_of, values_of
+from study.config.rules import (
+    ALONE,
+    DIGITS,
+    NO_GPU,
+    Values,
+    When,
+    all_hold,
+    broken,
+    one_of,
+    values_of,
+)
 from study.config.sections import Inference
 from study.config.settings import Keys, Settings, get, with_values
 from study.config.study import StudyFile
@@ -29,13 +40,21 @@ class Idle:
     def holds_everywhere(self, study: StudyFile) -> bool:
         """Return whether the key is without effect at every level of the factors of a study."""
         return all(
-            all(map(values.hold, study.factors.get(key, [get(study, key)]))) for key, values in self.when.items()
+            all(map(values.hold, study.factors.get(key, [get(study, key)])))
+            for key, values in self.when.items()
         )
 
     def error(self, value: Any, settings: BaseModel, source: str) -> StudyError:
-        """Return the error: the key with its value, the other keys with theirs, and what makes the key effective."""
+        """Return the error: the key with its value, the other keys with theirs, and what makes the
+        key effective."""
         why = f"it has no effect there, and has one with {self.cure}"
-        return StudyError(source=source, key=self.key, value=value, context=values_of(self.when, settings), why=why)
+        return StudyError(
+            source=source,
+            key=self.key,
+            value=value,
+            context=values_of(self.when, settings),
+            why=why,
+        )
 
 
 ON_DEVICE = {"loader.kind": one_of("device")}
@@ -53,13 +72,23 @@ IDLE: tuple[Idle, ...] = (
     Idle("loader.workers", ON_DEVICE, A_LOADER),
     Idle("loader.prefetch_factor", ON_DEVICE, A_LOADER),
     Idle("loader.persistent_workers", ON_DEVICE, "loader.kind workers or alone"),
-    Idle("loader.persistent_workers", ONE_EPOCH, "more epochs: the workers stay from one to the next"),
+    Idle(
+        "loader.persistent_workers", ONE_EPOCH, "more epochs: the workers stay from one to the next"
+    ),
     Idle("loader.pin_memory", ON_DEVICE, A_LOADER),
     Idle("loader.pin_memory", NO_GPU, "device cuda"),
     Idle("loader.sharding", SINGLE, "training.strategy ddp or ddp_two_nodes"),
     Idle("loader.decoder", {"dataset.source": one_of("cifar10", "mnist", "digits")}, JPEG),
-    Idle("loader.decoder", GENERATED | {"dataset.image_size": Values("up to 32", lambda size: size <= 32)}, JPEG),
-    Idle("loader.decoder", GENERATED | {"dataset.classes": Values("3 and more", lambda count: count > 2)}, JPEG),
+    Idle(
+        "loader.decoder",
+        GENERATED | {"dataset.image_size": Values("up to 32", lambda size: size <= 32)},
+        JPEG,
+    ),
+    Idle(
+        "loader.decoder",
+        GENERATED | {"dataset.classes": Values("3 and more", lambda count: count > 2)},
+        JPEG,
+    ),
     Idle("loader.decoder", GENERATED | {"dataset.channels": one_of(1)}, JPEG),
     Idle("loader.sharding", ONE_PROCESS, "training.processes 2 and more"),
     Idle("training.batch_size_is", ONE_PROCESS, "training.processes 2 and more"),
@@ -72,19 +101,37 @@ IDLE: tuple[Idle, ...] = (
     ),
     Idle("training.validation", ONE_EPOCH, "more epochs"),
     Idle("training.cudnn_benchmark", NO_GPU, "device cuda"),
-    Idle("training.cudnn_benchmark", {"training.deterministic": one_of(True)}, "training.deterministic false"),
+    Idle(
+        "training.cudnn_benchmark",
+        {"training.deterministic": one_of(True)},
+        "training.deterministic false",
+    ),
     *(
         Idle(f"training.{key}", ALONE, NOT_ALONE)
-        for key in ("optimizer", "schedule", "learning_rate", "learning_rate_rule", "precision", "cudnn_benchmark")
+        for key in (
+            "optimizer",
+            "schedule",
+            "learning_rate",
+            "learning_rate_rule",
+            "precision",
+            "cudnn_benchmark",
+        )
     ),
     *(Idle(f"model.{key}", ALONE, NOT_ALONE) for key in ("name", "weights")),
-    *(Idle(f"inference.{key}", {"task": one_of("training")}, "task inference") for key in Inference.model_fields),
+    *(
+        Idle(f"inference.{key}", {"task": one_of("training")}, "task inference")
+        for key in Inference.model_fields
+    ),
     Idle(
         "inference.calibration_images",
         {"inference.precision": one_of("fp32", "bf16", "fp32_onnx")},
         "inference.precision int8",
     ),
-    Idle("dataset.path", {"dataset.source": one_of("generated", "digits")}, "dataset.source folder, cifar10 or mnist"),
+    Idle(
+        "dataset.path",
+        {"dataset.source": one_of("generated", "digits")},
+        "dataset.source folder, cifar10 or mnist",
+    ),
     Idle("dataset.classes", FOUND, "dataset.source generated"),
     Idle("dataset.images", FOUND, "dataset.source generated or digits"),
     Idle("dataset.valid_fraction", OWN_SPLIT, "dataset.source generated, folder or digits"),
@@ -95,11 +142,13 @@ IDLE: tuple[Idle, ...] = (
 DEFAULTS = Keys.model_validate({})
 
 
-def check_given(study: StudyFile, asked: Mapping[str, Any], settled: Collection[str], source: str) -> None:
+def check_given(
+    study: StudyFile, asked: Mapping[str, Any], settled: Collection[str], source: str
+) -> None:
     """Raise :class:`StudyError` for a key of ``asked`` that has no effect in any run of the study.
 
-    A row counts unless one of the keys that make it hold is among those in ``settled``: what a start sets may leave a
-    key of the file without effect.
+    A row counts unless one of the keys that make it hold is among those in ``settled``: what a
+    start sets may leave a key of the file without effect.
     """
     for row in IDLE:
         value, default = asked.get(row.key), get(DEFAULTS, row.key)
@@ -110,19 +159,23 @@ def check_given(study: StudyFile, asked: Mapping[str, Any], settled: Collection[
 
 
 def check_factors(factors: Collection[str], every: Iterable[Settings], source: str) -> None:
-    """Raise :class:`StudyError` if two settings of a study differ in nothing but factors without effect."""
+    """Raise :class:`StudyError` if two settings of a study differ in nothing but factors without
+    effect."""
     rows = [row for row in IDLE if row.key in factors]
     seen: dict[tuple[Any, ...], Settings] = {}
     for settings in every if rows else ():
         idle = {row.key: row for row in rows if all_hold(row.when, settings)}
-        other = seen.setdefault(tuple(None if key in idle else (get(settings, key),) for key in factors), settings)
+        other = seen.setdefault(
+            tuple(None if key in idle else (get(settings, key),) for key in factors), settings
+        )
         for key in idle if other is not settings else ():
             if get(other, key) != get(settings, key):
                 raise idle[key].error([get(other, key), get(settings, key)], settings, source)
 
 
 def allows(runs: Iterable[Settings], key: str, level: Any, asked: Collection[str]) -> bool:
-    """Return whether runs may have another ``level`` of a key, which leaves no key of ``asked`` without effect."""
+    """Return whether runs may have another ``level`` of a key, which leaves no key of ``asked``
+    without effect."""
     if any(row.key in asked and key in row.when and row.when[key].hold(level) for row in IDLE):
         return False
     changed = [with_values(run.model_dump(exclude={"control"}), {key: level}) for run in runs]

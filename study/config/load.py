@@ -1,4 +1,5 @@
-"""Read YAML and the command line into checked models, or write a first file. Bad input becomes one line.
+"""Read YAML and the command line into checked models, or write a first file. Bad input becomes one
+line.
 
 The line names the key, the value and the allowed values.
 """
@@ -26,7 +27,8 @@ SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits", "ev
 
 
 def read_selection(values: dict[str, Any]) -> Selection:
-    """Return the selection in Snakemake's ``config``: scalars become lists, and overrides are parsed as YAML."""
+    """Return the selection in Snakemake's ``config``: scalars become lists, and overrides are
+    parsed as YAML."""
     values = dict(values)
     for key in ("studies", "devices"):
         if isinstance(values.get(key), str) and values[key] != "auto":
@@ -35,7 +37,8 @@ def read_selection(values: dict[str, Any]) -> Selection:
         values["container"] = "none"  # a reader of YAML may turn a bare `none` into None
     if isinstance(values.get("overrides"), dict):
         values["overrides"] = {
-            key: strict_yaml.parse_leaves(value, f"overrides: {key}") for key, value in values["overrides"].items()
+            key: strict_yaml.parse_leaves(value, f"overrides: {key}")
+            for key, value in values["overrides"].items()
         }
     for key in ("overrides", "images"):
         if values.get(key, {}) is None:
@@ -52,28 +55,38 @@ def study_name(called: str) -> str:
 
 
 def study_file(called: str, folders: Sequence[Path]) -> Path:
-    """Return the file of a study: of that name in the first of the ``folders`` that has it, or of that path.
+    """Return the file of a study: of that name in the first of the ``folders`` that has it, or of
+    that path.
 
     Raise :class:`StudyError` if it is not there, or if a study cannot have that name.
     """
     # Backwards, so that the first folder's file is the one that stays.
-    files = {path.stem: path for path in chain(*(folder.glob(f"*{ENDING}") for folder in reversed(folders)))}
+    files = {
+        path.stem: path
+        for path in chain(*(folder.glob(f"*{ENDING}") for folder in reversed(folders)))
+    }
     name = study_name(called)
     if called.endswith(ENDING):
         files = {name: Path(called)}
         if not Path(called).is_file():
-            raise StudyError(key="studies", value=called, why="no such file", allowed="names, or paths of files")
+            raise StudyError(
+                key="studies", value=called, why="no such file", allowed="names, or paths of files"
+            )
     elif name not in files:
         known = ", ".join(sorted(files)) or "none"
         raise StudyError(
-            key="studies", value=name, why="unknown study", allowed=f"{known}, or the path of a file (*{ENDING})"
+            key="studies",
+            value=name,
+            why="unknown study",
+            allowed=f"{known}, or the path of a file (*{ENDING})",
         )
     _check_name(name, "studies")
     return files[name]
 
 
 def write_first_study(file: Path) -> None:
-    """Write the file of a first study, in which each line is explained. Raise :class:`StudyError` if it is there."""
+    """Write the file of a first study, in which each line is explained. Raise :class:`StudyError`
+    if it is there."""
     if file.suffix != ENDING:
         raise StudyError(key="file", value=str(file), allowed=f"a path that ends in {ENDING}")
     _check_name(file.stem, "file")
@@ -89,7 +102,8 @@ def _check_name(name: str, key: str) -> None:
 
 
 def read_study(called: str, folders: Sequence[Path], selection: Selection) -> Study:
-    """Return a study, with the devices and overrides of ``selection`` applied: see :func:`study_file`."""
+    """Return a study, with the devices and overrides of ``selection`` applied: see
+    :func:`study_file`."""
     values = strict_yaml.read_mapping(study_file(called, folders))
     written, source = values, f"study {study_name(called)}"
     asked = overrides = _plain(selection)
@@ -97,40 +111,59 @@ def read_study(called: str, folders: Sequence[Path], selection: Selection) -> St
     reduced = values.get("reduced") or {}
     if selection.size == "reduced" and isinstance(reduced, dict):
         full = {key: _at(values, key) for key in reduced if key not in overrides}
-        overrides = {key: value for key, value in reduced.items() if key not in overrides} | overrides
+        overrides = {
+            key: value for key, value in reduced.items() if key not in overrides
+        } | overrides
     values = _without_lost_levels(values, _override(values, overrides))
     declared = StudyFile.of_values(values, source)
     _check_claims(declared, written, source)
     check_given(declared, asked, (), source)
-    check_given(declared, {key: _at(written, key) for key in setting_keys() if key not in overrides}, overrides, source)
+    check_given(
+        declared,
+        {key: _at(written, key) for key in setting_keys() if key not in overrides},
+        overrides,
+        source,
+    )
     return Study.model_validate(declared.model_dump() | {"full": full})
 
 
 def _check_claims(declared: StudyFile, written: Any, source: str) -> None:
-    """Raise :class:`StudyError` if a claim names a level that is neither the study's now nor one that its file has as
-    ``written``: a start may leave levels out, and the claims about them stay.
+    """Raise :class:`StudyError` if a claim names a level that is neither the study's now nor one
+    that its file has as ``written``: a start may leave levels out, and the claims about them stay.
     """
 
     def levels_of(key: str) -> list[Any]:
         before, now = _at(written, key), declared.factors.get(key) or [get(declared, key)]
-        return list(dict.fromkeys([*now, *(before if isinstance(before, list) else [before] * (before is not None))]))
+        return list(
+            dict.fromkeys(
+                [*now, *(before if isinstance(before, list) else [before] * (before is not None))]
+            )
+        )
 
     check_claims(declared.claims, setting_keys(), levels_of, source)
 
 
 def _without_lost_levels(values: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
-    """Return ``changed`` without the names and the settings of levels that ``values`` has and an override took away.
+    """Return ``changed`` without the names and the settings of levels that ``values`` has and an
+    override took away.
 
     If no setting is left, all stay, and the model says which level is missing.
     """
-    names, only, factors, left = changed.get("names"), changed.get("only"), values.get("factors"), changed["factors"]
+    names, only, factors, left = (
+        changed.get("names"),
+        changed.get("only"),
+        values.get("factors"),
+        changed["factors"],
+    )
     if not isinstance(factors, dict) or not isinstance(left, dict):
         return changed  # the model reports the error
 
     def lost(levels: Any) -> bool:
         pairs = levels.items() if isinstance(levels, dict) else ()
         return any(
-            isinstance(factors.get(key), list) and level in factors[key] and level not in (left.get(key) or [])
+            isinstance(factors.get(key), list)
+            and level in factors[key]
+            and level not in (left.get(key) or [])
             for key, level in pairs
         )
 
@@ -143,7 +176,8 @@ def _without_lost_levels(values: dict[str, Any], changed: dict[str, Any]) -> dic
 
 
 def _at(values: dict[str, Any], key: str) -> Any:
-    """Return the value at a dotted key of a study's file: a factor's levels, a value, or None if it is not set."""
+    """Return the value at a dotted key of a study's file: a factor's levels, a value, or None if it
+    is not set."""
     factors = values.get("factors")
     if isinstance(factors, dict) and key in factors:
         return factors[key]
@@ -156,7 +190,12 @@ def _at(values: dict[str, Any], key: str) -> Any:
 def _plain(selection: Selection) -> dict[str, Any]:
     """Return the overrides and devices of ``selection`` as dotted keys with their values."""
     overrides: dict[str, Any] = {}
-    for key, value in selection.overrides.items():  # {"training": {"epochs": 2}} changes one key, not the section
+    for (
+        key,
+        value,
+    ) in (
+        selection.overrides.items()
+    ):  # {"training": {"epochs": 2}} changes one key, not the section
         if key.startswith("factors."):
             overrides[key.removeprefix("factors.")] = value if isinstance(value, list) else [value]
         elif key in SECTIONS and isinstance(value, dict):
@@ -171,7 +210,8 @@ def _plain(selection: Selection) -> dict[str, Any]:
 def _override(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
     """Return ``values`` with ``overrides`` applied.
 
-    An override of a factor's key replaces its levels. A list for another key of a run makes that key a factor.
+    An override of a factor's key replaces its levels. A list for another key of a run makes that
+    key a factor.
     """
     given = values.get("factors") or {}
     if not isinstance(given, dict) or not isinstance(overrides.get("factors", {}), dict):
@@ -184,5 +224,6 @@ def _override(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, An
         else:
             plain[key] = value
     values = with_values(values, plain)
-    # An override may have set `factors` as a whole: its keys take precedence, and other factors are kept.
+    # An override may have set `factors` as a whole: its keys take precedence, and other factors are
+    # kept.
     return {**values, "factors": {**factors, **(plain.get("factors") or {})}}

@@ -1,4 +1,5 @@
-"""What people call a setting: the names that a study gives, and words for the levels of every key."""
+"""What people call a setting: the names that a study gives, and words for the levels of every
+key."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -24,11 +25,22 @@ LEVELS: dict[str, dict[str, str]] = {
     },
     "model.weights": {"imagenet": "ImageNet weights", "none": "random weights"},
     "training.loop": {"torch": "PyTorch loop"},
-    "training.batch_size_is": {"global": "batch of all processes", "replica": "batch of each process"},
-    "training.strategy": {"single": "one process", "ddp": "several processes", "ddp_two_nodes": "two nodes"},
+    "training.batch_size_is": {
+        "global": "batch of all processes",
+        "replica": "batch of each process",
+    },
+    "training.strategy": {
+        "single": "one process",
+        "ddp": "several processes",
+        "ddp_two_nodes": "two nodes",
+    },
     "training.processes": {"auto": "default processes"},
     "training.optimizer": {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"},
-    "training.schedule": {"one_cycle": "one cycle", "constant": "constant rate", "step": "rate in steps"},
+    "training.schedule": {
+        "one_cycle": "one cycle",
+        "constant": "constant rate",
+        "step": "rate in steps",
+    },
     "training.learning_rate_rule": {
         "constant": "one learning rate",
         "linear": "linear learning rate",
@@ -47,7 +59,10 @@ LEVELS: dict[str, dict[str, str]] = {
         "fused": "fused optimizer",
     },
     "training.deterministic": {"no deterministic": "not deterministic"},
-    "training.cudnn_benchmark": {"cudnn benchmark": "cuDNN benchmark", "no cudnn benchmark": "no cuDNN benchmark"},
+    "training.cudnn_benchmark": {
+        "cudnn benchmark": "cuDNN benchmark",
+        "no cudnn benchmark": "no cuDNN benchmark",
+    },
     "training.threads": {"auto": "default threads"},
     "loader.kind": {
         "workers": "data loader",
@@ -55,7 +70,11 @@ LEVELS: dict[str, dict[str, str]] = {
         "device": "decoded beforehand",
         "alone": "loader alone",
     },
-    "loader.decoder": {"pillow": "Pillow", "torchcodec": "TorchCodec", "torchcodec_cuda": "TorchCodec on the GPU"},
+    "loader.decoder": {
+        "pillow": "Pillow",
+        "torchcodec": "TorchCodec",
+        "torchcodec_cuda": "TorchCodec on the GPU",
+    },
     "loader.workers": {"auto": "default workers"},
     "loader.sharding": {"contiguous": "contiguous shares", "strided": "strided shares"},
     "loader.pin_memory": {
@@ -97,8 +116,11 @@ Names = Mapping[str, Mapping[str, Any]]
 """Names of settings, each with the levels that it stands for, by the keys of their factors."""
 
 
-def check(names: Names, factors: Mapping[str, Sequence[Any]], only: Sequence[Mapping[str, Any]]) -> None:
-    """Raise :class:`ValueRefused` for the first name that cannot be told from another one or from a level's words."""
+def check(
+    names: Names, factors: Mapping[str, Sequence[Any]], only: Sequence[Mapping[str, Any]]
+) -> None:
+    """Raise :class:`ValueRefused` for the first name that cannot be told from another one or from a
+    level's words."""
     words = {}
     for key, known in factors.items():
         for level in known:
@@ -111,37 +133,57 @@ def check(names: Names, factors: Mapping[str, Sequence[Any]], only: Sequence[Map
         if name in words:
             raise ValueRefused(key="names", value=name, why=f"the level {words[name]} is called so")
         if not levels:
-            raise ValueRefused(key=f"names.{name}", value={}, allowed="at least one level of a factor")
+            raise ValueRefused(
+                key=f"names.{name}", value={}, allowed="at least one level of a factor"
+            )
         for key, level in levels.items():
             check_known(f"names.{name}", key, factors, "no such factor")
             check_known(f"names.{name}.{key}", level, factors[key], "no level of this factor")
         other = seen.setdefault(frozenset(levels.items()), name)
         if other != name:
-            raise ValueRefused(key="names", value=name, why=f"it stands for the same levels as {other!r}")
+            raise ValueRefused(
+                key="names", value=name, why=f"it stands for the same levels as {other!r}"
+            )
 
 
-def whole(names: Names, factors: Mapping[str, Sequence[Any]], only: Sequence[Mapping[str, Any]]) -> Names:
-    """Return the names with all levels that each stands for: those given, and with ``only`` those that follow.
+def whole(
+    names: Names, factors: Mapping[str, Sequence[Any]], only: Sequence[Mapping[str, Any]]
+) -> Names:
+    """Return the names with all levels that each stands for: those given, and with ``only`` those
+    that follow.
 
     A level follows where every setting with the given levels has it, and its factor has others.
     """
-    return {name: dict(levels) | dict(_following(levels, factors, only)) for name, levels in names.items()}
+    return {
+        name: dict(levels) | dict(_following(levels, factors, only))
+        for name, levels in names.items()
+    }
 
 
 def _following(
-    levels: Mapping[str, Any], factors: Mapping[str, Sequence[Any]], only: Sequence[Mapping[str, Any]]
+    levels: Mapping[str, Any],
+    factors: Mapping[str, Sequence[Any]],
+    only: Sequence[Mapping[str, Any]],
 ) -> Iterator[tuple[str, Any]]:
-    mine = [one for one in only if all(one.get(key, level) == level for key, level in levels.items())]
+    mine = [
+        one for one in only if all(one.get(key, level) == level for key, level in levels.items())
+    ]
     for key in factors if mine else ():
         found = [one.get(key) for one in mine]
-        if key not in levels and len(factors[key]) > 1 and all(key in one and one[key] == found[0] for one in mine):
+        if (
+            key not in levels
+            and len(factors[key]) > 1
+            and all(key in one and one[key] == found[0] for one in mine)
+        ):
             yield key, found[0]
 
 
 def names_in(names: Names, levels: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the names among ``levels``, each with the keys that it stands for: those of more levels go first.
+    """Return the names among ``levels``, each with the keys that it stands for: those of more
+    levels go first.
 
-    Every level has one name at most. ``names`` have all of their levels; both are as tables show them.
+    Every level has one name at most. ``names`` have all of their levels; both are as tables show
+    them.
     """
     found: dict[str, list[str]] = {}
     left = dict(levels)

@@ -1,7 +1,8 @@
-"""A user's own model as the host sees it: the files that decide it, in the folder where the study is started.
+"""A user's own model as the host sees it: the files that decide it, in the folder where the study
+is started.
 
-``replications`` is a folder and no package: each folder in it is one, and those of the checkout are found from
-everywhere. No torch is needed and nothing is imported.
+``replications`` is a folder and no package: each folder in it is one, and those of the checkout are
+found from everywhere. No torch is needed and nothing is imported.
 """
 
 import hashlib
@@ -23,26 +24,35 @@ SKIPPED = {"__pycache__", "results", "venv", "node_modules", "site-packages", "d
 
 
 def home(name: str, folder: Path) -> Path:
-    """Return the folder that holds the model's files: ``folder``, or where Python finds them if no one installed them.
+    """Return the folder that holds the model's files: ``folder``, or where Python finds them if no
+    one installed them.
 
     The version of an installed package tells its files.
     """
     top, _, rest = _module(name).partition(".")
     if top == REPLICATIONS and rest:
-        return next((one for one in (folder, ROOT) if _found(f"{top}.{rest.partition('.')[0]}", one)), folder)
+        return next(
+            (one for one in (folder, ROOT) if _found(f"{top}.{rest.partition('.')[0]}", one)),
+            folder,
+        )
     if not is_own(name) or _found(top, folder) or not _is_installed(top):
         return folder
     spec = importlib.util.find_spec(top)
-    origins = list((spec and spec.submodule_search_locations) or ([spec.origin] if spec and spec.origin else []))
+    origins = list(
+        (spec and spec.submodule_search_locations)
+        or ([spec.origin] if spec and spec.origin else [])
+    )
     path = Path(origins[0]) if origins else folder / top
     return folder if SKIPPED & {*path.parts} else path.parent
 
 
 def sources(name: str, folder: Path) -> list[Path]:
-    """Return the files and folders that hold the model ``name``, of its :func:`home`; none if it is not there.
+    """Return the files and folders that hold the model ``name``, of its :func:`home`; none if it is
+    not there.
 
-    These are the folder of its module, with the ``__init__.py`` of the packages around it. Of a module that lies in the
-    home itself they are the Python files there, for the folder of a start holds data and results, too.
+    These are the folder of its module, with the ``__init__.py`` of the packages around it. Of a
+    module that lies in the home itself they are the Python files there, for the folder of a start
+    holds data and results, too.
     """
     at = home(name, folder)
     module = _found(_module(name), at) if is_own(name) else None
@@ -56,7 +66,8 @@ def sources(name: str, folder: Path) -> list[Path]:
 
 
 def files(name: str, folder: Path) -> list[Path]:
-    """Return the files that decide the model ``name``: all that its :func:`sources` hold, Python's and data.
+    """Return the files that decide the model ``name``: all that its :func:`sources` hold, Python's
+    and data.
 
     Raise :class:`StudyError` if they are too many or too large.
     """
@@ -69,29 +80,36 @@ def files(name: str, folder: Path) -> list[Path]:
 
 
 def outside_its_folder(name: str, folder: Path, imported: Iterable[str]) -> Path | None:
-    """Return the first of the ``imported`` files that lies beside the model and not in its folder, or None.
+    """Return the first of the ``imported`` files that lies beside the model and not in its folder,
+    or None.
 
     A change of such a file would be seen by nobody.
     """
     at, own = home(name, folder).resolve(), {path.resolve() for path in files(name, folder)}
-    found = sorted({path for file in imported if (path := Path(file).resolve()).is_relative_to(at)} - own)
+    found = sorted(
+        {path for file in imported if (path := Path(file).resolve()).is_relative_to(at)} - own
+    )
     return next((path for path in found if is_part(path, at)), None)
 
 
 def sha256(name: str, folder: Path) -> str | None:
-    """Return the SHA-256 over the files of the model, names and contents; None if its home does not hold it."""
+    """Return the SHA-256 over the files of the model, names and contents; None if its home does not
+    hold it."""
     total, at, paths = hashlib.sha256(), home(name, folder), files(name, folder)
     for file in paths:
         try:
             content = file.read_bytes()
         except OSError as error:
-            raise StudyError(key="model.name", value=name, why=f"{file} cannot be read ({error.strerror})") from None
+            raise StudyError(
+                key="model.name", value=name, why=f"{file} cannot be read ({error.strerror})"
+            ) from None
         total.update(file.relative_to(at).as_posix().encode() + b"\0" + content + b"\0")
     return total.hexdigest() if paths else None
 
 
 def packages(name: str, folder: Path) -> list[str]:
-    """Return the top modules from elsewhere that the model needs: those that its files import, or its own."""
+    """Return the top modules from elsewhere that the model needs: those that its files import, or
+    its own."""
     paths, at = files(name, folder), home(name, folder)
     if not paths:
         return [_module(name).partition(".")[0]] if is_own(name) else []
@@ -100,14 +118,22 @@ def packages(name: str, folder: Path) -> list[str]:
 
 
 def is_part(path: Path, folder: Path) -> bool:
-    """Return whether a file of ``folder`` could be a part of a model: not the package's own, results, or installed."""
-    if path.is_relative_to(PACKAGE) or path.is_relative_to(folder / "study") or not path.is_relative_to(folder):
+    """Return whether a file of ``folder`` could be a part of a model: not the package's own,
+    results, or installed."""
+    if (
+        path.is_relative_to(PACKAGE)
+        or path.is_relative_to(folder / "study")
+        or not path.is_relative_to(folder)
+    ):
         return False
-    return not any(part in SKIPPED or part.startswith(".") for part in path.relative_to(folder).parts)
+    return not any(
+        part in SKIPPED or part.startswith(".") for part in path.relative_to(folder).parts
+    )
 
 
 def check(name: str, folder: Path, engine: str) -> None:
-    """Raise :class:`StudyError` if the runs will not find the model: a container sees only ``folder``."""
+    """Raise :class:`StudyError` if the runs will not find the model: a container sees only
+    ``folder``."""
     module, (top, *_) = _module(name), _module(name).split(".")
     is_there = _found(module, home(name, folder)) if top == REPLICATIONS else _found(top, folder)
     if not is_own(name) or is_there:
@@ -127,7 +153,8 @@ def _module(name: str) -> str:
 
 
 def _found(dotted: str, folder: Path) -> Path | None:
-    """Return the module or package of ``folder`` that a name, or the longest beginning of it, leads to."""
+    """Return the module or package of ``folder`` that a name, or the longest beginning of it, leads
+    to."""
     at, result = folder, None
     for part in dotted.split("."):
         path = next((path for path in _candidates(part, at) if path.exists()), None)
@@ -138,31 +165,41 @@ def _found(dotted: str, folder: Path) -> Path | None:
 
 
 def _candidates(part: str, folder: Path) -> tuple[Path, ...]:
-    """Return the paths of a module in Python's order of search: a folder without ``__init__.py`` comes last."""
+    """Return the paths of a module in Python's order of search: a folder without ``__init__.py``
+    comes last."""
     package, module = folder / part, folder / f"{part}.py"
     return (package, module) if (package / "__init__.py").is_file() else (module, package)
 
 
 def _below(unit: Path, name: str) -> list[Path]:
-    """Return a file, or all files of a folder in their order. Raise :class:`StudyError` if they are too many."""
+    """Return a file, or all files of a folder in their order. Raise :class:`StudyError` if they are
+    too many."""
     if unit.is_file():
         return [unit]
     paths: list[Path] = []
     for at, folders, names in os.walk(unit):
         folders[:] = [one for one in folders if one not in SKIPPED and not one.startswith(".")]
-        paths += (path for one in names if not one.startswith(".") and (path := Path(at, one)).is_file())
+        paths += (
+            path for one in names if not one.startswith(".") and (path := Path(at, one)).is_file()
+        )
         if len(paths) > MOST_FILES:
             raise _too_much(name)
     return sorted(paths)
 
 
 def _too_much(name: str) -> StudyError:
-    why = f"each start reads its files, which are more than {MOST_FILES} with those beside them, or {LARGEST_MIB} MiB"
-    return StudyError(key="model.name", value=name, why=why, allowed="a model in a folder that holds little else")
+    why = (
+        f"each start reads its files, which are more than {MOST_FILES} with those beside "
+        f"them, or {LARGEST_MIB} MiB"
+    )
+    return StudyError(
+        key="model.name", value=name, why=why, allowed="a model in a folder that holds little else"
+    )
 
 
 def _is_installed(top: str) -> bool:
-    """Return whether an import of ``top`` finds it in every process: each has another ``__main__``."""
+    """Return whether an import of ``top`` finds it in every process: each has another
+    ``__main__``."""
     try:
         return top != "__main__" and importlib.util.find_spec(top) is not None
     except ValueError:  # a module that was not imported from anywhere

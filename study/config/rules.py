@@ -1,4 +1,5 @@
-"""The table of keys that go together, and its check: with some values of other keys, a key may have only some values.
+"""The table of keys that go together, and its check: with some values of other keys, a key may have
+only some values.
 
 ``make schema`` prints the same table into ``config/README.md``.
 """
@@ -28,7 +29,8 @@ When = Mapping[str, Values]
 
 @dataclass(frozen=True)
 class Rule:
-    """One row: ``key`` has one of the ``allowed`` values while every key of ``when`` has one of its own."""
+    """One row: ``key`` has one of the ``allowed`` values while every key of ``when`` has one of its
+    own."""
 
     key: str
     allowed: Values
@@ -38,12 +40,17 @@ class Rule:
 
     def is_broken(self, settings: BaseModel) -> bool:
         """Return whether ``settings`` have the values of ``when``, but none of the allowed ones."""
-        return all_hold(self.when, settings) and not self.allowed.hold(attrgetter(self.key)(settings))
+        return all_hold(self.when, settings) and not self.allowed.hold(
+            attrgetter(self.key)(settings)
+        )
 
     def error(self, settings: BaseModel) -> ValueRefused:
-        """Return the error: key, value, the other keys with their values, the reason, what is allowed."""
+        """Return the error: key, value, the other keys with their values, the reason, what is
+        allowed."""
         given, context = attrgetter(self.key)(settings), values_of(self.when, settings)
-        return ValueRefused(key=self.key, value=given, context=context, why=self.why, allowed=self.allowed.names)
+        return ValueRefused(
+            key=self.key, value=given, context=context, why=self.why, allowed=self.allowed.names
+        )
 
 
 def all_hold(when: When, settings: BaseModel) -> bool:
@@ -69,7 +76,9 @@ def broken(settings: BaseModel) -> Iterator[Rule]:
 
 def as_yaml(value: Any) -> str:
     """Return ``value`` as a study's file has it; ``none`` if there is no value."""
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return (
+        "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    )
 
 
 def one_of(*values: Any) -> Values:
@@ -111,23 +120,57 @@ SWITCHES = {
     "training.memory_format": "contiguous",
     "training.optimizer_implementation": "auto",
 }
-"""How the plain loop may do the same training faster: keys, and the values of every published protocol."""
+"""How the plain loop may do the same training faster: keys, and the values of every published
+protocol."""
 
 RULES: tuple[Rule, ...] = (
     Rule("dataset.path", FOLDER, {"dataset.source": one_of("folder")}),
     Rule("dataset.classes", one_of(10), DIGITS, "there are ten digits"),
-    Rule("dataset.images", A_PART, DIGITS, "scikit-learn has no more, and each digit has to be in both parts"),
-    Rule("model.weights", A_FILE, {"model.name": OTHERS}, "only models of torchvision have ImageNet weights"),
+    Rule(
+        "dataset.images",
+        A_PART,
+        DIGITS,
+        "scikit-learn has no more, and each digit has to be in both parts",
+    ),
+    Rule(
+        "model.weights",
+        A_FILE,
+        {"model.name": OTHERS},
+        "only models of torchvision have ImageNet weights",
+    ),
     Rule("model.name", PLAIN, FASTAI, "fastai would cut its body through the auxiliary outputs"),
     Rule("loader.kind", one_of("workers"), FASTAI, "fastai brings its own loader"),
     Rule("loader.kind", TRAINS, REPLICAS, "`alone` trains nothing"),
-    Rule("training.compile", one_of(False), REPLICAS, "only one process by itself compiles its model"),
-    Rule("training.cuda_graph", one_of(False), REPLICAS, "only one process by itself records its steps"),
-    *(Rule(key, one_of(default), FASTAI, "fastai is used as it is") for key, default in SWITCHES.items()),
-    *(Rule(key, one_of(default), ALONE, "`alone` trains nothing") for key, default in SWITCHES.items()),
+    Rule(
+        "training.compile", one_of(False), REPLICAS, "only one process by itself compiles its model"
+    ),
+    Rule(
+        "training.cuda_graph",
+        one_of(False),
+        REPLICAS,
+        "only one process by itself records its steps",
+    ),
+    *(
+        Rule(key, one_of(default), FASTAI, "fastai is used as it is")
+        for key, default in SWITCHES.items()
+    ),
+    *(
+        Rule(key, one_of(default), ALONE, "`alone` trains nothing")
+        for key, default in SWITCHES.items()
+    ),
     Rule("training.deterministic", one_of(False), ALONE, "`alone` trains nothing"),
-    Rule("training.deterministic", one_of(False), FASTAI_ON_GPU, "its head's pooling has no such backward pass there"),
-    Rule("training.deterministic", one_of(False), INFERENCE, "it is trained with cuDNN's deterministic algorithms"),
+    Rule(
+        "training.deterministic",
+        one_of(False),
+        FASTAI_ON_GPU,
+        "its head's pooling has no such backward pass there",
+    ),
+    Rule(
+        "training.deterministic",
+        one_of(False),
+        INFERENCE,
+        "it is trained with cuDNN's deterministic algorithms",
+    ),
     Rule("training.loop", one_of("torch"), INFERENCE, TRAINED_FIRST),
     Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),
     *(Rule(key, one_of(default), INFERENCE, TRAINED_FIRST) for key, default in SWITCHES.items()),
@@ -136,13 +179,30 @@ RULES: tuple[Rule, ...] = (
         for task in ("training", "inference")
     ),
     Rule("inference.precision", NO_TF32, NO_GPU, "only a GPU has TF32"),
-    Rule("inference.memory_format", one_of("contiguous"), ONNX, "ONNX Runtime has an order of its own"),
+    Rule(
+        "inference.memory_format",
+        one_of("contiguous"),
+        ONNX,
+        "ONNX Runtime has an order of its own",
+    ),
     Rule("inference.compile", one_of(False), ONNX, "ONNX Runtime has a compiler of its own"),
     Rule("training.loop", one_of("torch"), TPU, "nobody has tried stock fastai there"),
-    Rule("training.strategy", one_of("single", "ddp"), TPU, "two nodes of one machine cannot share its TPUs"),
-    Rule("training.precision", one_of("auto", "fp32", "bf16"), TPU, "a TPU has neither TF32 nor fp16"),
+    Rule(
+        "training.strategy",
+        one_of("single", "ddp"),
+        TPU,
+        "two nodes of one machine cannot share its TPUs",
+    ),
+    Rule(
+        "training.precision", one_of("auto", "fp32", "bf16"), TPU, "a TPU has neither TF32 nor fp16"
+    ),
     Rule("loader.kind", TRAINS, INFERENCE, "`alone` trains nothing"),
-    Rule("training.precision", one_of("auto", "fp32", "bf16", "fp16"), {"device": one_of("cpu")}, "a CPU has no TF32"),
+    Rule(
+        "training.precision",
+        one_of("auto", "fp32", "bf16", "fp16"),
+        {"device": one_of("cpu")},
+        "a CPU has no TF32",
+    ),
     Rule(
         "training.precision",
         one_of("auto", "fp32"),
@@ -153,19 +213,47 @@ RULES: tuple[Rule, ...] = (
     Rule("training.gradient_accumulation", one_of(1), FASTAI, "fastai is used as it is"),
     Rule("training.validation", one_of("epoch"), FASTAI, "fastai is used as it is"),
     Rule("loader.prefetch_factor", one_of(None), FASTAI, "fastai is used as it is"),
-    Rule("training.schedule", one_of("one_cycle"), FASTAI | {"model.name": TORCHVISION}, "fastai is used as it is"),
     Rule(
-        "training.schedule", one_of("one_cycle", "constant"), FASTAI | {"model.name": OTHERS}, "fastai is used as it is"
+        "training.schedule",
+        one_of("one_cycle"),
+        FASTAI | {"model.name": TORCHVISION},
+        "fastai is used as it is",
     ),
-    Rule("training.schedule", one_of("one_cycle"), FASTAI | FROZEN, "fastai's `fine_tune` has a schedule of its own"),
+    Rule(
+        "training.schedule",
+        one_of("one_cycle", "constant"),
+        FASTAI | {"model.name": OTHERS},
+        "fastai is used as it is",
+    ),
+    Rule(
+        "training.schedule",
+        one_of("one_cycle"),
+        FASTAI | FROZEN,
+        "fastai's `fine_tune` has a schedule of its own",
+    ),
     Rule("training.reference_batch_size", REFERENCE, A_RULE),
     Rule("training.target_accuracy", one_of(None), ALONE, "`alone` trains nothing"),
-    Rule("training.target_accuracy", one_of(None), INFERENCE, "every level answers with the weights of one training"),
-    Rule("training.validation", one_of("epoch"), TARGET, "the accuracy of every epoch is compared with it"),
+    Rule(
+        "training.target_accuracy",
+        one_of(None),
+        INFERENCE,
+        "every level answers with the weights of one training",
+    ),
+    Rule(
+        "training.validation",
+        one_of("epoch"),
+        TARGET,
+        "the accuracy of every epoch is compared with it",
+    ),
     Rule("loader.prefetch_factor", one_of(None), NO_WORKER, "no worker starts"),
     Rule("loader.persistent_workers", one_of(False), NO_WORKER, "no worker starts"),
     Rule("loader.persistent_workers", one_of(False), THREADS, "threads always stay"),
-    Rule("loader.workers", Values("auto, or 1 and more", bool), THREADS, "without a thread nothing is decoded"),
+    Rule(
+        "loader.workers",
+        Values("auto, or 1 and more", bool),
+        THREADS,
+        "without a thread nothing is decoded",
+    ),
     Rule("loader.decoder", one_of("pillow"), FASTAI, "fastai brings its own loader"),
     Rule("loader.decoder", CPU_DECODERS, NO_GPU, "only a GPU has nvJPEG"),
     Rule("loader.decoder", CPU_DECODERS, LOADED, "what the GPU decodes stays there"),

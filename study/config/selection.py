@@ -13,55 +13,61 @@ class Images(Declared):
     """Prebuilt container images, used instead of those that are built from `docker/Dockerfile`."""
 
     cpu: ImageName | None = None
-    """Image for runs on a CPU: a reference that the engine has or can pull, or the path of an archive (from `docker
-    save`)."""
+    """Image for runs on a CPU: a reference that the engine has or can pull, or the path of an
+    archive (from `docker save`)."""
     cuda: ImageName | None = Field(None, description="Image for runs on a GPU, in the same forms.")
 
 
 class MachineClass(Declared):
-    """What a run asks an executor for to get a machine of one class: resources by Snakemake's names of them."""
+    """What a run asks an executor for to get a machine of one class: resources by Snakemake's names
+    of them."""
 
     slurm_partition: str | None = Field(None, min_length=1, description="SLURM's partition.")
     constraint: str | None = Field(None, min_length=1)
     """SLURM's constraint, a feature of the nodes."""
-    gres: str | None = Field(None, min_length=1, description="SLURM's generic resources, such as `gpu:a100:1`.")
-    slurm_extra: str | None = Field(None, min_length=1, description="Further arguments of `sbatch`.")
+    gres: str | None = Field(
+        None, min_length=1, description="SLURM's generic resources, such as `gpu:a100:1`."
+    )
+    slurm_extra: str | None = Field(
+        None, min_length=1, description="Further arguments of `sbatch`."
+    )
 
 
 class Selection(Declared):
     """The keys of `config/config.yaml`, with the changes that `--config` makes."""
 
     studies: list[str] = Field(default_factory=lambda: ["quickstart"])
-    """Names of files in `config/studies` or `replications/*/studies`, without `.yaml`; or paths of files, each of which
-    ends in `.yaml`."""
+    """Names of files in `config/studies` or `replications/*/studies`, without `.yaml`; or paths of
+    files, each of which ends in `.yaml`."""
     size: Literal["full", "reduced"] = "full"
-    """`full`: each study as its file says. `reduced`: with the study's `reduced` keys, which fit a machine with two CPU
-    cores; the report lists them. `overrides` take precedence over `reduced` keys."""
+    """`full`: each study as its file says. `reduced`: with the study's `reduced` keys, which fit a
+    machine with two CPU cores; the report lists them. `overrides` take precedence over `reduced`
+    keys."""
     devices: Literal["auto"] | list[Device] = "auto"
     """`auto`: the devices that each study names. A list replaces those devices."""
     container: Literal["auto", "docker", "podman", "none"] = "auto"
-    """The container engine in which runs execute. `auto`: docker if its engine answers and the images are there or can
-    be built, otherwise the host; the report says why. A named engine that cannot be used is an error. `none`: the
-    host."""
+    """The container engine in which runs execute. `auto`: docker if its engine answers and the
+    images are there or can be built, otherwise the host; the report says why. A named engine that
+    cannot be used is an error. `none`: the host."""
     images: Images = Field(default_factory=lambda: Images.model_validate({}))
     base_image: ImageName | None = None
-    """Base image of `docker/Dockerfile`, instead of its pinned default: any Debian image with Python 3.11 to 3.13,
-    `venv` and `ca-certificates`."""
+    """Base image of `docker/Dockerfile`, instead of its pinned default: any Debian image with
+    Python 3.11 to 3.13, `venv` and `ca-certificates`."""
     machines: dict[str, MachineClass] = Field(default_factory=dict)
-    """Classes of machines by the names that a study's `machine` has, with what a run asks an executor for: `{a100:
-    {slurm_partition: gpu, constraint: a100}}`."""
+    """Classes of machines by the names that a study's `machine` has, with what a run asks an
+    executor for: `{a100: {slurm_partition: gpu, constraint: a100}}`."""
     warm_up_run: bool = True
-    """True to execute each way of computing and shape once on each device before the first block of a start, so that no
-    run that counts meets cold caches, kernels and clocks: the first a whole run, the others in few steps. They are kept
-    in `results/warm_up_runs`, and in no number. Without them the analysis leaves out the first run of each start if it
-    is slow."""
+    """True to execute each way of computing and shape once on each device before the first block of
+    a start, so that no run that counts meets cold caches, kernels and clocks: the first a whole
+    run, the others in few steps. They are kept in `results/warm_up_runs`, and in no number. Without
+    them the analysis leaves out the first run of each start if it is slow."""
     quiet_wait_seconds: float = Field(60, ge=0, le=MOST_SECONDS)
-    """Longest wait before a run, in seconds, for a machine on which others cross no limit of `evidence`. 0: no wait. A
-    run that began without a quiet machine is recorded as such."""
+    """Longest wait before a run, in seconds, for a machine on which others cross no limit of
+    `evidence`. 0: no wait. A run that began without a quiet machine is recorded as such."""
     time_budget_minutes: float | None = Field(None, ge=0, le=MOST_SECONDS // 60)
-    """Time of a start, in minutes. It begins no block of runs that it cannot end within this time, judged by the
-    earlier runs of each setting; the next start makes what is left. 0: measure nothing, and report what is there. none:
-    no limit."""
+    """Time of a start, in minutes. It begins no block of runs that it cannot end within this time,
+    judged by the earlier runs of each setting; the next start makes what is left. 0: measure
+    nothing, and report what is there. none: no limit."""
     overrides: dict[str, Any] = Field(default_factory=dict)
     """Dotted keys of the selected studies with new values or lists of levels."""
 

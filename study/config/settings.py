@@ -9,16 +9,29 @@ from pydantic.fields import FieldInfo
 
 from study.base.strict import Declared, one_line
 from study.config import rules
-from study.config.sections import LARGEST_SEED, Dataset, Device, ImageName, Inference, Limits, Loader, Model, Training
+from study.config.sections import (
+    LARGEST_SEED,
+    Dataset,
+    Device,
+    ImageName,
+    Inference,
+    Limits,
+    Loader,
+    Model,
+    Training,
+)
 
 
 class Keys(Declared):
-    """The keys that decide what a run does, before factors are applied. Any dotted key of them can be a factor."""
+    """The keys that decide what a run does, before factors are applied. Any dotted key of them can
+    be a factor."""
 
     task: Literal["training", "inference"] = "training"
-    """The task that is timed. `inference`: the model is trained first, and then classifies images as the section
-    `inference` says."""
-    device: Device = Field("cpu", description="The device on which the model is trained. `tpu` needs `torch_tpu`.")
+    """The task that is timed. `inference`: the model is trained first, and then classifies images
+    as the section `inference` says."""
+    device: Device = Field(
+        "cpu", description="The device on which the model is trained. `tpu` needs `torch_tpu`."
+    )
     dataset: Dataset = Field(default_factory=lambda: Dataset.model_validate({}))
     model: Model = Field(default_factory=lambda: Model.model_validate({}))
     training: Training = Field(default_factory=lambda: Training.model_validate({}))
@@ -26,26 +39,30 @@ class Keys(Declared):
     inference: Inference = Field(default_factory=lambda: Inference.model_validate({}))
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
     process: Literal["forked", "fresh"] = "forked"
-    """The process of a run. `forked`: from one that has imported torch and done nothing else; each start has one for
-    each device and loop. `fresh`: from nothing, with imports of its own. Runs in containers, and on systems other than
-    Linux, are always fresh. A record says how its run was started."""
+    """The process of a run. `forked`: from one that has imported torch and done nothing else; each
+    start has one for each device and loop. `fresh`: from nothing, with imports of its own. Runs in
+    containers, and on systems other than Linux, are always fresh. A record says how its run was
+    started."""
     machine: str | None = Field(None, pattern="^[A-Za-z0-9_-]+$")
-    """Class of machine on which the run is made, a name in `machines` of `config/config.yaml`: for an executor, such as
-    a cluster's, that has several. none: any machine."""
+    """Class of machine on which the run is made, a name in `machines` of `config/config.yaml`: for
+    an executor, such as a cluster's, that has several. none: any machine."""
     environment: str | None = Field(None, pattern=r"\.lock$")
-    """Packages with which the run executes on the host, in place of those of the start: the path of a lock file, from
-    which an environment is made by uv. As a factor, `environment: [requirements.lock, newer.lock]`, it compares
-    versions of the software in the same blocks without a container engine."""
+    """Packages with which the run executes on the host, in place of those of the start: the path of
+    a lock file, from which an environment is made by uv. As a factor, `environment:
+    [requirements.lock, newer.lock]`, it compares versions of the software in the same blocks
+    without a container engine."""
     image: ImageName | None = None
-    """Container image in which the run executes, in place of its device's: a reference that the engine has or can pull,
-    the path of an archive, or a lock file (`*.lock`) from which one is built. As a factor, `image: [requirements.lock,
-    newer.lock]`, it compares versions of the software in the same blocks."""
+    """Container image in which the run executes, in place of its device's: a reference that the
+    engine has or can pull, the path of an archive, or a lock file (`*.lock`) from which one is
+    built. As a factor, `image: [requirements.lock, newer.lock]`, it compares versions of the
+    software in the same blocks."""
     seed: int = Field(1, ge=0, le=LARGEST_SEED)
     """Seed of the order of runs, of random weights and of each run's own seed."""
 
 
 class Settings(Keys):
-    """The keys of one run, with one level of each factor. They go together as ``study/config/rules.py`` says."""
+    """The keys of one run, with one level of each factor. They go together as
+    ``study/config/rules.py`` says."""
 
     control: Literal["first", "second"] = "first"
     """Which of its two runs a configuration with a `null_control` is in. Without effect."""
@@ -80,17 +97,26 @@ def get(settings: BaseModel, key: str) -> Any:
 
 
 def decisive(settings: Settings) -> dict[str, Any]:
-    """Return the values that decide what a run does and that its key holds, without the names of data and weights.
+    """Return the values that decide what a run does and that its key holds, without the names of
+    data and weights.
 
     The key holds their contents in place of their names, which may change.
     """
     values = settings.model_dump()
-    del values["limits"]["timeout_seconds"]  # ends a run, but does not change one that it does not end
+    del values["limits"][
+        "timeout_seconds"
+    ]  # ends a run, but does not change one that it does not end
     if settings.task == "training":
         del values["inference"]
-    values["dataset"] = {"image_size": settings.dataset.image_size, "channels": settings.dataset.channels}
+    values["dataset"] = {
+        "image_size": settings.dataset.image_size,
+        "channels": settings.dataset.channels,
+    }
     del values["model"]["weights"]
-    del values["image"], values["environment"]  # what decides them is in the key, and their names may change
+    del (
+        values["image"],
+        values["environment"],
+    )  # what decides them is in the key, and their names may change
     if settings.machine is None:  # records from before there was a choice
         del values["machine"]
     if not settings.training.deterministic:  # likewise
@@ -99,7 +125,8 @@ def decisive(settings: Settings) -> dict[str, Any]:
 
 
 def loops(settings: Settings) -> list[str]:
-    """Return the loops that a run enters, the outermost last; each is a folder of ``study/training/loops``."""
+    """Return the loops that a run enters, the outermost last; each is a folder of
+    ``study/training/loops``."""
     if settings.task == "inference":  # a network is trained, and then asked
         return ["torch", "inference"]
     return [settings.training.loop]
@@ -107,7 +134,9 @@ def loops(settings: Settings) -> list[str]:
 
 def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of the nested ``settings`` with each dotted key of ``values`` set."""
-    result = {key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()}
+    result = {
+        key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()
+    }
     for key, value in values.items():
         *sections, leaf = key.split(".")
         target = result

@@ -38,14 +38,15 @@ class Curve(Declared):
 
     x: str = Field("training.batch_size", description="The factor on the horizontal axis.")
     y: Total = "fit_seconds"
-    """The time that is fitted, in seconds. With `task: inference` it is `thousand_images_seconds`; `target_seconds`
-    needs a `training.target_accuracy`."""
+    """The time that is fitted, in seconds. With `task: inference` it is `thousand_images_seconds`;
+    `target_seconds` needs a `training.target_accuracy`."""
 
 
 class Evidence(Declared):
-    """The limits of what others may do on the machine while a run is measured. None of them looks at the run's times.
-    A run that crosses one is marked as disturbed, kept, and measured once more; the second record counts. A key without
-    a value sets no limit. Changing a limit measures no run again.
+    """The limits of what others may do on the machine while a run is measured. None of them looks
+    at the run's times. A run that crosses one is marked as disturbed, kept, and measured once more;
+    the second record counts. A key without a value sets no limit. Changing a limit measures no run
+    again.
     """
 
     others_cpu_percent: float | None = Field(10, ge=0)
@@ -53,11 +54,11 @@ class Evidence(Declared):
     steal_percent: float | None = Field(2, ge=0)
     """Time in which a virtual machine's host ran others on the run's CPUs, in percent of them."""
     memory_pressure_percent: float | None = Field(5, ge=0)
-    """Share of the time in which all processes with work waited for memory, such as for pages that were swapped out
-    (PSI, `full`)."""
+    """Share of the time in which all processes with work waited for memory, such as for pages that
+    were swapped out (PSI, `full`)."""
     throttled_percent: float | None = Field(5, ge=0)
-    """Share of the samples in which heat, the power supply or the hardware slowed the GPU down. Its usual power cap
-    does not count."""
+    """Share of the samples in which heat, the power supply or the hardware slowed the GPU down. Its
+    usual power cap does not count."""
     device_processes: int | None = Field(0, ge=0)
     """Number of other processes on the GPU when the run began, or after it ended."""
     device_percent: float | None = Field(10, ge=0)
@@ -75,17 +76,21 @@ def _share(value: Any) -> Any:
 
 def _no_words(value: Any) -> Any:
     if isinstance(value, str) and not value.isdigit():
-        raise ValueRefused(value=value, allowed=f"1 to {MOST_REPLICATES}, or {{until: 5%, most: 20}}")
+        raise ValueRefused(
+            value=value, allowed=f"1 to {MOST_REPLICATES}, or {{until: 5%, most: 20}}"
+        )
     return value
 
 
 class Until(Declared):
-    """Blocks of runs until the interval of the answer is narrow, in place of a number of them. It is looked at before
-    each block, once its noise has 8 degrees of freedom: after 9 blocks of two settings, 5 of three, 3 of five. What an
-    entry of `only` has as `replicates` is then the most of its own."""
+    """Blocks of runs until the interval of the answer is narrow, in place of a number of them. It
+    is looked at before each block, once its noise has 8 degrees of freedom: after 9 blocks of two
+    settings, 5 of three, 3 of five. What an entry of `only` has as `replicates` is then the most of
+    its own."""
 
     until: Annotated[float, BeforeValidator(_share, json_schema_input_type=float | str)]
-    """Half the width of the interval of the ratio that answers the question, as a share: `5%` or 0.05."""
+    """Half the width of the interval of the ratio that answers the question, as a share: `5%` or
+    0.05."""
     most: int = Field(20, ge=2, le=MOST_REPLICATES)
     """Number of blocks that are measured at most."""
 
@@ -101,39 +106,49 @@ class StudyFile(Keys):
     """What a file of `config/studies` may hold."""
 
     title: str = Field(min_length=1, description="Name of the study in headings.")
-    question: str = Field(min_length=1, description="The question that the study answers, as one sentence.")
+    question: str = Field(
+        min_length=1, description="The question that the study answers, as one sentence."
+    )
     factors: dict[str, list[Any]] = Field(default_factory=dict)
-    """Dotted keys with their levels. The runs are all combinations of the levels, times `replicates`."""
+    """Dotted keys with their levels. The runs are all combinations of the levels, times
+    `replicates`."""
     only: list[dict[str, Any]] = Field(default_factory=list)
-    """Settings to run in place of all combinations, such as `{training.loop: torch, training.batch_size: 64}`. Each
-    stands for every combination with these levels of these factors, and may have `replicates` of its own. none: all
-    combinations."""
+    """Settings to run in place of all combinations, such as `{training.loop: torch,
+    training.batch_size: 64}`. Each stands for every combination with these levels of these factors,
+    and may have `replicates` of its own. none: all combinations."""
     names: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Names that people give to settings, each with the levels of factors that it stands for, such as `stock fastai:
-    {training.loop: fastai}`. The page and the terminal say a name in place of its levels, and of those that all
-    settings of `only` with these levels share. Of two names that fit, that of more levels is said. A name measures
-    nothing again."""
+    """Names that people give to settings, each with the levels of factors that it stands for, such
+    as `stock fastai: {training.loop: fastai}`. The page and the terminal say a name in place of its
+    levels, and of those that all settings of `only` with these levels share. Of two names that fit,
+    that of more levels is said. A name measures nothing again."""
     null_control: bool = False
-    """True to run every configuration twice in each block, as the two levels of the factor `control`. The difference
-    between the two is the machine's noise."""
+    """True to run every configuration twice in each block, as the two levels of the factor
+    `control`. The difference between the two is the machine's noise."""
     replicates: Replicates = 3
-    """Number of runs of each configuration, one in each randomised block; or `{until: 5%, most: 20}`."""
+    """Number of runs of each configuration, one in each randomised block; or `{until: 5%, most:
+    20}`."""
     equivalence_margin: float = Field(0.05, gt=0, le=1)
-    """Two times are equivalent if their ratio is shown to lie within 1 + this and its reciprocal."""
-    curve: Curve | None = Field(None, description="The time and the factor of the fit; none for no fit.")
+    """Two times are equivalent if their ratio is shown to lie within 1 + this and its
+    reciprocal."""
+    curve: Curve | None = Field(
+        None, description="The time and the factor of the fit; none for no fit."
+    )
     time: Total | None = None
-    """The time that is compared in a study without a `curve`. none: `fit_seconds`, or `thousand_images_seconds` with
-    `task: inference`."""
+    """The time that is compared in a study without a `curve`. none: `fit_seconds`, or
+    `thousand_images_seconds` with `task: inference`."""
     learning_margin: float = Field(0.02, ge=0, lt=1)
-    """Accuracy, 0 to 1, by which a setting may fall short of the best one and still counts as trained. One that falls
-    short by more, beyond the noise between runs, has not learned and is not recommended, and neither is one whose
-    accuracy is not above chance."""
+    """Accuracy, 0 to 1, by which a setting may fall short of the best one and still counts as
+    trained. One that falls short by more, beyond the noise between runs, has not learned and is not
+    recommended, and neither is one whose accuracy is not above chance."""
     effects: bool = False
-    """True to compare the levels of every factor but the device with the first one of each, averaged over the settings
-    of the other factors. It goes with neither a curve nor a contrast."""
-    contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
+    """True to compare the levels of every factor but the device with the first one of each,
+    averaged over the settings of the other factors. It goes with neither a curve nor a contrast."""
+    contrast: str | None = Field(
+        None, description="The factor whose levels are compared as a ratio of times."
+    )
     reduced: dict[str, Any] = Field(default_factory=dict)
-    """Dotted keys (or `replicates`) with their values for `size: reduced`, which fits a machine with two CPU cores."""
+    """Dotted keys (or `replicates`) with their values for `size: reduced`, which fits a machine
+    with two CPU cores."""
     evidence: Evidence = Field(default_factory=lambda: Evidence.model_validate({}))
     claims: list[Claim] = Field(default_factory=list)
     """What somebody claims, to be compared with what is measured here."""
@@ -152,7 +167,8 @@ class StudyFile(Keys):
 
     @property
     def until(self) -> float | None:
-        """Half the width of the answer's interval from which no block is begun; None for a number of blocks."""
+        """Half the width of the answer's interval from which no block is begun; None for a number
+        of blocks."""
         return self.replicates.until if isinstance(self.replicates, Until) else None
 
     @property
@@ -169,10 +185,15 @@ class StudyFile(Keys):
         return f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
 
     def runs_of(self, levels: Mapping[str, Any]) -> int:
-        """Return the number of runs of the combination with these levels of the factors; 0 if ``only`` has it not."""
+        """Return the number of runs of the combination with these levels of the factors; 0 if
+        ``only`` has it not."""
         if not self.only:
             return self.most
-        entries = [entry for entry in self.only if all(levels[key] == entry[key] for key in entry if key in levels)]
+        entries = [
+            entry
+            for entry in self.only
+            if all(levels[key] == entry[key] for key in entry if key in levels)
+        ]
         return max((entry.get("replicates", self.most) for entry in entries), default=0)
 
     @model_validator(mode="before")
@@ -206,34 +227,53 @@ class StudyFile(Keys):
             why = f"{combinations} combinations of levels: at most {MOST_COMBINATIONS} are planned"
             raise ValueRefused(key="factors", why=why)
         if self.curve and self.time:
-            raise ValueRefused(key="time", value=self.time, context="with a curve", why="it has its own: curve.y")
+            raise ValueRefused(
+                key="time", value=self.time, context="with a curve", why="it has its own: curve.y"
+            )
         if self.curve:
             check_known("curve.x", self.curve.x, self.factors, "no such factor")
         time = "curve.y" if self.curve else "time"
-        own = [y for y in get_args(Total) if (y in TOTALS_OF_INFERENCE) == (self.task == "inference")]
+        own = [
+            y for y in get_args(Total) if (y in TOTALS_OF_INFERENCE) == (self.task == "inference")
+        ]
         if self.total not in own and "task" not in self.factors:
-            raise ValueRefused(key=time, value=self.total, context=f"with task {self.task}", allowed=own)
+            raise ValueRefused(
+                key=time, value=self.total, context=f"with task {self.task}", allowed=own
+            )
         target = "training.target_accuracy"
-        if self.total == "target_seconds" and self.training.target_accuracy is None and target not in self.factors:
-            raise ValueRefused(key=time, value=self.total, context="without a target", why=f"give {target}")
+        if (
+            self.total == "target_seconds"
+            and self.training.target_accuracy is None
+            and target not in self.factors
+        ):
+            raise ValueRefused(
+                key=time, value=self.total, context="without a target", why=f"give {target}"
+            )
         self._check_only()
         if self.effects and (self.curve or self.contrast):
             why = "it compares every factor"
-            raise ValueRefused(key="effects", value=True, context="with a curve or a contrast", why=why)
+            raise ValueRefused(
+                key="effects", value=True, context="with a curve or a contrast", why=why
+            )
         if self.contrast:
             check_known("contrast", self.contrast, self.factors, "no such factor")
         names.check(self.names, self.factors, self.only)
         return self
 
     def _check_only(self) -> None:
-        """Raise ValueError if an entry of ``only`` names no factor, no level of it, or no number of runs."""
+        """Raise ValueError if an entry of ``only`` names no factor, no level of it, or no number of
+        runs."""
         if self.only and self.effects:
-            raise ValueRefused(key="only", why="not allowed with effects, which compare all combinations")
+            raise ValueRefused(
+                key="only", why="not allowed with effects, which compare all combinations"
+            )
         for entry in self.only:
             for key, level in entry.items():
                 if key == "replicates":
                     if type(level) is not int or not 1 <= level <= MOST_REPLICATES:
-                        raise ValueRefused(key="only.replicates", value=level, allowed=f"1 to {MOST_REPLICATES}")
+                        raise ValueRefused(
+                            key="only.replicates", value=level, allowed=f"1 to {MOST_REPLICATES}"
+                        )
                 else:
                     check_known("only", key, [*self.factors, "replicates"], "no such factor")
                     check_known(f"only.{key}", level, self.factors[key], "no level of this factor")
@@ -249,14 +289,18 @@ class Study(StudyFile):
 def shown(study: Study, key: str, level: Any) -> Any:
     """Return ``level`` as tables show it.
 
-    A switch becomes its name or `no` and its name. A path becomes its base name, and a user's own model the name of its
-    factory, if no other level of ``key`` has the same.
+    A switch becomes its name or `no` and its name. A path becomes its base name, and a user's own
+    model the name of its factory, if no other level of ``key`` has the same.
     """
     if isinstance(level, bool):
         return switch_words(key, level)
     if not isinstance(level, (int, float)):
         short = _short(key, level)
-        return short if [_short(key, other) for other in study.factors.get(key, [])].count(short) < 2 else str(level)
+        return (
+            short
+            if [_short(key, other) for other in study.factors.get(key, [])].count(short) < 2
+            else str(level)
+        )
     return level
 
 

@@ -17,19 +17,23 @@ from study.config.sections import Dataset
 from study.data.splits import item_of
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
-"""Formats that a file of a user or a download may have. Pillow knows others, some of which start external programs."""
+"""Formats that a file of a user or a download may have. Pillow knows others, some of which start
+external programs."""
 MAX_PIXELS = 65_000_000
-"""Largest image: cameras and phones reach 64 million pixels. Its decoding takes up to 2 GB, namely with 16 bits."""
+"""Largest image: cameras and phones reach 64 million pixels. Its decoding takes up to 2 GB, namely
+with 16 bits."""
 
 ARRAYS = ("images", "labels", "valid")
-"""Small images of one size are kept as three arrays, in files of these names: thousands of files take long to open."""
+"""Small images of one size are kept as three arrays, in files of these names: thousands of files
+take long to open."""
 
 Stored = Path | NDArray[Any]
 
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images as they are stored, their labels as class numbers, and the image numbers of each split."""
+    """Images as they are stored, their labels as class numbers, and the image numbers of each
+    split."""
 
     stored: Sequence[Stored]
     labels: list[int]
@@ -39,7 +43,8 @@ class ImageSet:
 
 
 def listed(manifest: Manifest, base: Path) -> ImageSet:
-    """Return the images of a manifest that lists one file in ``base`` for each image, with its class and split."""
+    """Return the images of a manifest that lists one file in ``base`` for each image, with its
+    class and split."""
     numbers = {name: number for number, name in enumerate(manifest.classes)}
     return ImageSet(
         [base / item.name for item in manifest.items],
@@ -58,7 +63,8 @@ def write_arrays(
     valid: NDArray[np.bool_],
     classes: list[str],
 ) -> Manifest:
-    """Write images (n, h, w) or (n, h, w, 3), labels (n,) and validation mask (n,), and return their manifest."""
+    """Write images (n, h, w) or (n, h, w, 3), labels (n,) and validation mask (n,), and return
+    their manifest."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays: tuple[NDArray[Any], ...] = (images, labels.astype(np.int64), valid)
     for name, array in zip(ARRAYS, arrays, strict=True):
@@ -121,10 +127,13 @@ def undecodable(stored: Path, error: Exception) -> StudyError:
 def opened(file: Path | BinaryIO) -> Iterator[Image.Image]:
     """Yield the image of a file, whose header alone has been read.
 
-    Raise :class:`StudyError` with the reason if it has none of the :data:`FORMATS`, or more than :data:`MAX_PIXELS`.
+    Raise :class:`StudyError` with the reason if it has none of the :data:`FORMATS`, or more than
+    :data:`MAX_PIXELS`.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow warns of an image that is refused here, and of damaged EXIF data
+        warnings.simplefilter(
+            "ignore"
+        )  # Pillow warns of an image that is refused here, and of damaged EXIF data
         try:
             image = Image.open(file, formats=FORMATS)
         except UnidentifiedImageError:
@@ -132,7 +141,9 @@ def opened(file: Path | BinaryIO) -> Iterator[Image.Image]:
         with image:
             width, height = image.size
             if width * height > MAX_PIXELS:
-                raise StudyError(f"it is {width} x {height} pixels, more than {MAX_PIXELS // 1_000_000} million")
+                raise StudyError(
+                    f"it is {width} x {height} pixels, more than {MAX_PIXELS // 1_000_000} million"
+                )
             yield image
 
 
@@ -146,7 +157,8 @@ def upright(image: Image.Image) -> Image.Image:
 
 
 def to_channels(image: Image.Image, channels: int) -> Image.Image:
-    """Return an 8-bit ``L`` or ``RGB`` image from one that is grey, CMYK, palette, 16 bit or transparent.
+    """Return an 8-bit ``L`` or ``RGB`` image from one that is grey, CMYK, palette, 16 bit or
+    transparent.
 
     Transparent pixels become white.
     """

@@ -1,7 +1,9 @@
-"""scikit-learn's 1,797 scans of handwritten digits, which its package holds: real images without a network.
+"""scikit-learn's 1,797 scans of handwritten digits, which its package holds: real images without a
+network.
 
-They are the test part of "Optical Recognition of Handwritten Digits" of the UCI repository (E. Alpaydin and C. Kaynak,
-1998; C. Kaynak's thesis, 1995): forms that 13 people filled in, scanned and reduced to 8 x 8 counts of 0 to 16 pixels.
+They are the test part of "Optical Recognition of Handwritten Digits" of the UCI repository (E.
+Alpaydin and C. Kaynak, 1998; C. Kaynak's thesis, 1995): forms that 13 people filled in, scanned and
+reduced to 8 x 8 counts of 0 to 16 pixels.
 """
 
 from __future__ import annotations
@@ -24,10 +26,13 @@ DIGITS = [str(digit) for digit in range(10)]
 class Digits(Source):
     """The first ``dataset.images`` of the scans, in an order that takes one of each digit in turn.
 
-    The last of them validate, so that both parts have all digits alike, to one scan as long as no digit runs out.
+    The last of them validate, so that both parts have all digits alike, to one scan as long as no
+    digit runs out.
     """
 
-    in_the_image = True  # scikit-learn comes with fastai: where runs are in containers, the host has neither
+    in_the_image = (
+        True  # scikit-learn comes with fastai: where runs are in containers, the host has neither
+    )
     packages = ("sklearn",)
     code = ("data/digits.py", "data/decode.py")
 
@@ -44,7 +49,9 @@ class Digits(Source):
 
         scans, labels = load_digits(return_X_y=True)
         if len(scans) != SCANS:
-            raise StudyError(f"dataset.source: scikit-learn has {len(scans)} digits here, and not {SCANS}")
+            raise StudyError(
+                f"dataset.source: scikit-learn has {len(scans)} digits here, and not {SCANS}"
+            )
         chosen = in_turn(labels.tolist())[: dataset.images]
         pixels = np.round(scans[chosen].reshape(-1, 8, 8) * (255 / 16)).astype(np.uint8)
         valid = np.arange(dataset.images) >= dataset.images - held_out(dataset)
@@ -58,13 +65,17 @@ class Digits(Source):
 
 
 def held_out(dataset: Dataset) -> int:
-    """Return the number of scans that validate: one of each digit at least, and one of each is left to train on."""
+    """Return the number of scans that validate: one of each digit at least, and one of each is left
+    to train on."""
     classes = len(DIGITS)
-    return min(max(round(dataset.images * dataset.valid_fraction), classes), dataset.images - classes)
+    return min(
+        max(round(dataset.images * dataset.valid_fraction), classes), dataset.images - classes
+    )
 
 
 def in_turn(labels: Iterable[int]) -> list[int]:
-    """Return the places of ``labels``: the first of each label, then the second of each, and so on."""
+    """Return the places of ``labels``: the first of each label, then the second of each, and so
+    on."""
     seen: dict[int, int] = {}
     ranked = []
     for place, label in enumerate(labels):

@@ -1,6 +1,7 @@
 """A user's own photographs: what lies in the folder, by names alone, and which of it a run can use.
 
-Each file of a class is decoded once. The folder has a subfolder for each class, or parts of a split above these.
+Each file of a class is decoded once. The folder has a subfolder for each class, or parts of a split
+above these.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,12 +20,20 @@ from study.data.splits import assign_splits, manifest_of, train_images
 
 SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
 OF_SYSTEMS = {
-    "__macosx", "__pycache__", "@eadir", "#recycle", "@recycle", "#snapshot", "$recycle.bin", "lost+found",
+    "__macosx",
+    "__pycache__",
+    "@eadir",
+    "#recycle",
+    "@recycle",
+    "#snapshot",
+    "$recycle.bin",
+    "lost+found",
     "system volume information",
-}  # fmt: skip
+}
 """Folders that systems and programs leave in any folder, in small letters."""
 PARTS = {"train": "train", "val": "valid", "valid": "valid", "validation": "valid", "test": "test"}
-"""Names, in small letters, of the folders of a split, which lie above the classes; and the part that each is."""
+"""Names, in small letters, of the folders of a split, which lie above the classes; and the part
+that each is."""
 ORIENTATION = 0x0112
 """EXIF's tag of how a picture is turned; 1 is upright."""
 BESIDE = "it lies beside the folders of the classes"
@@ -62,16 +71,20 @@ class Folder(Source):
     code = ("data/folder.py", "data/splits.py", "data/sources.py", "data/decode.py")
 
     def inspect(self, dataset: Dataset) -> DatasetInfo:
-        """Return the number of classes and images, and the name and checksum of every image file."""
+        """Return the number of classes and images, and the name and checksum of every image
+        file."""
         folder, found = given_folder(str(dataset.path)), _listed(dataset)
         check_classes(found.classes, str(dataset.path))
         files = contents(folder, [folder / name for name in chain(*found.classes.values())])
         counts = [len(names) for names in found.classes.values()]
-        trained = list(found.splits.values()).count("train") or train_images(counts, dataset.valid_fraction)
+        trained = list(found.splits.values()).count("train") or train_images(
+            counts, dataset.valid_fraction
+        )
         return DatasetInfo(len(counts), trained, sum(counts) - trained, files)
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
-        """Return the manifest of the files. One that cannot be decoded is left out, with the reason."""
+        """Return the manifest of the files. One that cannot be decoded is left out, with the
+        reason."""
         given, found = self.base(dataset, folder, results), _listed(dataset)
         otherwise: dict[str, str | None] = {}
         unreadable = []
@@ -81,13 +94,20 @@ class Folder(Source):
             except StudyError as error:
                 reason = str(error).removeprefix(f"{Path(name).name}: cannot be decoded: ")
                 unreadable.append(LeftOut(name=name, reason=reason))
-        sound = {label: [name for name in names if name in otherwise] for label, names in found.classes.items()}
+        sound = {
+            label: [name for name in names if name in otherwise]
+            for label, names in found.classes.items()
+        }
         splits = {name: found.splits[name] for name in otherwise if found.splits}
         try:
             check_classes(sound, str(dataset.path))
             check_both_parts(sound, splits, str(dataset.path))
         except StudyError as error:
-            more = f"; {len(unreadable)} file(s) cannot be decoded, first {unreadable[0].name!r}" if unreadable else ""
+            more = (
+                f"; {len(unreadable)} file(s) cannot be decoded, first {unreadable[0].name!r}"
+                if unreadable
+                else ""
+            )
             raise StudyError(f"{error}{more}") from None
         labels: dict[str, str] = {}
         for label, names in sound.items():
@@ -108,7 +128,8 @@ class Folder(Source):
 
 
 def read_otherwise(path: Path) -> str | None:
-    """Return why stock fastai, which converts what it opened, reads a picture otherwise than our decoder; else None.
+    """Return why stock fastai, which converts what it opened, reads a picture otherwise than our
+    decoder; else None.
 
     Raise :class:`StudyError` if a run could not decode it.
     """
@@ -117,14 +138,18 @@ def read_otherwise(path: Path) -> str | None:
             image.load()
             to_channels(upright(image), 3)
             turned = False
-            with suppress(Exception):  # of damaged EXIF data, as of a damaged file, Pillow raises nearly anything
+            with suppress(
+                Exception
+            ):  # of damaged EXIF data, as of a damaged file, Pillow raises nearly anything
                 turned = image.getexif().get(ORIENTATION, 1) != 1
     except Exception as error:  # Pillow's decoders raise nearly anything on a broken file
         raise undecodable(path, error) from None
     if image.mode.startswith("I") or image.mode == "F":
         return "its pixels have more than 8 bits, which stock fastai cuts off"
     if image.has_transparency_data:
-        return "its transparent pixels are white in our loop, and what lies under them in stock fastai"
+        return (
+            "its transparent pixels are white in our loop, and what lies under them in stock fastai"
+        )
     return "it is turned by its EXIF data, which stock fastai leaves aside" if turned else None
 
 
@@ -139,7 +164,8 @@ def in_both(items: Sequence[Item]) -> list[InBoth]:
 
 
 def _listed(dataset: Dataset) -> Listing:
-    """Return what lies in the user's folder. Raise :class:`StudyError` if it is no dataset as the study asks for it."""
+    """Return what lies in the user's folder. Raise :class:`StudyError` if it is no dataset as the
+    study asks for it."""
     given = str(dataset.path)
     refused = partial(StudyError, key="dataset.path", value=given)
     try:
@@ -151,16 +177,23 @@ def _listed(dataset: Dataset) -> Listing:
         if (value := getattr(dataset, key)) != (default := Dataset.model_fields[key].default):
             why = "folders above the classes say which pictures are held out"
             raise StudyError(
-                key=f"dataset.{key}", value=value, context=f"with {given!r}", why=why, allowed=str(default)
+                key=f"dataset.{key}",
+                value=value,
+                context=f"with {given!r}",
+                why=why,
+                allowed=str(default),
             )
     return found
 
 
 def check_classes(classes: dict[str, list[str]], path: str) -> None:
-    """Raise one clear error that names ``path`` unless there are at least two classes with at least two images each."""
+    """Raise one clear error that names ``path`` unless there are at least two classes with at least
+    two images each."""
     refused = partial(StudyError, key="dataset.path", value=path)
     if not any(classes.values()):
-        raise refused(why="it holds no image in a subfolder; give a folder with one subfolder per class")
+        raise refused(
+            why="it holds no image in a subfolder; give a folder with one subfolder per class"
+        )
     if len(classes) < 2:
         raise refused(why=f"it holds one class ({next(iter(classes))!r}); at least two are needed")
     for label, names in classes.items():
@@ -172,7 +205,8 @@ def check_classes(classes: dict[str, list[str]], path: str) -> None:
 def listing(folder: Path, given: str) -> Listing:
     """Return what lies in ``folder``, which the user ``given`` so. Links to folders are followed.
 
-    Raise :class:`StudyError` if its folders are no classes and no parts of a split, with what to write.
+    Raise :class:`StudyError` if its folders are no classes and no parts of a split, with what to
+    write.
     """
     refused = partial(StudyError, key="dataset.path", value=given)
     found = list(_walk(folder, (), (folder.resolve(),)))
@@ -182,23 +216,40 @@ def listing(folder: Path, given: str) -> Listing:
     kinds = {top: _kind(top) for top in tops if depths[top]}
     parts = {top: kind for top, kind in kinds.items() if kind and max(depths[top]) > 2}
     if len(set(kinds.values()) - {None}) > 1 and None not in kinds.values() and not parts:
-        why = f"its folders {_these(kinds)} are named as the parts of a split, and hold no folder of a class"
-        raise refused(why=why, allowed="a folder for each class in each part, such as train/bird and train/forest")
+        why = (
+            f"its folders {_these(kinds)} are named as the parts of a split, and hold no "
+            "folder of a class"
+        )
+        raise refused(
+            why=why,
+            allowed="a folder for each class in each part, such as train/bird and train/forest",
+        )
     if parts:
         _check_parts(parts, kinds, given)
     elif len(kinds) > 1 and all(min(depths[top]) > 2 for top in kinds):
         why = f"its folders {_these(kinds)} hold folders, and no picture themselves"
-        raise refused(why=why, allowed="a folder for each class, or train and val above the classes")
+        raise refused(
+            why=why, allowed="a folder for each class, or train and val above the classes"
+        )
     elif len(kinds) == 1 and min(depths[only := next(iter(kinds))]) > 2:
-        raise refused(why=f"its only folder with pictures, {only!r}, holds folders", allowed=_joined(given, only))
+        raise refused(
+            why=f"its only folder with pictures, {only!r}, holds folders",
+            allowed=_joined(given, only),
+        )
     _check_below(images, parts, given)
-    at, used = (1, [folder / top for top, kind in parts.items() if kind != "test"]) if parts else (0, [folder])
+    at, used = (
+        (1, [folder / top for top, kind in parts.items() if kind != "test"])
+        if parts
+        else (0, [folder])
+    )
     classes: dict[str, list[str]] = {path.name: [] for path in chain(*map(_class_folders, used))}
     splits: dict[str, Split] = {}
     left_out = []
     for one in found:
         kind = parts.get(one.parts[0])
-        reason = one.why or (TESTED if kind == "test" else BESIDE if len(one.parts) < at + 2 else None)
+        reason = one.why or (
+            TESTED if kind == "test" else BESIDE if len(one.parts) < at + 2 else None
+        )
         if reason:
             left_out.append(LeftOut(name=as_text(one.name), reason=reason))
             continue
@@ -210,8 +261,8 @@ def listing(folder: Path, given: str) -> Listing:
 
 
 def _walk(folder: Path, above: tuple[str, ...], real: tuple[Path, ...]) -> Iterator[_Found]:
-    """Yield what lies below ``folder``, and is no folder and not hidden; ``real`` are the true paths of all folders
-    around it."""
+    """Yield what lies below ``folder``, and is no folder and not hidden; ``real`` are the true
+    paths of all folders around it."""
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         parts = (*above, path.name)
         if _is_hidden(path.name):
@@ -225,7 +276,8 @@ def _walk(folder: Path, above: tuple[str, ...], real: tuple[Path, ...]) -> Itera
 
 
 def _is_hidden(name: str) -> bool:
-    """Return whether nothing of this name counts, nor what lies in it: systems and programs made it."""
+    """Return whether nothing of this name counts, nor what lies in it: systems and programs made
+    it."""
     return name.startswith(".") or name.lower() in OF_SYSTEMS
 
 
@@ -235,14 +287,21 @@ def _why_no_image(path: Path, name: str) -> str | None:
         return "its name is no UTF-8"
     if not path.is_file():
         return "it is not a file"
-    return None if path.suffix.lower() in SUFFIXES else f"its suffix {path.suffix!r} is not that of an image"
+    return (
+        None
+        if path.suffix.lower() in SUFFIXES
+        else f"its suffix {path.suffix!r} is not that of an image"
+    )
 
 
 def _class_folders(folder: Path) -> list[Path]:
-    """Return the folders at the top. Raise :class:`StudyError` if one has no proper name, or holds the others."""
+    """Return the folders at the top. Raise :class:`StudyError` if one has no proper name, or holds
+    the others."""
     tops = [path for path in folder.iterdir() if path.is_dir() and not _is_hidden(path.name)]
     for path in tops:
-        refused = partial(StudyError, key="dataset.path", value=as_text(path.name), context="as a class")
+        refused = partial(
+            StudyError, key="dataset.path", value=as_text(path.name), context="as a class"
+        )
         if path.name != as_text(path.name):
             raise refused(why="its name is no UTF-8; give the folder another name")
         if folder.resolve().is_relative_to(path.resolve()):
@@ -256,18 +315,29 @@ def _kind(name: str) -> str | None:
 
 
 def _check_parts(parts: dict[str, str], kinds: dict[str, str | None], given: str) -> None:
-    """Raise :class:`StudyError` unless the folders ``parts`` are one split, with nothing beside them."""
+    """Raise :class:`StudyError` unless the folders ``parts`` are one split, with nothing beside
+    them."""
     refused = partial(StudyError, key="dataset.path", value=given)
     train = min(parts, key=lambda top: ("train", "valid", "test").index(parts[top]))
     if others := [top for top in kinds if top not in parts]:
-        why = f"beside {_these(parts)}, which look like the parts of a split, {others[0]!r} holds pictures"
-        raise refused(why=why, allowed=f"{_joined(given, train)}, or folders of classes with other names")
+        why = (
+            f"beside {_these(parts)}, which look like the parts of a split, {others[0]!r} "
+            "holds pictures"
+        )
+        raise refused(
+            why=why, allowed=f"{_joined(given, train)}, or folders of classes with other names"
+        )
     counts = [list(parts.values()).count(kind) for kind in ("train", "valid")]
     if max(counts) > 1:
-        raise refused(why=f"its folders {_these(parts)} are one part twice", allowed="one folder for each part")
+        raise refused(
+            why=f"its folders {_these(parts)} are one part twice",
+            allowed="one folder for each part",
+        )
     if min(counts) < 1:
         why = f"its folders {_these(parts)} are no part to train on and one to validate on"
-        raise refused(why=why, allowed=f"{_joined(given, train)}, of which dataset.valid_fraction is held out")
+        raise refused(
+            why=why, allowed=f"{_joined(given, train)}, of which dataset.valid_fraction is held out"
+        )
 
 
 def _check_below(images: list[_Found], parts: dict[str, str], given: str) -> None:
@@ -280,16 +350,24 @@ def _check_below(images: list[_Found], parts: dict[str, str], given: str) -> Non
     for label, kinds in inside.items():
         if len(kinds) > 1:
             why = f"the class {label!r} holds the parts of a split, which lie above the classes"
-            raise StudyError(key="dataset.path", value=given, why=why, allowed=f"train/{label}, val/{label}")
+            raise StudyError(
+                key="dataset.path", value=given, why=why, allowed=f"train/{label}, val/{label}"
+            )
 
 
 def check_both_parts(classes: dict[str, list[str]], splits: dict[str, Split], given: str) -> None:
-    """Raise :class:`StudyError` if folders say the parts, and a class has no picture in one of them."""
+    """Raise :class:`StudyError` if folders say the parts, and a class has no picture in one of
+    them."""
     for label, names in classes.items() if splits else ():
         for split, purpose in (("train", "train on"), ("valid", "validate on")):
             if split not in {splits[name] for name in names}:
                 why = f"the class {label!r} has no picture to {purpose}"
-                raise StudyError(key="dataset.path", value=given, why=why, allowed="the same classes in both parts")
+                raise StudyError(
+                    key="dataset.path",
+                    value=given,
+                    why=why,
+                    allowed="the same classes in both parts",
+                )
 
 
 def _these(names: dict[str, str] | dict[str, str | None]) -> str:

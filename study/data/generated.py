@@ -1,4 +1,5 @@
-"""Images drawn from a seed, without a network: two classes of photographs, or small patterns of any class count."""
+"""Images drawn from a seed, without a network: two classes of photographs, or small patterns of any
+class count."""
 
 from __future__ import annotations
 
@@ -15,13 +16,18 @@ if TYPE_CHECKING:
 
 
 class Generated(Source):
-    """Images that this project draws. The module that draws, with NumPy and Pillow, is imported when it is used."""
+    """Images that this project draws. The module that draws, with NumPy and Pillow, is imported
+    when it is used."""
 
     code = ("data/generated.py", "data/drawing.py", "data/decode.py", "data/splits.py")
 
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the keys of the drawing and the split. A photograph has a size of its own, a pattern the model's."""
-        return (*super().keys(dataset), *(() if dataset.photographs else ("channels", "image_size")))
+        """Return the keys of the drawing and the split. A photograph has a size of its own, a
+        pattern the model's."""
+        return (
+            *super().keys(dataset),
+            *(() if dataset.photographs else ("channels", "image_size")),
+        )
 
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the numbers that the keys ask for."""
@@ -33,7 +39,9 @@ class Generated(Source):
         """Draw every image into ``folder``."""
         from study.data import drawing
 
-        return (drawing.draw_photographs if dataset.photographs else drawing.draw_patterns)(dataset, folder)
+        return (drawing.draw_photographs if dataset.photographs else drawing.draw_patterns)(
+            dataset, folder
+        )
 
     def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
         """Return the photographs, or the patterns in their arrays."""

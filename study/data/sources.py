@@ -1,7 +1,8 @@
 """The sources of images: what the pipeline asks of a source, and the table of them.
 
-A new source is a subclass of :class:`Source` in a file of its own, a line in :data:`SOURCES`, and its name in
-``dataset.source`` (``study/config/sections.py``). Nothing else compares the name of a source.
+A new source is a subclass of :class:`Source` in a file of its own, a line in :data:`SOURCES`, and
+its name in ``dataset.source`` (``study/config/sections.py``). Nothing else compares the name of a
+source.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 SOURCE = "dataset.source"
 EVERY_RUN = ("source", "path", "channels", "image_size")
-"""Keys of a dataset that every run uses whatever its source: where the images are, and their shape in the model."""
+"""Keys of a dataset that every run uses whatever its source: where the images are, and their shape
+in the model."""
 Files = list[tuple[str, str]]
 """The user's files that decide the data: name and SHA-256 of each."""
 
@@ -51,38 +53,53 @@ class Source(ABC):
     downloads: ClassVar[bool] = False
     """True if :meth:`make` needs the network and the packages of the training environment.
 
-    It is then called in the image of the runs, if they have one, and never twice at the same time; and a failed call
-    keeps what it brought, below ``results/data``.
+    It is then called in the image of the runs, if they have one, and never twice at the same time;
+    and a failed call keeps what it brought, below ``results/data``.
     """
     in_the_image: ClassVar[bool] = False
-    """True if :meth:`make` opens files that nobody has checked, or needs a package of the training environment alone.
+    """True if :meth:`make` opens files that nobody has checked, or needs a package of the training
+    environment alone.
 
     It is then called in the image, too, without a network.
     """
     packages: ClassVar[tuple[str, ...]] = ()
     """Modules from elsewhere that hold the images: their packages are part of a run's key."""
     code: ClassVar[tuple[str, ...]] = ()
-    """Globs, below the package, of the code that decides the manifest; none if an edit must not make it again."""
+    """Globs, below the package, of the code that decides the manifest; none if an edit must not
+    make it again."""
 
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the keys of ``dataset`` that decide the manifest: by default those with an effect, but EVERY_RUN's."""
-        idle = {row.key for row in IDLE if row.when.keys() == {SOURCE} and row.when[SOURCE].hold(dataset.source)}
-        return tuple(key for key in Dataset.model_fields if key not in EVERY_RUN and f"dataset.{key}" not in idle)
+        """Return the keys of ``dataset`` that decide the manifest: by default those with an effect,
+        but EVERY_RUN's."""
+        idle = {
+            row.key
+            for row in IDLE
+            if row.when.keys() == {SOURCE} and row.when[SOURCE].hold(dataset.source)
+        }
+        return tuple(
+            key
+            for key in Dataset.model_fields
+            if key not in EVERY_RUN and f"dataset.{key}" not in idle
+        )
 
     @abstractmethod
     def inspect(self, dataset: Dataset) -> DatasetInfo:
-        """Return what is known before any work. Raise :class:`StudyError` if the data cannot be had as asked."""
+        """Return what is known before any work. Raise :class:`StudyError` if the data cannot be had
+        as asked."""
 
     @abstractmethod
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
-        """Draw, verify or download the images, and return their manifest, which the caller writes."""
+        """Draw, verify or download the images, and return their manifest, which the caller
+        writes."""
 
     def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
-        """Return the folder that holds the manifest's files. A run reads it, so a container has to see it."""
+        """Return the folder that holds the manifest's files. A run reads it, so a container has to
+        see it."""
         return folder
 
     def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
-        """Return the images of a manifest: by default one file for each item, with its class and split."""
+        """Return the images of a manifest: by default one file for each item, with its class and
+        split."""
         from study.data.decode import listed
 
         return listed(manifest, self.base(dataset, folder, results))
@@ -95,7 +112,8 @@ SOURCES = {
     "mnist": "study.data.torchvision_sets:Mnist",
     "digits": "study.data.digits:Digits",
 }
-"""Module and class of each ``dataset.source``. A start of the pipeline imports only the sources that it uses."""
+"""Module and class of each ``dataset.source``. A start of the pipeline imports only the sources
+that it uses."""
 
 
 def source_of(dataset: Dataset) -> Source:
@@ -107,12 +125,14 @@ def source_of(dataset: Dataset) -> Source:
 
 
 def inspect(dataset: Dataset) -> DatasetInfo:
-    """Return what is known of the data before any work. Raise :class:`StudyError` if they cannot be had as asked."""
+    """Return what is known of the data before any work. Raise :class:`StudyError` if they cannot be
+    had as asked."""
     return source_of(dataset).inspect(dataset)
 
 
 def name_of(dataset: Dataset, files: Files | None) -> str:
-    """Return the name of the data's folder in ``results/data``. It holds a digest of all that decides the manifest."""
+    """Return the name of the data's folder in ``results/data``. It holds a digest of all that
+    decides the manifest."""
     source = source_of(dataset)
     identity: dict[str, Any] = {"source": dataset.source}
     if files is not None:
@@ -125,7 +145,8 @@ def name_of(dataset: Dataset, files: Files | None) -> str:
 
 
 def with_effect(values: Mapping[str, Any], datasets: Iterable[Dataset]) -> dict[str, Any]:
-    """Return ``values``, by dotted key, without the keys of a dataset that have no effect on any of ``datasets``."""
+    """Return ``values``, by dotted key, without the keys of a dataset that have no effect on any of
+    ``datasets``."""
     used = set(EVERY_RUN).union(*(source_of(dataset).keys(dataset) for dataset in datasets))
     return {
         key: value
@@ -153,7 +174,8 @@ def given_folder(given: str) -> Path:
 
 
 def as_text(name: str) -> str:
-    """Return a file's name with escapes such as ``\\xff`` for bytes that are no UTF-8, which no manifest can hold."""
+    """Return a file's name with escapes such as ``\\xff`` for bytes that are no UTF-8, which no
+    manifest can hold."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

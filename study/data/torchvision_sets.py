@@ -1,6 +1,7 @@
 """CIFAR-10 and MNIST through torchvision: from disk if present, otherwise downloaded once.
 
-torchvision is imported inside functions only, and this is the only module outside the training side that imports it.
+torchvision is imported inside functions only, and this is the only module outside the training side
+that imports it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class TorchvisionSet(Source):
         except Exception as error:  # torchvision's readers raise anything for a damaged file
             reason = str(error).splitlines()[0] if str(error).strip() else error.__class__.__name__
             raise StudyError(
-                f"dataset.source: {dataset.source!r} could not be obtained ({reason}); put the files on disk and name "
+                f"dataset.source: {dataset.source!r} could not be obtained ({reason}); put "
+                "the files on disk and name "
                 "their folder as dataset.path, or use dataset.source: generated"
             ) from None
         files = sorted(_files((base / self.unpacked).parent))
@@ -70,10 +72,11 @@ class TorchvisionSet(Source):
         )
 
     def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
-        """Return the folder where torchvision finds the files: the given one, or one in ``results``.
+        """Return the folder where torchvision finds the files: the given one, or one in
+        ``results``.
 
-        Downloaded and unpacked files lie in ``results``. A given folder may hold only the packed files and may be
-        read-only: they are unpacked elsewhere.
+        Downloaded and unpacked files lie in ``results``. A given folder may hold only the packed
+        files and may be read-only: they are unpacked elsewhere.
         """
         if not dataset.path:
             return Results(results).downloads
@@ -83,7 +86,8 @@ class TorchvisionSet(Source):
         return given
 
     def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
-        """Return the images of torchvision's training split, followed by those of its test split."""
+        """Return the images of torchvision's training split, followed by those of its test
+        split."""
         import numpy as np
 
         from study.data.decode import ImageSet
@@ -92,19 +96,25 @@ class TorchvisionSet(Source):
         arrays = [*chain(*(np.asarray(split.data) for split in splits))]
         labels = [int(label) for label in chain(*(split.targets for split in splits))]
         train = len(splits[0])
-        return ImageSet(arrays, labels, list(range(train)), list(range(train, len(arrays))), manifest.classes)
+        return ImageSet(
+            arrays, labels, list(range(train)), list(range(train, len(arrays))), manifest.classes
+        )
 
     def _splits(self, base: Path) -> tuple[Any, Any]:
-        """Return torchvision's own objects for training and test, each with ``data`` and ``targets``."""
+        """Return torchvision's own objects for training and test, each with ``data`` and
+        ``targets``."""
         return self._open_split(base, train=True), self._open_split(base, train=False)
 
     def _open_split(self, base: Path, train: bool, download: bool = False) -> Any:
         import torchvision.datasets
 
-        return getattr(torchvision.datasets, self.torchvision_name)(str(base), train=train, download=download)
+        return getattr(torchvision.datasets, self.torchvision_name)(
+            str(base), train=train, download=download
+        )
 
     def _bring(self, dataset: Dataset, base: Path) -> None:
-        """Unpack the given archives, or download them (torchvision then checks them by their MD5)."""
+        """Unpack the given archives, or download them (torchvision then checks them by their
+        MD5)."""
         from torchvision.datasets.utils import extract_archive
 
         if not dataset.path:
@@ -140,5 +150,6 @@ class Mnist(TorchvisionSet):
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files of a folder, which need not exist. torchvision reads none whose name is no UTF-8."""
+    """Return the files of a folder, which need not exist. torchvision reads none whose name is no
+    UTF-8."""
     return [path for path in folder.glob("*") if path.is_file() and path.name == as_text(path.name)]

@@ -1,8 +1,8 @@
 """The fork servers of a start: processes that have imported what its runs need, and fork them.
 
-There is one for the runs of each device, loop and limit of CPUs. A fork server imports at the first request. The first
-one gets it at once, so that it imports while data and weights are prepared. The others would disturb the runs before
-theirs.
+There is one for the runs of each device, loop and limit of CPUs. A fork server imports at the first
+request. The first one gets it at once, so that it imports while data and weights are prepared. The
+others would disturb the runs before theirs.
 """
 
 import os
@@ -35,12 +35,15 @@ JOB_MODULE = "study.training.job"
 """The module of a run's process."""
 
 
-def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], results: Results) -> None:
-    """Start the fork servers of this start, where the system can serve them. They end with this process.
+def start_fork_servers(
+    plans: Sequence[Plan], pending: Sequence[tuple[str, str]], results: Results
+) -> None:
+    """Start the fork servers of this start, where the system can serve them. They end with this
+    process.
 
-    The steps find them by a variable in their environment. In containers runs have no fork server. If the variable
-    names fork servers already, which serve this code and whose process is there, then only those are started that are
-    missing.
+    The steps find them by a variable in their environment. In containers runs have no fork server.
+    If the variable names fork servers already, which serve this code and whose process is there,
+    then only those are started that are missing.
     """
     if not can_fork():
         return
@@ -54,20 +57,29 @@ def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]
             known |= {(plan.name, run.name): run for run in plan.runs}
     wanted = [known[run] for run in pending if run in known]
     # A TPU that a process has begun to use is lost to those that are forked from it.
-    forked = [run for run in wanted if run.settings.process == "forked" and run.settings.device != "tpu"]
+    forked = [
+        run for run in wanted if run.settings.process == "forked" and run.settings.device != "tpu"
+    ]
     runs = {kind_of(run.settings): run for run in forked}
     for name, run in runs.items():
         settings = run.settings
-        python = packages.python_of(run.environment, results) if run.environment else Path(sys.executable)
+        python = (
+            packages.python_of(run.environment, results)
+            if run.environment
+            else Path(sys.executable)
+        )
         modules = [JOB_MODULE, f"study.training.loops.{loops(settings)[-1]}.loop"]
         cpus = allowed_cpus(settings.limits.cpus) if settings.limits.cpus else None
-        start_fork_server(name, modules, container.environment(settings.device, os.environ), results, cpus, python)
+        start_fork_server(
+            name, modules, container.environment(settings.device, os.environ), results, cpus, python
+        )
     with suppress(OSError, KeyError, StopIteration), socket.socket(socket.AF_UNIX) as first:
         first.connect(addresses(os.environ[FORK_SERVERS])[next(iter(runs))])
 
 
 def can_fork() -> bool:
-    """Return whether this system has what a fork server needs: Linux from 5.3 on, without a rule against it."""
+    """Return whether this system has what a fork server needs: Linux from 5.3 on, without a rule
+    against it."""
     if sys.platform != "linux":
         return False
     try:
@@ -85,7 +97,8 @@ def start_fork_server(
     cpus: Sequence[int] | None = None,
     python: Path = Path(sys.executable),
 ) -> None:
-    """Start the fork server ``name`` on its ``cpus``, and tell its address in our environment, if there is none yet.
+    """Start the fork server ``name`` on its ``cpus``, and tell its address in our environment, if
+    there is none yet.
 
     Without it, where it cannot be started, each run is a process that starts from nothing.
     """
@@ -109,17 +122,21 @@ def start_fork_server(
 
 
 def listen(listening: socket.socket) -> str:
-    """Have a socket listen where only this user's processes beside this one find it, and return its address.
+    """Have a socket listen where only this user's processes beside this one find it, and return its
+    address.
 
-    A socket's name in the network's namespace would be seen in each container with the host's network, and a path in
-    each container with its folder. This one has its path in a folder of ours alone, and loses it before it listens:
-    what leads to it is a file that this process holds open until it ends, in the kernel's folder of this process. A
-    container sees its own processes there, and the kernel lets no other user look. Nothing is left to be removed.
+    A socket's name in the network's namespace would be seen in each container with the host's
+    network, and a path in each container with its folder. This one has its path in a folder of ours
+    alone, and loses it before it listens: what leads to it is a file that this process holds open
+    until it ends, in the kernel's folder of this process. A container sees its own processes there,
+    and the kernel lets no other user look. Nothing is left to be removed.
     """
     with tempfile.TemporaryDirectory() as private:
         folder = os.open(private, os.O_PATH)
         try:
-            listening.bind(f"/proc/self/fd/{folder}/socket")  # a path of its own may be too long for a socket
+            listening.bind(
+                f"/proc/self/fd/{folder}/socket"
+            )  # a path of its own may be too long for a socket
             held = os.open("socket", os.O_PATH, dir_fd=folder)
         finally:
             os.close(folder)
@@ -135,7 +152,8 @@ def _prepare(parent: int, cpus: Sequence[int] | None) -> None:
 
 
 class Forked:
-    """A process that a fork server forks to call ``function``. Raise :class:`StudyError` if no fork server answers."""
+    """A process that a fork server forks to call ``function``. Raise :class:`StudyError` if no fork
+    server answers."""
 
     elsewhere_seconds: float | None = None
 
@@ -175,7 +193,8 @@ class Forked:
 def kind_of(settings: Settings) -> str:
     """Return the name of the fork server for such runs.
 
-    A limit of CPUs is part of it: torch chooses its number of threads when it is imported. So is what is imported.
+    A limit of CPUs is part of it: torch chooses its number of threads when it is imported. So is
+    what is imported.
     """
     limit = f".{settings.limits.cpus}" if settings.limits.cpus else ""
     own = f".{digest(settings.environment)}" if settings.environment else ""
@@ -183,8 +202,8 @@ def kind_of(settings: Settings) -> str:
 
 
 def fork_server_of(settings: Settings) -> str | None:
-    """Return the address of the fork server for such runs; None outside a start, and on systems without fork
-    servers."""
+    """Return the address of the fork server for such runs; None outside a start, and on systems
+    without fork servers."""
     return addresses(os.environ.get(FORK_SERVERS, "")).get(kind_of(settings))
 
 
@@ -196,10 +215,11 @@ def begin(
     environment: Mapping[str, str],
     cpus: Sequence[int] | None = None,
 ) -> Forked | Spawned:
-    """Have ``fork_server`` fork a process that calls ``function``; start ``command`` if no fork server answers.
+    """Have ``fork_server`` fork a process that calls ``function``; start ``command`` if no fork
+    server answers.
 
-    ``cpus`` are those of the command: a fork server has its own, and leaves them to what it forks. The process is not
-    told of the fork servers: it has nothing to ask of them.
+    ``cpus`` are those of the command: a fork server has its own, and leaves them to what it forks.
+    The process is not told of the fork servers: it has nothing to ask of them.
     """
     environment = {name: value for name, value in environment.items() if name != FORK_SERVERS}
     if fork_server:

@@ -1,4 +1,5 @@
-"""Environments of packages on the host, each made from a lock, in which runs of one study are compared."""
+"""Environments of packages on the host, each made from a lock, in which runs of one study are
+compared."""
 
 import json
 import subprocess
@@ -18,17 +19,30 @@ TEST = "study.training.instruments.machine"
 
 
 def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
-    """Return the name of the environment from a lock, which tells of its content and of the Python, and its full path.
+    """Return the name of the environment from a lock, which tells of its content and of the Python,
+    and its full path.
 
     Raise :class:`StudyError` if there is no such lock, or if runs execute in images.
     """
     path = Path(lock).expanduser()
     if engine != "none":
         why = "an image holds its own packages, and `image` takes locks, too"
-        raise StudyError(source=f"study {study}", key="environment", value=lock, context=f"with {engine}", why=why)
+        raise StudyError(
+            source=f"study {study}",
+            key="environment",
+            value=lock,
+            context=f"with {engine}",
+            why=why,
+        )
     if not path.is_file():
         allowed = "the path of a lock"
-        raise StudyError(source=f"study {study}", key="environment", value=lock, why="no such file", allowed=allowed)
+        raise StudyError(
+            source=f"study {study}",
+            key="environment",
+            value=lock,
+            why="no such file",
+            allowed=allowed,
+        )
     return digest([file_sha256(path), sys.version_info[:3], sys.platform]), str(path.resolve())
 
 
@@ -49,15 +63,18 @@ def is_current(name: str, files: Results) -> bool:
 
 
 def make(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
-    """Make the environment that the plan has under ``name``, test it, describe it, and return a line about it.
+    """Make the environment that the plan has under ``name``, test it, describe it, and return a
+    line about it.
 
-    The installer's output goes to ``log``. Raise :class:`StudyError` if a package cannot be had, or if the environment
-    cannot run the training code.
+    The installer's output goes to ``log``. Raise :class:`StudyError` if a package cannot be had, or
+    if the environment cannot run the training code.
     """
     plan, files = Plan.read(plan_file), Results(results)
     if name not in plan.environments:
         allowed = ", ".join(plan.environments) or "none"
-        raise StudyError(f"environment: {plan.name} has no environment {name!r}; allowed: {allowed}")
+        raise StudyError(
+            f"environment: {plan.name} has no environment {name!r}; allowed: {allowed}"
+        )
     there, lock = _environment(name, files), Path(plan.environments[name])
     if not there.holds(lock):
         there.install(lock)
@@ -70,13 +87,23 @@ def make(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
 
 
 def _tested(there: Environment, lock: Path, log: Path) -> Packages:
-    """Return the description of an environment, which imports what runs import and prints its versions."""
+    """Return the description of an environment, which imports what runs import and prints its
+    versions."""
     with new_log(log) as file:
-        done = subprocess.run([there.python, "-m", TEST], stdout=subprocess.PIPE, stderr=file, text=True, check=False)
+        done = subprocess.run(
+            [there.python, "-m", TEST], stdout=subprocess.PIPE, stderr=file, text=True, check=False
+        )
     try:
         seen = json.loads(done.stdout.strip().splitlines()[-1])
     except (IndexError, ValueError):
-        last = next(reversed(log.read_text(encoding="utf-8", errors="replace").strip().splitlines()), "no message")
-        raise StudyError(f"environment {lock.name}: it cannot run the training code: {last}") from None
+        last = next(
+            reversed(log.read_text(encoding="utf-8", errors="replace").strip().splitlines()),
+            "no message",
+        )
+        raise StudyError(
+            f"environment {lock.name}: it cannot run the training code: {last}"
+        ) from None
     sha256 = file_sha256(lock)
-    return Packages(lock=lock.name, lock_sha256=sha256, python=seen["python"], libraries=seen["libraries"])
+    return Packages(
+        lock=lock.name, lock_sha256=sha256, python=seen["python"], libraries=seen["libraries"]
+    )

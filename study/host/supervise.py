@@ -53,10 +53,12 @@ class Child(Protocol):
 
 
 class Spawned:
-    """A process of our own, started from nothing. It gets the signal ``at_our_death`` when this one is killed."""
+    """A process of our own, started from nothing. It gets the signal ``at_our_death`` when this one
+    is killed."""
 
     elsewhere_seconds: float | None = 0.0
-    """CPU seconds of the process, once it has ended, that are not counted as ours; None if unknown."""
+    """CPU seconds of the process, once it has ended, that are not counted as ours; None if
+    unknown."""
 
     def __init__(
         self,
@@ -122,9 +124,9 @@ def supervise(
 ) -> Ended:
     """Show and log what ``child`` says until its end, and return how it ended.
 
-    It ends with this process, in every case. What it leaves behind is ended when it ends, in whatever session it is: it
-    may hold the output open for ever. It is ended after ``timeout_seconds``, and once ``full`` says why it has written
-    too much.
+    It ends with this process, in every case. What it leaves behind is ended when it ends, in
+    whatever session it is: it may hold the output open for ever. It is ended after
+    ``timeout_seconds``, and once ``full`` says why it has written too much.
     """
     with _ended_with_us(child), _ended_early(child, timeout_seconds, full) as reasons:
         tail = _show(child.lines, log, title)
@@ -147,7 +149,9 @@ def _show(lines: Iterator[str], log: TextIO, title: str) -> list[str]:
             continue
         done, total, words = told.groups()
         if sys.stderr.isatty():
-            bar = bar or tqdm(total=int(total), desc=title, unit="step", leave=False, dynamic_ncols=True)
+            bar = bar or tqdm(
+                total=int(total), desc=title, unit="step", leave=False, dynamic_ncols=True
+            )
             bar.set_postfix_str(words, refresh=False)
             bar.update(int(done) - bar.n)
         if words != shown or done == total:
@@ -182,8 +186,11 @@ def _ended_with_us(child: Child) -> Iterator[None]:
 
 
 @contextmanager
-def _ended_early(child: Child, seconds: float | None, full: Callable[[], str | None] | None) -> Iterator[list[str]]:
-    """Stop the process after ``seconds``, or once ``full`` says so; yield the reasons, none until then."""
+def _ended_early(
+    child: Child, seconds: float | None, full: Callable[[], str | None] | None
+) -> Iterator[list[str]]:
+    """Stop the process after ``seconds``, or once ``full`` says so; yield the reasons, none until
+    then."""
     reasons: list[str] = []
     ended = threading.Event()
     latest = time.monotonic() + seconds if seconds else float("inf")

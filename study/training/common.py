@@ -1,4 +1,5 @@
-"""The common parts of every process that trains: reading its job, preparing the inputs, reporting the outcome."""
+"""The common parts of every process that trains: reading its job, preparing the inputs, reporting
+the outcome."""
 
 import importlib
 import json
@@ -40,7 +41,8 @@ LONGEST_MESSAGE = 2000
 
 
 class ProgressLines:
-    """Writes ``progress <done> <total> <words>`` to standard output, at most a few times a second."""
+    """Writes ``progress <done> <total> <words>`` to standard output, at most a few times a
+    second."""
 
     def __init__(self) -> None:
         self.last = 0.0
@@ -73,16 +75,20 @@ def read_inputs(job: Job) -> Inputs:
 
 
 def checked_inputs(job: Job) -> Inputs:
-    """Return :func:`read_inputs`. Raise :class:`StudyError` if a file of the data is not the one in the manifest.
+    """Return :func:`read_inputs`. Raise :class:`StudyError` if a file of the data is not the one in
+    the manifest.
 
-    Size and time do not tell, so every file is read whole: call this once a run, and outside every timed region.
+    Size and time do not tell, so every file is read whole: call this once a run, and outside every
+    timed region.
     """
     inputs, dataset, results = read_inputs(job), job.run.settings.dataset, Path(job.results)
     base = source_of(dataset).base(dataset, Results(results).data(job.run.dataset), results)
     with ThreadPoolExecutor(usable_cpus()) as pool:  # a checksum is computed outside Python's lock
         for trouble in pool.map(lambda item: _change(base, item), inputs.manifest.items):
             if trouble:
-                raise StudyError(trouble + (", or touch it, which makes a new manifest" if dataset.path else ""))
+                raise StudyError(
+                    trouble + (", or touch it, which makes a new manifest" if dataset.path else "")
+                )
     return inputs
 
 
@@ -95,16 +101,20 @@ def _change(base: Path, item: Item) -> str | None:
     if checksum == item.sha256:
         return None
     return (
-        f"{item.name}: has changed since the manifest was made (its checksum is {checksum[:12]}, and was "
+        f"{item.name}: has changed since the manifest was made (its checksum is "
+        f"{checksum[:12]}, and was "
         f"{item.sha256[:12]}); put it back"
     )
 
 
 def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) -> TrainingJob:
-    """Return all inputs of a loop, in the process that trains. Only the first of several processes reports progress."""
+    """Return all inputs of a loop, in the process that trains. Only the first of several processes
+    reports progress."""
     settings, results = job.run.settings, Path(job.results)
     torch.hub.set_dir(str(Results(results).hub))  # stock fastai looks for ImageNet's weights there
-    images = open_set(inputs.manifest, settings.dataset, Results(results).data(job.run.dataset), results)
+    images = open_set(
+        inputs.manifest, settings.dataset, Results(results).data(job.run.dataset), results
+    )
     return TrainingJob(
         settings=settings,
         images=_few(images, settings) if job.small else images,
@@ -126,7 +136,11 @@ def _few(images: ImageSet, settings: Settings) -> ImageSet:
     steps = 12 if training.precision == "fp16" else 3
     last = 0 if training.drop_last else len(images.train) % training.global_batch_size
     judged = 2 * training.global_batch_size + len(images.valid) % training.global_batch_size
-    return replace(images, train=images.train[: steps * training.step_images + last], valid=images.valid[:judged])
+    return replace(
+        images,
+        train=images.train[: steps * training.step_images + last],
+        valid=images.valid[:judged],
+    )
 
 
 def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
@@ -138,13 +152,22 @@ def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
 
 
 def failed(error: Exception, settings: Settings) -> JobResult:
-    """Return the result of a run that raised ``error``, with a message fit for a record. The log gets the traceback."""
+    """Return the result of a run that raised ``error``, with a message fit for a record. The log
+    gets the traceback."""
     traceback.print_exception(error)
-    if NO_KERNEL in str(error) and _own_code() not in torch.cuda.get_arch_list():  # else a user's code lacks it
+    if (
+        NO_KERNEL in str(error) and _own_code() not in torch.cuda.get_arch_list()
+    ):  # else a user's code lacks it
         return JobResult(outcome="unavailable", message=_without_kernel())
     message = str(error).strip().splitlines()[0] if str(error).strip() else ""
-    if settings.training.deterministic and " does not have a deterministic implementation" in message:
-        message = f"training.deterministic: {message.split()[0]} has no deterministic form on {settings.device}"
+    if (
+        settings.training.deterministic
+        and " does not have a deterministic implementation" in message
+    ):
+        message = (
+            f"training.deterministic: {message.split()[0]} has no deterministic form on "
+            f"{settings.device}"
+        )
     elif not isinstance(error, StudyError):
         message = f"{error.__class__.__name__}: {message}"
     message = message[:LONGEST_MESSAGE].encode("utf-8", "backslashreplace").decode("utf-8")
@@ -160,16 +183,28 @@ def _own_code() -> str:
 
 
 def _without_kernel() -> str:
-    """Return that torch holds no code for the GPU, such as a new release's for an old one, and for which it does."""
-    name, capability = torch.cuda.get_device_name(), ".".join(map(str, torch.cuda.get_device_capability()))
+    """Return that torch holds no code for the GPU, such as a new release's for an old one, and for
+    which it does."""
+    name, capability = (
+        torch.cuda.get_device_name(),
+        ".".join(map(str, torch.cuda.get_device_capability())),
+    )
     has = ", ".join(torch.cuda.get_arch_list())
-    return f"torch {torch.__version__} has no kernels for {name} (compute capability {capability}), but for {has}"
+    return (
+        f"torch {torch.__version__} has no kernels for {name} (compute capability "
+        f"{capability}), but for {has}"
+    )
 
 
 def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.Tensor] | None:
-    files = {"imagenet": Results(results).hub / "checkpoints" / str(weights.file), "file": Path(requested).expanduser()}
+    files = {
+        "imagenet": Results(results).hub / "checkpoints" / str(weights.file),
+        "file": Path(requested).expanduser(),
+    }
     if weights.kind in files and file_sha256(files[weights.kind]) != weights.sha256:
-        raise StudyError(f"{weights.file}: the file of the weights has changed since it was decided about them")
+        raise StudyError(
+            f"{weights.file}: the file of the weights has changed since it was decided about them"
+        )
     if weights.kind == "imagenet":
         return dict(imagenet_model(weights.model, Results(results).hub).state_dict())
     if weights.kind == "file":
@@ -178,14 +213,16 @@ def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.T
 
 
 def seed_everything(seed: int, threads: int | str) -> None:
-    """Seed every generator in use, and give this thread its number of CPU threads: the study's, or torch's default."""
+    """Seed every generator in use, and give this thread its number of CPU threads: the study's, or
+    torch's default."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
     if isinstance(threads, int):
         torch.set_num_threads(threads)
-    # Until a thread has asked for its number, it takes the one that was set last in any thread. A loader that pins
-    # memory for a GPU sets 1 in a thread of its own; fastai's pins none, so the plain loop alone trained with one.
+    # Until a thread has asked for its number, it takes the one that was set last in any thread. A
+    # loader that pins memory for a GPU sets 1 in a thread of its own; fastai's pins none, so the
+    # plain loop alone trained with one.
     torch.get_num_threads()
 
 

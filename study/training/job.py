@@ -1,7 +1,9 @@
-"""The process of a run: reads one job file, trains or has ranks train, leaves one result. Runs inside the container.
+"""The process of a run: reads one job file, trains or has ranks train, leaves one result. Runs
+inside the container.
 
 ``python -m study.training.job JOB SCRATCH``. The training code touches files here, in
-:mod:`study.training.distributed.rank` and in :mod:`study.training.common`, and in no module below these.
+:mod:`study.training.distributed.rank` and in :mod:`study.training.common`, and in no module below
+these.
 """
 
 import os
@@ -17,17 +19,35 @@ from study.artifacts.run import RESULT, TELEMETRY, Job
 from study.artifacts.samples import Measurement, ReferenceWorkload
 from study.base.privacy import anonymous
 from study.config.settings import Settings, get
-from study.training.common import Inputs, checked_inputs, failed, leave, loop_of, prepare, seed_everything
+from study.training.common import (
+    Inputs,
+    checked_inputs,
+    failed,
+    leave,
+    loop_of,
+    prepare,
+    seed_everything,
+)
 from study.training.instruments.clock import Stopwatch
 from study.training.instruments.device import before_ranks, own_device, tpus
-from study.training.instruments.machine import check_packages, describe, fp32_in_use, gpu_trouble, has_tf32, set_fp32
+from study.training.instruments.machine import (
+    check_packages,
+    describe,
+    fp32_in_use,
+    gpu_trouble,
+    has_tf32,
+    set_fp32,
+)
 from study.training.instruments.reference_workload import first_use, repetitions
 from study.training.instruments.sampler import sampling
 from study.training.loops.replicas import Replicas
 
 
-def made_ready(job: Job, inputs: Inputs, job_file: Path, scratch: Path) -> Callable[[], Measurement]:
-    """Return the prepared training of this run: in this process, or in those that torch's launcher starts."""
+def made_ready(
+    job: Job, inputs: Inputs, job_file: Path, scratch: Path
+) -> Callable[[], Measurement]:
+    """Return the prepared training of this run: in this process, or in those that torch's launcher
+    starts."""
     settings = job.run.settings
     if settings.training.strategy != "single":
         from study.training.distributed.ranks import train_ranks
@@ -39,13 +59,17 @@ def made_ready(job: Job, inputs: Inputs, job_file: Path, scratch: Path) -> Calla
 
 
 def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path()) -> JobResult:
-    """Train, and return every possible outcome as a result. Ranks leave their files in ``scratch``."""
+    """Train, and return every possible outcome as a result. Ranks leave their files in
+    ``scratch``."""
     inputs: Inputs | None = None
     measured: ReferenceWorkload | None = None
     settings, watch = job.run.settings, Stopwatch()
     try:
         if trouble := _no_device(settings):
-            seen = describe("cuda" if settings.device == "cuda" and torch.cuda.is_available() else "cpu", job.packages)
+            seen = describe(
+                "cuda" if settings.device == "cuda" and torch.cuda.is_available() else "cpu",
+                job.packages,
+            )
             return JobResult(outcome="unavailable", message=anonymous(trouble), machine=seen)
         check_packages(job.packages)
         seed_everything(job.seed, settings.training.threads)
@@ -59,7 +83,10 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         if job.reference_workload:
             before, host_before = _reference_times(device)
             measured = ReferenceWorkload(
-                first_use_seconds=first_use_seconds, before=before, host_before=host_before, after=[]
+                first_use_seconds=first_use_seconds,
+                before=before,
+                host_before=host_before,
+                after=[],
             )
         watch.mark("instruments")
         measurement = train()
@@ -70,8 +97,12 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         watch.mark("instruments")
         machine: Machine | None = describe(settings.device, job.packages)
         fp32 = fp32_in_use(settings.device)
-        result = JobResult(outcome="ok", measurement=measurement, fp32=fp32, timeline=watch.timeline())
-    except Exception as error:  # every outcome is a result: the other runs go on, and the report shows this one
+        result = JobResult(
+            outcome="ok", measurement=measurement, fp32=fp32, timeline=watch.timeline()
+        )
+    except (
+        Exception
+    ) as error:  # every outcome is a result: the other runs go on, and the report shows this one
         result, machine = failed(error, settings), _machine(job)
     return result.model_copy(
         update={
@@ -101,7 +132,8 @@ def _no_device(settings: Settings) -> str | None:
 
 
 def _reference_times(device: torch.device) -> tuple[list[float], list[float]]:
-    """Return the reference workload's seconds of the device, and of the CPUs beside it if it is a GPU."""
+    """Return the reference workload's seconds of the device, and of the CPUs beside it if it is a
+    GPU."""
     host = repetitions(torch.device("cpu")) if device.type != "cpu" else []
     return repetitions(device), host
 
@@ -120,7 +152,9 @@ def main(job_file: str, scratch: str) -> None:
     # torch.compile has a cache of this run alone: code that another run compiled would look fast.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(scratch) / "compiled")
     settings = job.run.settings
-    with sampling(Path(scratch) / TELEMETRY, settings.training.replicas if settings.device == "cuda" else 0):
+    with sampling(
+        Path(scratch) / TELEMETRY, settings.training.replicas if settings.device == "cuda" else 0
+    ):
         result = execute(job, Path(job_file), Path(scratch))
     leave(result, Path(scratch) / RESULT)
 
@@ -129,4 +163,6 @@ if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2])
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # as a forked process ends: no thread that a user's model left keeps it until its time limit
+    os._exit(
+        0
+    )  # as a forked process ends: no thread that a user's model left keeps it until its time limit

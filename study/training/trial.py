@@ -21,7 +21,8 @@ from study.training.models.build import State
 from study.training.models.pretrained import decide, read_state
 
 MOST_PIXELS = 2**20
-"""Pixels of a batch of the trial: 64 images of 128 x 128. A batch with more is tried with fewer images."""
+"""Pixels of a batch of the trial: 64 images of 128 x 128. A batch with more is tried with fewer
+images."""
 SMALL: Mapping[str, Any] = {
     "device": "cpu",
     "training.epochs": 1,
@@ -42,16 +43,20 @@ SMALL: Mapping[str, Any] = {
     "inference.batches": 1,
     "inference.warm_up_batches": 0,
 }
-"""What a trial has in place of a run's values: how fast it is, and on what device, does not count."""
+"""What a trial has in place of a run's values: how fast it is, and on what device, does not
+count."""
 
 
 def decide_and_try(runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path) -> Weights:
-    """Return the decision about the weights that these runs share, and try a user's model as each kind of run does.
+    """Return the decision about the weights that these runs share, and try a user's model as each
+    kind of run does.
 
     Raise :class:`StudyError` with key, model and line if one fails.
     """
     every = list(runs)
-    settings, info = min(every, key=lambda one: one[0].dataset.image_size)  # a network may be too deep for those
+    settings, info = min(
+        every, key=lambda one: one[0].dataset.image_size
+    )  # a network may be too deep for those
     model, images = settings.model, settings.dataset
     before = Asked(Settings.model_validate({"device": "cpu"}), torch.device("cpu"), 0)
     decision = decide(
@@ -65,10 +70,14 @@ def decide_and_try(runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path) -> W
     )
     if is_own(model.name):
         try:
-            before.check(None, 0)  # a run compares them before its model is imported, and here it is by now
+            before.check(
+                None, 0
+            )  # a run compares them before its model is imported, and here it is by now
         except StudyError as error:
             why = f"changes what a run is asked for: {error}"
-            raise own.refused(model.name, why, allowed="a model that leaves the process as it is") from None
+            raise own.refused(
+                model.name, why, allowed="a model that leaves the process as it is"
+            ) from None
         state = read_state(Path(model.weights).expanduser()) if decision.kind == "file" else None
         kinds = {repr(small): small for one in every if (small := _small(*one))}
         for tried, train, valid, classes in kinds.values():
@@ -77,9 +86,11 @@ def decide_and_try(runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path) -> W
 
 
 def _small(settings: Settings, info: DatasetInfo) -> tuple[Settings, int, int, int] | None:
-    """Return the settings of a small run, and its numbers of training and validation images and of classes.
+    """Return the settings of a small run, and its numbers of training and validation images and of
+    classes.
 
-    It has a full batch, and the last one of an epoch if that has fewer images. None for a run that trains nothing.
+    It has a full batch, and the last one of an epoch if that has fewer images. None for a run that
+    trains nothing.
     """
     training, size = settings.training, settings.dataset.image_size
     if settings.loader.kind == "alone":
@@ -88,7 +99,9 @@ def _small(settings: Settings, info: DatasetInfo) -> tuple[Settings, int, int, i
     batch, parts = min(training.replica_batch_size, most), min(training.gradient_accumulation, 2)
     rest = info.train_images % training.global_batch_size // training.replicas
     last = 0 if training.drop_last else min(rest, batch - 1)
-    judged = min(info.valid_images, batch) + (min(info.valid_images % training.replica_batch_size, batch - 1))
+    judged = min(info.valid_images, batch) + (
+        min(info.valid_images % training.replica_batch_size, batch - 1)
+    )
     values = {
         **SMALL,
         "training.freeze_epochs": min(training.freeze_epochs, 1),
@@ -98,22 +111,29 @@ def _small(settings: Settings, info: DatasetInfo) -> tuple[Settings, int, int, i
         "loader.kind": "workers" if training.loop == "fastai" else "device",
         "inference.calibration_images": 2,
     }
-    small = with_values(settings.model_dump(exclude={"control", "limits", "machine", "image"}), values)
+    small = with_values(
+        settings.model_dump(exclude={"control", "limits", "machine", "image"}), values
+    )
     return Settings.model_validate(small), batch * parts + last, judged, info.classes
 
 
 def _precision(training: Training) -> Precision:
-    """Return what a CPU has for the precision. With fp16 the first steps may train nothing, until the scale fits."""
+    """Return what a CPU has for the precision. With fp16 the first steps may train nothing, until
+    the scale fits."""
     if training.loop == "fastai" or training.precision == "tf32":
         return "auto"
     return "bf16" if training.precision == "fp16" else training.precision
 
 
-def _try(settings: Settings, weights: Weights, state: State | None, counts: tuple[int, int, int]) -> None:
+def _try(
+    settings: Settings, weights: Weights, state: State | None, counts: tuple[int, int, int]
+) -> None:
     train, valid, classes = counts
     channels, size = settings.dataset.channels, settings.dataset.image_size
     shape = (size, size) if channels == 1 else (size, size, channels)
-    pixels = np.random.default_rng(settings.seed).integers(0, 256, (train + valid, *shape), dtype=np.uint8)
+    pixels = np.random.default_rng(settings.seed).integers(
+        0, 256, (train + valid, *shape), dtype=np.uint8
+    )
     images = ImageSet(
         list(pixels),
         [number % classes for number in range(train + valid)],
@@ -134,8 +154,15 @@ def _try(settings: Settings, weights: Weights, state: State | None, counts: tupl
     try:
         loop_of(settings)(job)
     except (Exception, SystemExit) as error:  # a user's code can raise anything
-        if isinstance(error, StudyError) and str(error).startswith(("model.", "training.freeze_epochs")):
+        if isinstance(error, StudyError) and str(error).startswith(
+            ("model.", "training.freeze_epochs")
+        ):
             raise
         batch = f"training.batch_size {settings.training.batch_size}"
-        why = f"fails in a small run of the {settings.training.loop} loop with {batch}: {own.words_of(error)}"
-        raise own.refused(settings.model.name, why, error, "a model that trains as the study says") from None
+        why = (
+            f"fails in a small run of the {settings.training.loop} loop with {batch}: "
+            f"{own.words_of(error)}"
+        )
+        raise own.refused(
+            settings.model.name, why, error, "a model that trains as the study says"
+        ) from None

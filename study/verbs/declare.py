@@ -1,4 +1,5 @@
-"""How a verb is declared, what several verbs share, and the table of all: each with the module that declares it.
+"""How a verb is declared, what several verbs share, and the table of all: each with the module that
+declares it.
 
 The modules are named as text, so that nothing is imported for another verb.
 """
@@ -41,31 +42,42 @@ def verb(*arguments: Argument) -> Callable[[Call], Verb]:
 
 
 def argument(*names: str, **settings: Any) -> Argument:
-    """Return one argument of a verb, in the words of :meth:`argparse.ArgumentParser.add_argument`."""
+    """Return one argument of a verb, in the words of
+    :meth:`argparse.ArgumentParser.add_argument`."""
     return names, settings
 
 
 def free(text: str) -> Path:
-    """Return the path of a file to be written. Refuse that of a measurement, and of what is there and is no file."""
+    """Return the path of a file to be written. Refuse that of a measurement, and of what is there
+    and is no file."""
     from study.artifacts.record_store import is_measurement
 
     if is_measurement(Path(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: a measurement lies there; name another file")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not allowed: a measurement lies there; name another file"
+        )
     with suppress(OSError):  # a name that is too long is refused where it is written
         if not text or (Path(text).exists() and not Path(text).is_file()):
-            raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it is no file; name a file to write")
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not allowed: it is no file; name a file to write"
+            )
     return Path(text)
 
 
 PLAN = argument("plan", type=Path, help="a study's plan.json")
 RESULTS = argument(
-    "--results", type=Path, default=Path("results"), metavar="FOLDER", help="folder of the results (default: results)"
+    "--results",
+    type=Path,
+    default=Path("results"),
+    metavar="FOLDER",
+    help="folder of the results (default: results)",
 )
 LOG = argument("--log", type=free, metavar="FILE", help="file to which messages are also written")
 
 
 def say(message: str, log: Path | None = None) -> None:
-    """Say a message on standard error, and in the log. What steers a terminal is escaped: it may come from a model."""
+    """Say a message on standard error, and in the log. What steers a terminal is escaped: it may
+    come from a model."""
     message = printable(message)
     print(message, file=sys.stderr, flush=True)
     if log:
@@ -81,7 +93,8 @@ def print_lines(text: str) -> None:
 
 
 def end_with_parent() -> None:
-    """End this step when Snakemake is killed, now or before this call; its own processes then follow."""
+    """End this step when Snakemake is killed, now or before this call; its own processes then
+    follow."""
     from study.base.fork_server import start_is_gone
     from study.base.processes import die_with_parent
 
@@ -90,9 +103,13 @@ def end_with_parent() -> None:
         sys.exit(128 + signal.SIGTERM)
 
 
-SHOWN = dict.fromkeys(("new", "start", "plan", "report", "answer", "retry", "unbundle"), "study.verbs.user")
+SHOWN = dict.fromkeys(
+    ("new", "start", "plan", "report", "answer", "retry", "unbundle"), "study.verbs.user"
+)
 """What a user types. The help shows these, and says what each does."""
-HIDDEN = dict.fromkeys(("image", "environment", "dataset", "weights", "measure", "analyse"), "study.verbs.steps")
+HIDDEN = dict.fromkeys(
+    ("image", "environment", "dataset", "weights", "measure", "analyse"), "study.verbs.steps"
+)
 """What the workflow calls."""
 EXTRAS = extras_with("verbs")
 """What lies beside the core: each extra offers the verb of its name. The help names these."""

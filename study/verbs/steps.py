@@ -38,7 +38,12 @@ def dataset(options: argparse.Namespace) -> str:
     PLAN,
     argument("weights", help="name of the decision in the plan"),
     argument("--here", action="store_true", help="decide in this process, which needs torch"),
-    argument("--memory-bytes", type=int, metavar="BYTES", help="with --here: memory that this process may take"),
+    argument(
+        "--memory-bytes",
+        type=int,
+        metavar="BYTES",
+        help="with --here: memory that this process may take",
+    ),
     RESULTS,
     LOG,
 )
@@ -74,7 +79,9 @@ def measure(options: argparse.Namespace) -> None:
         return look(*of)
 
     end_with_parent()
-    measure_block(options.study, options.block, options.results, partial(say, log=options.log), look)
+    measure_block(
+        options.study, options.block, options.results, partial(say, log=options.log), look
+    )
 
 
 @verb(argument("study", help="name of a study with a plan"), RESULTS, LOG)

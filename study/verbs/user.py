@@ -14,7 +14,8 @@ from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, 
     argument(
         "--torch",
         choices=["lock", "installed"],
-        help="the torch of runs on the host: the lock's, or that which is installed for the Python of the start "
+        help="the torch of runs on the host: the lock's, or that which is installed for the "
+        "Python of the start "
         "(default: the lock's, or the installed one where only that can use the GPU)",
     ),
     argument(
@@ -26,7 +27,8 @@ from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, 
     ),
 )
 def start(options: argparse.Namespace) -> None:
-    """Measure studies in this folder, up to the report. Snakemake's own words go to its log in .snakemake/log."""
+    """Measure studies in this folder, up to the report. Snakemake's own words go to its log in
+    .snakemake/log."""
     from study.host.plan.terminal import snakemake
     from study.host.plan.training_stack import bring_training_stack
 
@@ -34,20 +36,46 @@ def start(options: argparse.Namespace) -> None:
     sys.exit(snakemake(options.snakemake, options.studies))
 
 
-@verb(argument("file", nargs="?", type=Path, default=Path("my.yaml"), help="file to write, *.yaml (default: my.yaml)"))
+@verb(
+    argument(
+        "file",
+        nargs="?",
+        type=Path,
+        default=Path("my.yaml"),
+        help="file to write, *.yaml (default: my.yaml)",
+    )
+)
 def new(options: argparse.Namespace) -> str:
     """Write the file of a first study, in which each line is explained."""
     from study.config.load import write_first_study
 
     write_first_study(options.file)
-    return f"{options.file} is written. To measure it: {options.program} start {shlex.quote(str(options.file))}"
+    return (
+        f"{options.file} is written. To measure it: {options.program} start "
+        f"{shlex.quote(str(options.file))}"
+    )
 
 
 @verb(
     argument("study", help="name of a study, or path of its file"),
-    argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the study"),
-    argument("--device", action="append", metavar="DEVICE", help="cpu, cuda or tpu, instead of the study's"),
-    argument("--reduced", action="store_true", help="use the study's keys for a machine with two CPU cores"),
+    argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override a key of the study",
+    ),
+    argument(
+        "--device",
+        action="append",
+        metavar="DEVICE",
+        help="cpu, cuda or tpu, instead of the study's",
+    ),
+    argument(
+        "--reduced",
+        action="store_true",
+        help="use the study's keys for a machine with two CPU cores",
+    ),
     RESULTS,
 )
 def plan(options: argparse.Namespace) -> None:
@@ -63,8 +91,15 @@ def plan(options: argparse.Namespace) -> None:
 
 
 @verb(
-    argument("studies", nargs="*", help="names of the studies (default: those that were started last)"),
-    argument("--output", type=free, metavar="FILE", help="HTML file to write (default: report.html in the results)"),
+    argument(
+        "studies", nargs="*", help="names of the studies (default: those that were started last)"
+    ),
+    argument(
+        "--output",
+        type=free,
+        metavar="FILE",
+        help="HTML file to write (default: report.html in the results)",
+    ),
     argument(
         "--from-tables",
         action="store_true",
@@ -80,10 +115,13 @@ def plan(options: argparse.Namespace) -> None:
     LOG,
 )
 def report(options: argparse.Namespace) -> None:
-    """Render one self-contained page from the records that are there, at any time; nothing is measured."""
+    """Render one self-contained page from the records that are there, at any time; nothing is
+    measured."""
     packed = options.results.is_file()
     if packed and not options.output:
-        raise StudyError("--output: missing: nothing is written into a bundle: name the file to write")
+        raise StudyError(
+            "--output: missing: nothing is written into a bundle: name the file to write"
+        )
     output = options.output or options.results / "report.html"
     if options.from_tables:
         from study.analysis.analysis import ending
@@ -98,11 +136,16 @@ def report(options: argparse.Namespace) -> None:
 
     tell = partial(say, log=options.log)
     with as_folders([options.results]) as (results,):
-        report_now(options.studies, results, output, tell, folder_of(options.results) if packed else None)
+        report_now(
+            options.studies, results, output, tell, folder_of(options.results) if packed else None
+        )
     return tell(f"the report: {output}")
 
 
-@verb(argument("studies", nargs="*", help="names of the studies (default: those of the last start)"), RESULTS)
+@verb(
+    argument("studies", nargs="*", help="names of the studies (default: those of the last start)"),
+    RESULTS,
+)
 def answer(options: argparse.Namespace) -> None:
     """Print each study's answer, the report's address, and the next step."""
     from study.analysis.analysis import ending
@@ -135,7 +178,9 @@ def retry(options: argparse.Namespace) -> None:
     if options.weights:
         moved = retry_weights(options.study, options.results)
     else:
-        moved = retry_outcomes(options.study, options.results, options.outcome or ["failed", "unavailable"])
+        moved = retry_outcomes(
+            options.study, options.results, options.outcome or ["failed", "unavailable"]
+        )
     for name in moved:
         print(f"moved to superseded: {name}")
     print(f"{len(moved)} file(s) moved; the next start makes them again")
@@ -143,10 +188,16 @@ def retry(options: argparse.Namespace) -> None:
 
 @verb(
     argument("bundle", type=Path, help="an archive that `study bundle` wrote"),
-    argument("folder", type=Path, nargs="?", help="folder to make (default: the archive's name without its ending)"),
+    argument(
+        "folder",
+        type=Path,
+        nargs="?",
+        help="folder to make (default: the archive's name without its ending)",
+    ),
 )
 def unbundle(options: argparse.Namespace) -> str:
-    """Unpack a bundle into a new folder of results, whole or not at all, and never outside that folder."""
+    """Unpack a bundle into a new folder of results, whole or not at all, and never outside that
+    folder."""
     from study.artifacts.bundle import folder_of, unpack
 
     folder = options.folder or folder_of(options.bundle)

@@ -1,4 +1,5 @@
-"""A small client of a headless Chromium: its DevTools protocol over a socket that only both of them hold."""
+"""A small client of a headless Chromium: its DevTools protocol over a socket that only both of them
+hold."""
 
 import base64
 import json
@@ -18,10 +19,19 @@ from typing import Any
 ANSWER_SECONDS = 120.0
 """The longest that the browser may be silent while it is asked."""
 OPTIONS = (
-    "--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
-    "--disable-breakpad", "--disable-background-networking", "--disable-component-update", "--no-first-run",
-    "--force-color-profile=srgb", "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--remote-debugging-pipe",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-breakpad",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+    "--force-color-profile=srgb",
+    "--hide-scrollbars",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+)
 
 
 class BrowserError(Exception):
@@ -29,7 +39,8 @@ class BrowserError(Exception):
 
 
 class Browser:
-    """A browser that runs. ``heard`` holds what each event of each session told. A message ends with a NUL."""
+    """A browser that runs. ``heard`` holds what each event of each session told. A message ends
+    with a NUL."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection, self._rest, self._last = connection, b"", 0
@@ -65,8 +76,13 @@ class Browser:
         """An empty page with storage of its own, closed at the end."""
         context = self.command("Target.createBrowserContext")["browserContextId"]
         try:
-            target = self.command("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
-            yield Page(self, self.command("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+            target = self.command(
+                "Target.createTarget", url="about:blank", browserContextId=context
+            )["targetId"]
+            yield Page(
+                self,
+                self.command("Target.attachToTarget", targetId=target, flatten=True)["sessionId"],
+            )
         finally:
             self.command("Target.disposeBrowserContext", browserContextId=context)
 
@@ -115,7 +131,8 @@ class Page:
         self.command("Emulation.setDeviceMetricsOverride", mobile=False, **size)
 
     def media(self, scheme: str = "light", medium: str = "") -> None:
-        """Set the colour scheme that the reader prefers, and the medium: ``print`` for the page as it is printed."""
+        """Set the colour scheme that the reader prefers, and the medium: ``print`` for the page as
+        it is printed."""
         preferred = [{"name": "prefers-color-scheme", "value": scheme}]
         self.command("Emulation.setEmulatedMedia", media=medium, features=preferred)
 
@@ -125,7 +142,9 @@ class Page:
 
     def evaluate(self, expression: str) -> Any:
         """Return the JSON value of a JavaScript expression, or the one that it promises."""
-        answer = self.command("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.command(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in answer:
             raise BrowserError(json.dumps(answer["exceptionDetails"]))
         return answer["result"].get("value")
@@ -138,23 +157,36 @@ class Page:
         return true
 
     def click(self, element: str) -> None:
-        """Scroll to the element of a JavaScript expression, move the mouse to its centre, and click."""
+        """Scroll to the element of a JavaScript expression, move the mouse to its centre, and
+        click."""
         x, y = self.evaluate(
             "(e => { e.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});"
-            f"const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})({element})"
+            "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height "
+            f"/ 2]; }})({element})"
         )
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             button = "none" if kind == "mouseMoved" else "left"
-            self.command("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1)
+            self.command(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1
+            )
 
     def write(self, text: str) -> None:
         """Write a text where the focus is."""
         self.command("Input.insertText", text=text)
 
     def screenshot(self, top: float, height: float) -> bytes:
-        """Return a PNG of the page's whole width from ``top`` on, ``height`` high, in CSS pixels."""
-        clip = {"x": 0, "y": top, "width": self.evaluate("innerWidth"), "height": height, "scale": 1}
-        return base64.b64decode(self.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"])
+        """Return a PNG of the page's whole width from ``top`` on, ``height`` high, in CSS
+        pixels."""
+        clip = {
+            "x": 0,
+            "y": top,
+            "width": self.evaluate("innerWidth"),
+            "height": height,
+            "scale": 1,
+        }
+        return base64.b64decode(
+            self.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"]
+        )
 
     def pdf(self) -> bytes:
         """Return the page as it is printed, as PDF, on the paper that it asks for or on A4."""
@@ -169,7 +201,8 @@ def installed() -> str | None:
 
 @contextmanager
 def started(program: str) -> Iterator[Browser]:
-    """A browser with a profile of its own; its whole process group ends with the context, whatever happens in it."""
+    """A browser with a profile of its own; its whole process group ends with the context, whatever
+    happens in it."""
     ours, its = socket.socketpair()
     ours.settimeout(ANSWER_SECONDS)
     # The browser reads descriptor 3 and writes 4: a shell opens both from the socket.
@@ -184,5 +217,7 @@ def started(program: str) -> Iterator[Browser]:
         try:
             yield Browser(ours)
         finally:
-            os.killpg(process.pid, signal.SIGKILL)  # before it is waited for, so no other group can have it
+            os.killpg(
+                process.pid, signal.SIGKILL
+            )  # before it is waited for, so no other group can have it
             process.wait(ANSWER_SECONDS)

@@ -16,8 +16,8 @@ from tests.unit.analysis.test_report import analysed, with_gpu
 PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8").strip()
 Show = Callable[..., Path]
 PAGES = {"example": 75 + 20 + 96, "undecided": 3, "thirteen": 2 * 18, "hostile": 24}
-"""The examples, a study in which nothing can be concluded, 13 studies, and two whose words are hostile: each with the
-runs of its first two studies, which are the least number of its marks."""
+"""The examples, a study in which nothing can be concluded, 13 studies, and two whose words are
+hostile: each with the runs of its first two studies, which are the least number of its marks."""
 GATED_PAGES = [pytest.param("example", marks=pytest.mark.gate), *list(PAGES)[1:]]
 """The same for a test that `make test` makes of the first page alone."""
 
@@ -27,7 +27,9 @@ def probe(page: Page, call: str) -> Any:
     return page.evaluate(f"{PROBES}.{call}")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, also where this folder is named on the command line
+@pytest.hookimpl(
+    tryfirst=True
+)  # before xdist reads the groups, also where this folder is named on the command line
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep all tests of this folder in one worker: they share a browser, and the example's page."""
     for item in items:
@@ -86,7 +88,11 @@ def thirteen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = tmp_path_factory.mktemp("thirteen")
     names = [f"study-{number}" for number in range(1, 14)]
     for name in names:
-        plan = with_gpu(tiny_plan(factors=FACTORS, replicates=3, contrast="device", title=f"A study named {name}"))
+        plan = with_gpu(
+            tiny_plan(
+                factors=FACTORS, replicates=3, contrast="device", title=f"A study named {name}"
+            )
+        )
         analysed(plan.model_copy(update={"name": name}), results)
     render(names, results, results / "report.html")
     return results / "report.html"
@@ -99,9 +105,12 @@ FOLDERS = ("<img src=x onerror=alert(1)>", "\u05ea\u05de\u05d5\u05e0\u05d5\u05ea
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two studies whose words are markup, of 300 letters, from right to left, and with a control that turns lines."""
+    """Two studies whose words are markup, of 300 letters, from right to left, and with a control
+    that turns lines."""
     results, photos = tmp_path_factory.mktemp("hostile"), tmp_path_factory.mktemp("photos")
-    paths = [str(write_photos(photos / name, {"<b>class": 5, "\u05d0\u05d1": 5})) for name in FOLDERS]
+    paths = [
+        str(write_photos(photos / name, {"<b>class": 5, "\u05d0\u05d1": 5})) for name in FOLDERS
+    ]
     changes = {
         "dataset": {"source": "folder", "path": paths[0], "image_size": 32},
         "factors": {"dataset.path": paths, "training.batch_size": [2, 4]},
@@ -109,7 +118,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "contrast": "dataset.path",
     }
     for name, title, asked in (("long", LONG, TURNED), ("turned", TURNED, LONG)):
-        plan = tiny_plan(title=title, question=f"Is {asked} safe?", **changes).model_copy(update={"name": name})
+        plan = tiny_plan(title=title, question=f"Is {asked} safe?", **changes).model_copy(
+            update={"name": name}
+        )
         analysed(plan, results, times={plan.runs[0].setting.short: 5.0})
     render(["long", "turned"], results, results / "report.html")
     return results / "report.html"
@@ -117,10 +128,15 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def show(page: Page, request: pytest.FixtureRequest) -> Show:
-    """Open one of ``PAGES`` in a window of a size and in a colour scheme, unfold it, and return its path."""
+    """Open one of ``PAGES`` in a window of a size and in a colour scheme, unfold it, and return its
+    path."""
 
     def shown(
-        name: str, width: int = 1280, height: int = 900, scheme: str = "light", unfold: str = "openDetails()"
+        name: str,
+        width: int = 1280,
+        height: int = 900,
+        scheme: str = "light",
+        unfold: str = "openDetails()",
     ) -> Path:
         path: Path = request.getfixturevalue(name)
         page.viewport(width, height)

@@ -2,7 +2,8 @@
 
     python -m tests.browser.shots PAGE FOLDER
 
-writes FOLDER/1280-light-01.png and so on: the page with all details opened, in pieces from its top to its end.
+writes FOLDER/1280-light-01.png and so on: the page with all details opened, in pieces from its top
+to its end.
 
     python -m tests.browser.shots PAGE FILE.png
 
@@ -54,7 +55,10 @@ def main() -> int:
     source, target = Path(sys.argv[1]), Path(sys.argv[2])
     program = installed()
     if program is None or not source.is_file():
-        print(f"error: {source}: no such file" if program else "error: no Chromium on this machine", file=sys.stderr)
+        print(
+            f"error: {source}: no such file" if program else "error: no Chromium on this machine",
+            file=sys.stderr,
+        )
         return 1
     with started(program) as browser:
         (shoot_first if target.suffix == ".png" else shoot_all)(browser, source, target)

@@ -1,4 +1,5 @@
-"""The page in print: nothing folded, every table whole, its head on each sheet, and the sheets numbered."""
+"""The page in print: nothing folded, every table whole, its head on each sheet, and the sheets
+numbered."""
 
 import io
 import re
@@ -25,7 +26,8 @@ def squeezed(text: str) -> str:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One printed page: its text without spaces, and each piece of text with its place in shares of the paper."""
+    """One printed page: its text without spaces, and each piece of text with its place in shares of
+    the paper."""
 
     text: str
     pieces: list[tuple[float, float, str]]
@@ -46,7 +48,8 @@ def read(sheet: PageObject) -> Sheet:
 
 @dataclass(frozen=True)
 class Printed:
-    """The sheets, and what the page has: its runs, its tables, and the words of each ``summary``."""
+    """The sheets, and what the page has: its runs, its tables, and the words of each
+    ``summary``."""
 
     runs: int
     sheets: list[Sheet]
@@ -54,9 +57,12 @@ class Printed:
     summaries: list[str]
 
     def sheets_of(self, row: list[str]) -> list[Sheet]:
-        """The sheets that hold the row in one piece. Its first cell may be painted apart, for it is sticky."""
+        """The sheets that hold the row in one piece. Its first cell may be painted apart, for it is
+        sticky."""
         first, *rest = (squeezed(cell) for cell in row)
-        return [sheet for sheet in self.sheets if first in sheet.text and "".join(rest) in sheet.text]
+        return [
+            sheet for sheet in self.sheets if first in sheet.text and "".join(rest) in sheet.text
+        ]
 
 
 @pytest.fixture(scope="module", params=GATED_PAGES)
@@ -88,7 +94,11 @@ def test_every_head_is_repeated_on_each_sheet_of_its_table(printed: Printed) -> 
     spread = 0
     for table in printed.tables:
         # A row that stands on one sheet only says where its table goes on.
-        places = [found[0] for row in table["rows"] if len(found := printed.sheets_of(row)) == 1 and len(row) > 2]
+        places = [
+            found[0]
+            for row in table["rows"]
+            if len(found := printed.sheets_of(row)) == 1 and len(row) > 2
+        ]
         sheets = {id(sheet): sheet for sheet in places}.values()
         spread += len(sheets) > 1
         for head in table["heads"]:
@@ -100,4 +110,6 @@ def test_every_sheet_has_its_number_and_nothing_is_cut_by_its_edge(printed: Prin
     for number, sheet in enumerate(printed.sheets, 1):
         margins = [text for _, y, text in sheet.pieces if y < 0.06 or y > 0.94]
         assert any(str(number) in re.findall(r"\d+", text) for text in margins), (number, margins)
-        assert [piece for piece in sheet.pieces if not 0 <= piece[0] <= 1 or not 0 <= piece[1] <= 1] == []
+        assert [
+            piece for piece in sheet.pieces if not 0 <= piece[0] <= 1 or not 0 <= piece[1] <= 1
+        ] == []

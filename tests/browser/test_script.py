@@ -19,8 +19,14 @@ def opened(page: Page, example: Path) -> Page:
     return page
 
 
-def test_every_run_is_a_dot_that_links_to_its_row_and_the_row_to_its_record(opened: Page, example: Path) -> None:
-    rows = set(opened.evaluate("[...document.querySelectorAll('svg a')].map(dot => dot.getAttribute('href').slice(1))"))
+def test_every_run_is_a_dot_that_links_to_its_row_and_the_row_to_its_record(
+    opened: Page, example: Path
+) -> None:
+    rows = set(
+        opened.evaluate(
+            "[...document.querySelectorAll('svg a')].map(dot => dot.getAttribute('href').slice(1))"
+        )
+    )
     measured = {
         f"run-{study}/{file.relative_to(records).as_posix().partition('.')[0]}": file.as_uri()
         for study in STUDIES
@@ -29,7 +35,9 @@ def test_every_run_is_a_dot_that_links_to_its_row_and_the_row_to_its_record(open
     }
     assert rows == set(measured)
     for row, record in measured.items():
-        assert opened.evaluate(f"document.getElementById({row!r}).querySelector('a').href") == record
+        assert (
+            opened.evaluate(f"document.getElementById({row!r}).querySelector('a').href") == record
+        )
 
 
 def test_a_click_on_a_dot_opens_its_row_and_drops_no_filter(opened: Page) -> None:
@@ -41,7 +49,9 @@ def test_a_click_on_a_dot_opens_its_row_and_drops_no_filter(opened: Page) -> Non
     assert not opened.evaluate(f"document.getElementById({row!r}).checkVisibility()")
     opened.click("window.chosen")
     assert opened.until(f"document.getElementById({row!r}).checkVisibility()")
-    assert opened.until("location.hash === '#photographs-filter=torch'")  # a part of the page is no state
+    assert opened.until(
+        "location.hash === '#photographs-filter=torch'"
+    )  # a part of the page is no state
     assert opened.messages == []
 
 
@@ -53,12 +63,19 @@ def test_a_filter_and_a_sorting_survive_that_the_page_is_opened_anew(opened: Pag
     head = f"document.getElementById({table!r}).tHead.rows[0].cells[1]"
     for _ in range(2):
         opened.click(f"{head}.querySelector('button')")
-    what = [f"{head}.getAttribute('aria-sort')", "document.querySelector('input[data-filter]').value"]
+    what = [
+        f"{head}.getAttribute('aria-sort')",
+        "document.querySelector('input[data-filter]').value",
+    ]
     seen, rows = [opened.evaluate(one) for one in what], shown_rows(opened, table)
     assert seen == ["descending", word]
     assert 0 < len(rows) < 50
-    opened.evaluate("window.before = true; location.reload()")  # what was there before would pass for what comes
-    assert opened.until(f"!window.before && document.readyState === 'complete' && {what[0]} === 'descending'")
+    opened.evaluate(
+        "window.before = true; location.reload()"
+    )  # what was there before would pass for what comes
+    assert opened.until(
+        f"!window.before && document.readyState === 'complete' && {what[0]} === 'descending'"
+    )
     assert [opened.evaluate(one) for one in what] == seen
     assert shown_rows(opened, table) == rows  # in this order, and not folded
     opened.click(f"{head}.querySelector('button')")
@@ -69,7 +86,8 @@ def test_a_filter_and_a_sorting_survive_that_the_page_is_opened_anew(opened: Pag
 
 
 def as_numbers(texts: list[str]) -> list[float]:
-    """The number that each cell begins with, cells without a value left out; nothing for a column of words."""
+    """The number that each cell begins with, cells without a value left out; nothing for a column
+    of words."""
     said = [text.replace("\u2212", "-") for text in texts if text not in ("", "\u2013", "none")]
     found = [re.match(r"-?\d[\d,]*(\.\d+)?(e[-+]?\d+)?", text) for text in said]
     return [float(one.group().replace(",", "")) for one in found if one] if all(found) else []
@@ -79,18 +97,29 @@ def test_each_button_in_a_head_sorts_its_table_both_ways(opened: Page) -> None:
     probe(opened, "openDetails()")
     tables = "document.querySelectorAll('table.sortable')"
     told = "cell => cell.dataset.value ?? cell.innerText.trim()"  # 795 MB are less than 3.61 GB
-    counts: list[int] = opened.evaluate(f"[...{tables}].map(t => t.tHead.querySelectorAll('th').length)")
+    counts: list[int] = opened.evaluate(
+        f"[...{tables}].map(t => t.tHead.querySelectorAll('th').length)"
+    )
     assert counts
-    for table, column in [(table, column) for table, count in enumerate(counts) for column in range(count)]:
+    for table, column in [
+        (table, column) for table, count in enumerate(counts) for column in range(count)
+    ]:
         head = f"{tables}[{table}].tHead.querySelectorAll('th')[{column}]"
-        cells = f"[...{tables}[{table}].tBodies[0].rows].map(row => row.cells[{column}]).map({told})"
-        others = f"[...{head}.parentElement.children].filter(h => /cending$/.test(h.getAttribute('aria-sort') ?? ''))"
+        cells = (
+            f"[...{tables}[{table}].tBodies[0].rows].map(row => row.cells[{column}]).map({told})"
+        )
+        others = (
+            f"[...{head}.parentElement.children].filter(h => "
+            "/cending$/.test(h.getAttribute('aria-sort') ?? ''))"
+        )
         before, orders = opened.evaluate(cells), set()
         for _ in range(2):
             old = opened.evaluate(f"{head}.getAttribute('aria-sort')")
             opened.click(f"{head}.querySelector('button')")
             assert opened.until(f"{head}.getAttribute('aria-sort') !== {json.dumps(old)}")
-            order, after = (opened.evaluate(one) for one in (f"{head}.getAttribute('aria-sort')", cells))
+            order, after = (
+                opened.evaluate(one) for one in (f"{head}.getAttribute('aria-sort')", cells)
+            )
             orders.add(order)
             assert opened.evaluate(f"{others}.length") == 1
             assert sorted(after) == sorted(before)
@@ -101,14 +130,18 @@ def test_each_button_in_a_head_sorts_its_table_both_ways(opened: Page) -> None:
 
 def shown_rows(page: Page, table: str) -> list[str]:
     rows = f"[...document.getElementById({table!r}).tBodies[0].rows]"
-    found: list[str] = page.evaluate(f"{rows}.filter(row => row.checkVisibility()).map(row => row.innerText)")
+    found: list[str] = page.evaluate(
+        f"{rows}.filter(row => row.checkVisibility()).map(row => row.innerText)"
+    )
     return found
 
 
 def test_a_filter_leaves_the_rows_that_hold_its_words(opened: Page) -> None:
     probe(opened, "openDetails()")
     fields = "document.querySelectorAll('input[data-filter]')"
-    filters: list[str] = opened.evaluate(f"[...{fields}].map(field => field.getAttribute('aria-controls'))")
+    filters: list[str] = opened.evaluate(
+        f"[...{fields}].map(field => field.getAttribute('aria-controls'))"
+    )
     assert filters
     for number, table in enumerate(filters):
         every = shown_rows(opened, table)
@@ -117,7 +150,10 @@ def test_a_filter_leaves_the_rows_that_hold_its_words(opened: Page) -> None:
         assert 0 < len(wanted) < len(every)
         opened.click(f"{fields}[{number}]")
         opened.write(word.upper())
-        rows = f"[...document.getElementById({table!r}).tBodies[0].rows].filter(r => r.checkVisibility()).length"
+        rows = (
+            f"[...document.getElementById({table!r}).tBodies[0].rows].filter(r => "
+            "r.checkVisibility()).length"
+        )
         assert opened.until(f"{rows} === {len(wanted)}")
         assert shown_rows(opened, table) == wanted
         opened.evaluate(f"{fields}[{number}].select()")

@@ -37,15 +37,22 @@ class Built:
     @property
     def selection(self) -> list[str]:
         """The configuration that takes these images without building."""
-        return ["container=docker", f"images={json.dumps({'cpu': self.cpu.id, 'cuda': self.cuda.id})}"]
+        return [
+            "container=docker",
+            f"images={json.dumps({'cpu': self.cpu.id, 'cuda': self.cuda.id})}",
+        ]
 
 
 @pytest.fixture(scope="session")
 def base_image() -> str:
-    """The base image that .ci/run made; without it every test here skips, and says how to have it."""
+    """The base image that .ci/run made; without it every test here skips, and says how to have
+    it."""
     name = os.environ.get(VARIABLE)
     if name is None:
-        pytest.skip(f"{VARIABLE} names no base image: `.ci/docker start`, then export {VARIABLE}=$(.ci/docker base)")
+        pytest.skip(
+            f"{VARIABLE} names no base image: `.ci/docker start`, then export "
+            f"{VARIABLE}=$(.ci/docker base)"
+        )
     while (ROOT / ".ci/engine/building").exists():
         time.sleep(1)
     assert engine("docker").why_not() is None, "an engine was promised and does not answer"
@@ -83,17 +90,29 @@ SYSTEM_PYTHON = "/usr/bin/python3.11"
 
 @pytest.fixture
 def anothers(built: Built) -> Iterator[Checkout]:
-    """A copy of the project that belongs to a user who is not root, and may use the engine. That user starts it."""
+    """A copy of the project that belongs to a user who is not root, and may use the engine. That
+    user starts it."""
     if os.getuid():
         pytest.skip("only root can start a pipeline as another user")
     nobody = pwd.getpwnam("nobody")
-    caller: dict[str, Any] = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": [SOCKET.stat().st_gid]}
+    caller: dict[str, Any] = {
+        "user": nobody.pw_uid,
+        "group": nobody.pw_gid,
+        "extra_groups": [SOCKET.stat().st_gid],
+    }
     packages = {"PYTHONPATH": sysconfig.get_path("purelib")}
     # The tests' own interpreter may lie in root's home, where no other user can enter.
     for interpreter in (sys.executable, SYSTEM_PYTHON):
         with suppress(OSError, subprocess.CalledProcessError):
             command = [interpreter, "-c", "import snakemake, pandas, pydantic_core"]
-            subprocess.run(command, cwd="/", env=os.environ | packages, check=True, capture_output=True, **caller)
+            subprocess.run(
+                command,
+                cwd="/",
+                env=os.environ | packages,
+                check=True,
+                capture_output=True,
+                **caller,
+            )
             break
     else:
         pytest.skip("no interpreter that another user can start has the packages of these tests")
@@ -102,7 +121,10 @@ def anothers(built: Built) -> Iterator[Checkout]:
         # A step of a pipeline starts the `python` of the PATH.
         (checkout.root.parent / "bin").mkdir()
         (checkout.root.parent / "bin" / "python").symlink_to(interpreter)
-        variables = {"HOME": folder, "PATH": f"{folder}/bin{os.pathsep}{os.environ['PATH']}"} | packages
+        variables = {
+            "HOME": folder,
+            "PATH": f"{folder}/bin{os.pathsep}{os.environ['PATH']}",
+        } | packages
         checkout.caller, checkout.interpreter, checkout.variables = caller, interpreter, variables
         for path in (Path(folder), Path(checkout.temporary.name), *Path(folder).rglob("*")):
             os.chown(path, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
@@ -111,7 +133,9 @@ def anothers(built: Built) -> Iterator[Checkout]:
 
 def left_over() -> list[str]:
     """Names of the containers of any launcher, running or not."""
-    listed = base.ask("docker", "ps", "--all", "--filter", "label=study.launcher", "--format", "{{.Names}}")
+    listed = base.ask(
+        "docker", "ps", "--all", "--filter", "label=study.launcher", "--format", "{{.Names}}"
+    )
     return listed.split()
 
 

@@ -1,4 +1,5 @@
-"""Runs inside a real Docker engine, as a user starts them. The tests of a class build on each other."""
+"""Runs inside a real Docker engine, as a user starts them. The tests of a class build on each
+other."""
 
 import json
 import os
@@ -32,12 +33,22 @@ from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.waiting import at_work, wait_for
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
 
-# They share an engine, in which one container of a run's name may be; and the first of them builds the images.
-pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("containers"), pytest.mark.timeout(1800)]
+# They share an engine, in which one container of a run's name may be; and the first of them builds
+# the images.
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.xdist_group("containers"),
+    pytest.mark.timeout(1800),
+]
 
 DOCKER = Docker()
 FAST = "overrides={training.batch_size: [4], curve: null}"
-REDUCED = {"replicates": 1, "dataset.images": 40, "dataset.image_size": 40, "training.batch_size": [4, 8]} | {
+REDUCED = {
+    "replicates": 1,
+    "dataset.images": 40,
+    "dataset.image_size": 40,
+    "training.batch_size": [4, 8],
+} | {
     "training.epochs": 1,
     **{f"evidence.{key}": value for key, value in UNWATCHED.items()},
 }
@@ -50,7 +61,9 @@ def only(checkout: Checkout, study: str = "tiny") -> Record:
     return record
 
 
-def records_of(built: Built, checkout: Checkout, studies: dict[str, dict[str, Any]]) -> dict[str, Record]:
+def records_of(
+    built: Built, checkout: Checkout, studies: dict[str, dict[str, Any]]
+) -> dict[str, Record]:
     """The record of the one run of each study, which are written for one start."""
     for name, changes in studies.items():
         checkout.study(name, **({"factors": {}, "curve": None} | changes))
@@ -66,20 +79,35 @@ def refusal(checkout: Checkout, *config: str) -> str:
     return error
 
 
-def inside(built: Built, folder: Path, code: str, device: str = "cpu", gpus: bool = False) -> tuple[int, str]:
+def inside(
+    built: Built, folder: Path, code: str, device: str = "cpu", gpus: bool = False
+) -> tuple[int, str]:
     """What a line of Python says in a container that is started as a run's is."""
     image = built.cpu if device == "cpu" else built.cuda
-    with lifetime.scratch_folder(folder) as scratch, (folder / "log").open("w", encoding="utf-8") as log:
+    with (
+        lifetime.scratch_folder(folder) as scratch,
+        (folder / "log").open("w", encoding="utf-8") as log,
+    ):
         command = ["python", "-c", code]
         settings = Settings.model_validate({"device": device})
         ended = lifetime.enter(
-            DOCKER, image.id, command, scratch, [code_mount()], log, "a test", settings=settings, gpus=gpus
+            DOCKER,
+            image.id,
+            command,
+            scratch,
+            [code_mount()],
+            log,
+            "a test",
+            settings=settings,
+            gpus=gpus,
         )
     return ended.code, "\n".join(ended.tail)
 
 
 class TestTheImages:
-    def test_both_targets_hold_the_same_bytes_of_the_present_lock_and_say_what_they_are(self, built: Built) -> None:
+    def test_both_targets_hold_the_same_bytes_of_the_present_lock_and_say_what_they_are(
+        self, built: Built
+    ) -> None:
         cpu, cuda = (DOCKER.inspect("image", image.id) for image in (built.cpu, built.cuda))
         assert cpu["RootFS"]["Layers"] == cuda["RootFS"]["Layers"]
         assert cuda["Config"]["User"] == "65532:65532"
@@ -90,10 +118,18 @@ class TestTheImages:
         for image in (built.cpu, built.cuda):
             assert image.lock_sha256 == file_sha256(ROOT / "requirements.lock")
             assert image.libraries["torch"].startswith("2.")
-            assert (image.engine, image.request.kind, image.request.base_image) == ("docker", "built", built.base)
+            assert (image.engine, image.request.kind, image.request.base_image) == (
+                "docker",
+                "built",
+                built.base,
+            )
 
-    def test_a_gpu_that_docker_cannot_give_is_one_clear_error(self, built: Built, tmp_path: Path) -> None:
-        with pytest.raises(StudyError, match=r"docker did not start the container: .*(device driver|nvidia|CDI)"):
+    def test_a_gpu_that_docker_cannot_give_is_one_clear_error(
+        self, built: Built, tmp_path: Path
+    ) -> None:
+        with pytest.raises(
+            StudyError, match=r"docker did not start the container: .*(device driver|nvidia|CDI)"
+        ):
             inside(built, tmp_path, "pass", "cuda", gpus=True)
         assert left_over() == []
 
@@ -126,7 +162,14 @@ def test_inside_there_is_no_network_no_capability_no_writable_root_and_no_root_u
     built: Built, tmp_path: Path
 ) -> None:
     """The code is read-only, too, and shared memory is larger than the engine's default."""
-    paths = ["/x", f"{container.WORK}/x", f"{container.WORK}/study/x", "/opt/venv/x", "/tmp/x", "/scratch/x"]
+    paths = [
+        "/x",
+        f"{container.WORK}/x",
+        f"{container.WORK}/study/x",
+        "/opt/venv/x",
+        "/tmp/x",
+        "/scratch/x",
+    ]
     user = container.user_inside(os.getuid(), os.getgid())
     assert 0 not in user
     code, said = inside(built, tmp_path, LOOKS.replace("PATHS", str(paths)))
@@ -157,19 +200,29 @@ class TestAStudyInContainers:
             assert record.machine.python == built.cpu.python
         assert built.cpu.id.removeprefix("sha256:")[:12] in contained.page()
         assert "Unavailable" in contained.page()
-        assert {path.stat().st_uid for path in (contained.root / "results").rglob("*")} == {os.getuid()}
+        assert {path.stat().st_uid for path in (contained.root / "results").rglob("*")} == {
+            os.getuid()
+        }
         assert (left_over(), scratch_folders(contained.root)) == ([], [])
 
     def test_odd_folders_own_models_workers_ranks_and_int8_serve_inside(
         self, built: Built, contained: Checkout
     ) -> None:
-        """Four studies of one run in one start. The ranks of two nodes find each other without a network."""
-        photos = write_photos(contained.root.parent / 'my, "photos": d\'été', {"oiseau é": 12, "森 's": 12})
-        weights, given = contained.root.parent / "my, weights: 1.pt", contained.root.parent / "given, mnist"
+        """Four studies of one run in one start. The ranks of two nodes find each other without a
+        network."""
+        photos = write_photos(
+            contained.root.parent / 'my, "photos": d\'été', {"oiseau é": 12, "森 's": 12}
+        )
+        weights, given = (
+            contained.root.parent / "my, weights: 1.pt",
+            contained.root.parent / "given, mnist",
+        )
         torch.save(backbone("resnet18", 7).state_dict(), weights)
         write_mnist(given)
         body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, classes))"
-        (contained.root / "nets.py").write_text(f"from torch import nn\ndef mine(classes): return {body}\n")
+        (contained.root / "nets.py").write_text(
+            f"from torch import nn\ndef mine(classes): return {body}\n"
+        )
         training = {"freeze_epochs": 0, "epochs": 1, "batch_size": 4}
         studies: dict[str, dict[str, Any]] = {
             "own": TRANSFER
@@ -189,13 +242,18 @@ class TestAStudyInContainers:
             "answers": {
                 "task": "inference",
                 "training": training,
-                "inference": {"precision": "int8", "batches": 2, "warm_up_batches": 1, "calibration_images": 4},
+                "inference": {
+                    "precision": "int8",
+                    "batches": 2,
+                    "warm_up_batches": 1,
+                    "calibration_images": 4,
+                },
             },
         }
         made = records_of(built, contained, studies)
-        assert {name: (record.outcome, record.message) for name, record in made.items()} == dict.fromkeys(
-            studies, ("ok", None)
-        )
+        assert {
+            name: (record.outcome, record.message) for name, record in made.items()
+        } == dict.fromkeys(studies, ("ok", None))
         own, nodes = made["own"], made["nodes"]
         assert own.settings.dataset.path == photos.name
         assert own.weights and own.measurement
@@ -204,7 +262,10 @@ class TestAStudyInContainers:
         unpacked = contained.root / "results" / "data" / "unpacked"
         assert {path.stat().st_uid for path in unpacked.rglob("*")} == {os.getuid()}
         assert nodes.measurement
-        assert (nodes.measurement.parameters, len(nodes.measurement.replicas)) == (2 * (3 * 32 * 32 + 1), 2)
+        assert (nodes.measurement.parameters, len(nodes.measurement.replicas)) == (
+            2 * (3 * 32 * 32 + 1),
+            2,
+        )
 
 
 class TestTheImageRule:
@@ -214,7 +275,9 @@ class TestTheImageRule:
     def _short(self, built: Built, contained: Checkout) -> None:
         for part in ("cpu", "gpu"):
             base.ask("docker", "tag", built.cpu.id, f"study-test:{part}")
-        text = "ARG BASE_IMAGE=study-test:cpu\nFROM ${BASE_IMAGE} AS cpu\nFROM ${BASE_IMAGE} AS gpu\n"
+        text = (
+            "ARG BASE_IMAGE=study-test:cpu\nFROM ${BASE_IMAGE} AS cpu\nFROM ${BASE_IMAGE} AS gpu\n"
+        )
         (contained.root / "docker" / "Dockerfile").write_text(text, encoding="utf-8")
         # The worker's fork servers would build from the file in their own checkout.
         contained.variables = contained.variables | {FORK_SERVERS: ""}
@@ -225,21 +288,31 @@ class TestTheImageRule:
         assert "image cpu: sha256:" in said
         assert only(contained).software.engine == "docker"
 
-    def test_a_changed_dockerfile_is_measured_anew_and_a_removed_image_made_again(self, contained: Checkout) -> None:
+    def test_a_changed_dockerfile_is_measured_anew_and_a_removed_image_made_again(
+        self, contained: Checkout
+    ) -> None:
         path = contained.root / "results/images/cpu.json"
         dockerfile = contained.root / "docker/Dockerfile"
         text, before = dockerfile.read_text(encoding="utf-8"), contained.records()
-        dockerfile.write_text(text.replace("AS cpu\n", "AS cpu\nLABEL planted=1\n"), encoding="utf-8")
+        dockerfile.write_text(
+            text.replace("AS cpu\n", "AS cpu\nLABEL planted=1\n"), encoding="utf-8"
+        )
         contained.good("container=auto", FAST, extra=RECORDS)
         image, records = json.loads(path.read_text()), contained.records()
         assert before.items() < records.items()
         base.ask("docker", "rmi", "--force", image["id"])
-        contained.good("container=auto", "overrides={training.batch_size: [4, 8], curve: null}", extra=RECORDS)
+        contained.good(
+            "container=auto", "overrides={training.batch_size: [4, 8], curve: null}", extra=RECORDS
+        )
         assert records.items() < contained.records().items()
         assert json.loads(path.read_text())["request"] == image["request"]
 
-    def test_a_prebuilt_image_that_cannot_run_the_code_is_one_line(self, built: Built, contained: Checkout) -> None:
-        assert "images.cpu" in refusal(contained, "container=docker", f"images={{cpu: {built.base}}}", FAST)
+    def test_a_prebuilt_image_that_cannot_run_the_code_is_one_line(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        assert "images.cpu" in refusal(
+            contained, "container=docker", f"images={{cpu: {built.base}}}", FAST
+        )
 
 
 PLANTED = """
@@ -255,7 +328,8 @@ if told == "hog":
 if told == "segv":
     os.kill(os.getpid(), signal.SIGSEGV)
 """
-"""What each test wants is told in a file of the package's folder, which is seen inside and is in no run's key."""
+"""What each test wants is told in a file of the package's folder, which is seen inside and is in no
+run's key."""
 
 
 HOSTILE = """
@@ -303,11 +377,14 @@ class Net(torch.nn.Module):
             os._exit(0)
         return self.head(images.flatten(1))
 """
-"""A model that looks for a way out wherever its code runs, and plants links and records for the host."""
+"""A model that looks for a way out wherever its code runs, and plants links and records for the
+host."""
 
 
 class TestHostileCode:
-    @pytest.mark.parametrize("caller", ["contained", "anothers"], ids=["the user of the tests", "another user"])
+    @pytest.mark.parametrize(
+        "caller", ["contained", "anothers"], ids=["the user of the tests", "another user"]
+    )
     def test_a_users_model_reaches_no_network_and_changes_nothing_of_the_host(
         self, caller: str, built: Built, request: pytest.FixtureRequest
     ) -> None:
@@ -324,7 +401,9 @@ class TestHostileCode:
         before = contained.records()
         (record,) = before
         with socket.create_server(("127.0.0.1", 0)) as listening:
-            code = HOSTILE.replace("PORT", str(listening.getsockname()[1])).replace("SECRET", str(secret))
+            code = HOSTILE.replace("PORT", str(listening.getsockname()[1])).replace(
+                "SECRET", str(secret)
+            )
             code = code.replace("RECORD", record).replace("RESULTS", f"{container.WORK}/results")
             (root / "nets.py").write_text(code, encoding="utf-8")
             both = "overrides={training.batch_size: [4, 8], curve: null}"
@@ -338,7 +417,9 @@ class TestHostileCode:
         assert new["bs4-cpu-r1"].outcome == "ok", new["bs4-cpu-r1"].message
         assert (new["bs8-cpu-r1"].outcome, new["bs8-cpu-r1"].telemetry_sha256) == ("failed", None)
         assert "left no result" in str(new["bs8-cpu-r1"].message)
-        assert len(list((root / "results/tiny/weights").iterdir())) == 2  # the hostile model was tried, too
+        assert (
+            len(list((root / "results/tiny/weights").iterdir())) == 2
+        )  # the hostile model was tried, too
         assert (secret.read_text(), secret.stat().st_mode & 0o777) == ("secret", 0o600)
         assert not [path for path in (root / "results").rglob("*") if path.is_symlink()]
         assert "planted" not in (root / "results" / "plan.json").read_text()
@@ -353,7 +434,8 @@ def plant(checkout: Checkout, what: str) -> None:
 
 
 class TestEnds:
-    """However a run ends: a record or a clear error, no container left after the next start, nothing lost."""
+    """However a run ends: a record or a clear error, no container left after the next start,
+    nothing lost."""
 
     @pytest.fixture(autouse=True, scope="class")
     def _planted(self, built: Built, contained: Checkout) -> None:
@@ -367,8 +449,11 @@ class TestEnds:
         (contained.root / "study" / "planted").unlink(missing_ok=True)
 
     @contextmanager
-    def hanging(self, built: Built, checkout: Checkout, level: int) -> "Iterator[subprocess.Popen[bytes]]":
-        """A start whose container hangs, until something is done to it; then its end is waited for."""
+    def hanging(
+        self, built: Built, checkout: Checkout, level: int
+    ) -> "Iterator[subprocess.Popen[bytes]]":
+        """A start whose container hangs, until something is done to it; then its end is waited
+        for."""
         plant(checkout, "hang")
         with checkout.started(*built.selection, self.levels(level), extra=RECORDS) as process:
             wait_for(lambda: _hangs(checkout, level) or process.poll() is not None, 240)
@@ -383,7 +468,8 @@ class TestEnds:
         return f"overrides={{training.batch_size: {list(sizes)}, curve: null}}"
 
     def finished(self, built: Built, checkout: Checkout, level: int) -> Record:
-        """The next start: nothing is left, nothing is lost, and the interrupted run has its record."""
+        """The next start: nothing is left, nothing is lost, and the interrupted run has its
+        record."""
         before = checkout.records()
         checkout.good(*built.selection, self.levels(level), extra=RECORDS)
         assert left_over() == []
@@ -391,7 +477,9 @@ class TestEnds:
         assert before.items() <= checkout.records().items()
         return next(one for one in checkout.measured().values() if one.run == f"bs{level}-cpu-r1")
 
-    @pytest.mark.parametrize(("level", "killed"), [(5, "Snakemake"), (7, "launcher and client"), (10, "Ctrl-C")])
+    @pytest.mark.parametrize(
+        ("level", "killed"), [(5, "Snakemake"), (7, "launcher and client"), (10, "Ctrl-C")]
+    )
     def test_whoever_is_killed_the_container_ends_and_the_next_start_measures_its_run(
         self, built: Built, contained: Checkout, level: int, killed: str
     ) -> None:
@@ -431,7 +519,9 @@ class TestEnds:
         record = self.finished(built, contained, level)
         assert (record.outcome, record.message) == ("failed", message)
 
-    def test_limits_are_kept_and_a_segmentation_fault_has_its_signal(self, built: Built, contained: Checkout) -> None:
+    def test_limits_are_kept_and_a_segmentation_fault_has_its_signal(
+        self, built: Built, contained: Checkout
+    ) -> None:
         limits: dict[str, tuple[int, dict[str, Any]]] = {
             "small": (4, {"memory_gib": 1.0}),
             "faulty": (5, {}),
@@ -440,7 +530,11 @@ class TestEnds:
         }
         plant(contained, "by size")
         studies = {
-            name: {"model": OWN_MODEL, "limits": own, "training": {"freeze_epochs": 0, "epochs": 1, "batch_size": size}}
+            name: {
+                "model": OWN_MODEL,
+                "limits": own,
+                "training": {"freeze_epochs": 0, "epochs": 1, "batch_size": size},
+            }
             for name, (size, own) in limits.items()
         }
         made = records_of(built, contained, studies)
@@ -457,7 +551,10 @@ class TestEnds:
 
 
 def _hangs(checkout: Checkout, level: int) -> bool:
-    return any("hanging" in log.read_text() for log in checkout.root.glob(f"results/logs/tiny/bs{level}-cpu-r1.*.log"))
+    return any(
+        "hanging" in log.read_text()
+        for log in checkout.root.glob(f"results/logs/tiny/bs{level}-cpu-r1.*.log")
+    )
 
 
 def _launcher(checkout: Checkout) -> psutil.Process:
@@ -480,7 +577,9 @@ def _client() -> psutil.Process:
     raise AssertionError("no docker client")
 
 
-def test_compose_runs_the_pipeline_in_one_image_for_the_checkouts_owner(built: Built, tmp_path: Path) -> None:
+def test_compose_runs_the_pipeline_in_one_image_for_the_checkouts_owner(
+    built: Built, tmp_path: Path
+) -> None:
     checkout = copy_checkout(tmp_path / "a copy")
     compose = ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
     base.ask("docker", "tag", built.cpu.id, "study:cpu")
@@ -503,18 +602,29 @@ OLDER = ("certifi==2025.1.31", "ca78db4565a652026a4db2bcdf68f2fb589ea80d0be70e03
 
 
 class TestTwoVersionsOfTheSoftware:
-    def test_two_locks_are_built_run_in_the_same_blocks_and_compared(self, built: Built, contained: Checkout) -> None:
+    def test_two_locks_are_built_run_in_the_same_blocks_and_compared(
+        self, built: Built, contained: Checkout
+    ) -> None:
         # On an image that holds every package already a build installs the one that differs.
         text = f"FROM {built.cpu.request.reference}\nUSER root\n"
-        subprocess.run(["docker", "build", "--tag", "study-test:root", "-"], input=text, text=True, check=True)
+        subprocess.run(
+            ["docker", "build", "--tag", "study-test:root", "-"], input=text, text=True, check=True
+        )
         locks = contained.root / "locks"
         locks.mkdir()
         current = (contained.root / "requirements.lock").read_text(encoding="utf-8")
         (locks / "new.lock").write_text(current, encoding="utf-8")
-        older = re.sub(r"^certifi==[\s\S]*?(?=^\w)", f"{OLDER[0]} --hash=sha256:{OLDER[1]}\n", current, flags=re.M)
+        older = re.sub(
+            r"^certifi==[\s\S]*?(?=^\w)",
+            f"{OLDER[0]} --hash=sha256:{OLDER[1]}\n",
+            current,
+            flags=re.M,
+        )
         (locks / "old.lock").write_text(older, encoding="utf-8")
         levels = ["locks/old.lock", "locks/new.lock"]
-        contained.study("versions", factors={"image": levels}, contrast="image", curve=None, replicates=3)
+        contained.study(
+            "versions", factors={"image": levels}, contrast="image", curve=None, replicates=3
+        )
         config = ("studies=[versions]", "container=docker", "base_image=study-test:root")
         assert "versions on cpu: 6 runs pending in 3 blocks" in contained.good(*config)
         records = contained.measured("versions").values()
@@ -523,12 +633,26 @@ class TestTwoVersionsOfTheSoftware:
         assert len(images) == len({image for _, image in images}) == 2
         order = sorted(records, key=lambda record: record.started)
         assert [record.block for record in order] == [1, 1, 2, 2, 3, 3]
-        described = [Image.read(path) for path in (contained.root / "results/images").glob("cpu-????????.json")]
+        described = [
+            Image.read(path)
+            for path in (contained.root / "results/images").glob("cpu-????????.json")
+        ]
         assert len({image.lock_sha256 for image in described}) == 2
-        asks, python = "import importlib.metadata as m; print(m.version('certifi'))", ["--rm", "--entrypoint=python"]
-        held = {base.ask("docker", "run", *python, image.run_as, "-c", asks).strip() for image in described}
-        assert held == {OLDER[0].partition("==")[2], *re.findall(r"^certifi==([\w.]+)", current, re.MULTILINE)}
-        fit = json.loads(Results(contained.root / "results").fit("versions").read_text(encoding="utf-8"))
+        asks, python = (
+            "import importlib.metadata as m; print(m.version('certifi'))",
+            ["--rm", "--entrypoint=python"],
+        )
+        held = {
+            base.ask("docker", "run", *python, image.run_as, "-c", asks).strip()
+            for image in described
+        }
+        assert held == {
+            OLDER[0].partition("==")[2],
+            *re.findall(r"^certifi==([\w.]+)", current, re.MULTILINE),
+        }
+        fit = json.loads(
+            Results(contained.root / "results").fit("versions").read_text(encoding="utf-8")
+        )
         (contrast,) = [answer for answer in fit["answers"] if answer.get("contrast") == "image"]
         assert (contrast["slower"], contrast["faster"]) == ("old.lock", "new.lock")
         assert "old.lock" in contained.page()

@@ -1,4 +1,5 @@
-"""Steps that are recorded as CUDA graphs train as eager or compiled ones do. These tests need a GPU, as all here."""
+"""Steps that are recorded as CUDA graphs train as eager or compiled ones do. These tests need a
+GPU, as all here."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,19 +32,32 @@ CASES: dict[str, tuple[dict[str, Any], float]] = {
     "bf16": (BF16, 3e-2),
     "bf16 fused": (BF16 | {"optimizer_implementation": "fused"}, 3e-2),
     "fp16": ({"precision": "fp16", "optimizer_implementation": "fused"}, 3e-2),
-    "fp16 for_loop": ({"precision": "fp16", "optimizer_implementation": "for_loop", "gradient_accumulation": 2}, 3e-2),
+    "fp16 for_loop": (
+        {"precision": "fp16", "optimizer_implementation": "for_loop", "gradient_accumulation": 2},
+        3e-2,
+    ),
 }
-"""Settings of both trainings, and how far a loss of the captured one may lie from the eager one's, in units of the
-first."""
+"""Settings of both trainings, and how far a loss of the captured one may lie from the eager one's,
+in units of the first."""
 
 
-def trained(folder: Path, loader: str = "device", **training: Any) -> tuple[list[float], Measurement]:
+def trained(
+    folder: Path, loader: str = "device", **training: Any
+) -> tuple[list[float], Measurement]:
     """Two stages of two epochs, with a remainder batch in each."""
     captured = training.pop("cuda_graph", False)
-    plain = {"drop_last": False, "batch_size": 6, "freeze_epochs": 2, "epochs": 2, "learning_rate": 1e-3}
+    plain = {
+        "drop_last": False,
+        "batch_size": 6,
+        "freeze_epochs": 2,
+        "epochs": 2,
+        "learning_rate": 1e-3,
+    }
     plain |= {"cudnn_benchmark": False} | training
     kind = {"kind": loader} if loader == "device" else {"kind": loader, "workers": 2}
-    job = gpu_job(folder, "torch", training=plain, loader=kind, dataset={"images": 50, "image_size": 64})
+    job = gpu_job(
+        folder, "torch", training=plain, loader=kind, dataset={"images": 50, "image_size": 64}
+    )
     torch.backends.cudnn.benchmark = False
     torch.use_deterministic_algorithms(True)
     return losses_of(recording(job) if captured else job)
@@ -56,7 +70,9 @@ def recording(job: TrainingJob) -> TrainingJob:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_captured_steps_follow_the_eager_losses_and_reach_the_eager_validation(tmp_path: Path, case: str) -> None:
+def test_captured_steps_follow_the_eager_losses_and_reach_the_eager_validation(
+    tmp_path: Path, case: str
+) -> None:
     training, tolerance = CASES[case]
     eager, measured = trained(tmp_path, **training)
     captured, other = trained(tmp_path, **training, cuda_graph=True)
@@ -87,15 +103,26 @@ def test_compiled_code_trains_alike_recorded_and_unrecorded(tmp_path: Path, case
 
 
 def test_a_recording_leaves_the_statistics_of_the_eager_training(tmp_path: Path) -> None:
-    """Batches before a recording are no training: the running means are those of the steps alone."""
+    """Batches before a recording are no training: the running means are those of the steps
+    alone."""
     found = []
     for captured in (False, True):
         training = {"batch_size": 6, "freeze_epochs": 0, "epochs": 1, "precision": "fp32"}
-        job = gpu_job(tmp_path, "torch", training=training, loader={"kind": "device"}, dataset={"image_size": 64})
-        torch.backends.cudnn.benchmark = False  # the fastest algorithm may be another in the other training
+        job = gpu_job(
+            tmp_path,
+            "torch",
+            training=training,
+            loader={"kind": "device"},
+            dataset={"image_size": 64},
+        )
+        torch.backends.cudnn.benchmark = (
+            False  # the fastest algorithm may be another in the other training
+        )
         torch.use_deterministic_algorithms(True)
         trainer, _ = torch_loop.train_model(recording(job) if captured else job)
-        found.append({name: buffer.double().cpu() for name, buffer in trainer.eager.named_buffers()})
+        found.append(
+            {name: buffer.double().cpu() for name, buffer in trainer.eager.named_buffers()}
+        )
     for name, eager in found[0].items():
         assert torch.allclose(found[1][name], eager, rtol=1e-3, atol=1e-4), name
 
@@ -132,8 +159,12 @@ def test_one_seed_gives_the_same_weights_to_the_last_bit(tmp_path: Path, way: st
     loop, training = WAYS[way]
     loader = {"kind": "workers", "workers": 0} if loop == "fastai" else {"kind": "device"}
     plain = {"batch_size": 16, "freeze_epochs": 1, "epochs": 2, "deterministic": True}
-    job = gpu_job(tmp_path, loop, training=plain, loader=loader, dataset={"images": 100, "image_size": 96})
-    changed = job.settings.training.model_copy(update=training)  # the plan of a test is for a CPU, which has no graphs
+    job = gpu_job(
+        tmp_path, loop, training=plain, loader=loader, dataset={"images": 100, "image_size": 96}
+    )
+    changed = job.settings.training.model_copy(
+        update=training
+    )  # the plan of a test is for a CPU, which has no graphs
     job = replace(job, settings=job.settings.model_copy(update={"training": changed}))
     sums = []
     for _ in range(2):

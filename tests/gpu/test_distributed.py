@@ -1,4 +1,5 @@
-"""Strategies over nccl, launched as the pipeline does: a process for each GPU. One GPU shows the half of it."""
+"""Strategies over nccl, launched as the pipeline does: a process for each GPU. One GPU shows the
+half of it."""
 
 import threading
 import time
@@ -48,7 +49,9 @@ def test_every_strategy_reaches_the_losses_of_one_process(tmp_path: Path, loop: 
 
 @pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")
 @pytest.mark.parametrize("strategy", ["ddp", "ddp_two_nodes"])
-def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_path: Path, strategy: str) -> None:
+def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(
+    tmp_path: Path, strategy: str
+) -> None:
     training = {"strategy": strategy, "processes": 2, "epochs": 2000}
     plan = gpu_plan(tmp_path, **digits(**training), factors={"device": ["cuda"]})
     log = tmp_path / "run.log"
@@ -71,7 +74,9 @@ def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_p
 
 
 def at_work(module: str) -> list[psutil.Process]:
-    return [one for one in psutil.process_iter(["cmdline"]) if module in (one.info["cmdline"] or [])]
+    return [
+        one for one in psutil.process_iter(["cmdline"]) if module in (one.info["cmdline"] or [])
+    ]
 
 
 def of(record: Record) -> Measurement:

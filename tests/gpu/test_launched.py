@@ -32,7 +32,10 @@ DATASET = {"source": "generated", "images": 60}
 @pytest.fixture
 def other_process() -> Iterator[None]:
     """Another process that keeps the GPU busy, as somebody else's training would."""
-    program = "import torch\na = torch.randn(8192, 8192, device='cuda')\nprint('on', flush=True)\nwhile True: a @ a"
+    program = (
+        "import torch\na = torch.randn(8192, 8192, device='cuda')\nprint('on', "
+        "flush=True)\nwhile True: a @ a"
+    )
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "on\n"
@@ -44,7 +47,9 @@ def other_process() -> Iterator[None]:
 
 def gpu_plan(results: Path, **changes: Any) -> Plan:
     """A plan on the GPU with its data and weights made."""
-    values = TRANSFER | {"factors": {"device": ["cuda"]}, "curve": None, "dataset": DATASET} | changes
+    values = (
+        TRANSFER | {"factors": {"device": ["cuda"]}, "curve": None, "dataset": DATASET} | changes
+    )
     counts = {device: devices.count(device) for device in HERE}
     plan = plan_at(EngineChoice("none", "asked for"), HERE, counts, **values)
     write_plans([plan], results)
@@ -62,7 +67,8 @@ def table(plan: Plan, results: Path) -> pd.DataFrame:
     records = {run.name: measured(plan, run, results) for run in plan.runs}
     files = Results(results)
     sampled: dict[str, Any] = {
-        run.name: table_files.summary_of(records[run.name], files.telemetry(plan.name, run.file)) for run in plan.runs
+        run.name: table_files.summary_of(records[run.name], files.telemetry(plan.name, run.file))
+        for run in plan.runs
     }
     return timings.table(plan, records, sampled)
 

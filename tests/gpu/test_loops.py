@@ -1,4 +1,5 @@
-"""What only a GPU can show. Run by themselves on a GPU machine: ``STUDY_TEST_GPU=1 python -m pytest tests/gpu``."""
+"""What only a GPU can show. Run by themselves on a GPU machine: ``STUDY_TEST_GPU=1 python -m pytest
+tests/gpu``."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,13 +29,24 @@ def gpu_job(folder: Path, loop: str, **changes: Any) -> TrainingJob:
 
 def phase_seconds(measured: Measurement) -> dict[str, float]:
     """Median over the steps that are no epoch's first, by phase."""
-    later = [s for before, s in zip(measured.steps, measured.steps[1:], strict=False) if before.epoch == s.epoch]
-    return {phase: float(np.median([getattr(s, f"{phase}_seconds") for s in later])) for phase in PHASES}
+    later = [
+        s
+        for before, s in zip(measured.steps, measured.steps[1:], strict=False)
+        if before.epoch == s.epoch
+    ]
+    return {
+        phase: float(np.median([getattr(s, f"{phase}_seconds") for s in later])) for phase in PHASES
+    }
 
 
-def test_a_slow_kernel_is_in_the_phase_that_launched_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host launches it and goes on: the events in the device's queue see it in the forward pass all the same."""
-    job = gpu_job(tmp_path, "torch", loader={"kind": "device"}, dataset={"images": 60, "image_size": 40})
+def test_a_slow_kernel_is_in_the_phase_that_launched_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host launches it and goes on: the events in the device's queue see it in the forward pass
+    all the same."""
+    job = gpu_job(
+        tmp_path, "torch", loader={"kind": "device"}, dataset={"images": 60, "image_size": 40}
+    )
     plain = phase_seconds(LOOPS["torch"](job))
     forward = torch.nn.Linear.forward
     weight = torch.randn(8192, 8192, device="cuda")

@@ -1,4 +1,5 @@
-"""What the Snakemake workflow catalogue asks of a repository, in the environment in which it asks."""
+"""What the Snakemake workflow catalogue asks of a repository, in the environment in which it
+asks."""
 
 import re
 import shutil
@@ -15,7 +16,9 @@ from tests.packaging.conftest import environment, said
 
 pytestmark = pytest.mark.thorough
 
-(LEAST,) = re.findall(r'^min_version\("(.+)"\)$', (ROOT / "workflow" / "Snakefile").read_text(), re.MULTILINE)
+(LEAST,) = re.findall(
+    r'^min_version\("(.+)"\)$', (ROOT / "workflow" / "Snakefile").read_text(), re.MULTILINE
+)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def clone(tracked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone of its own: a plan is written there, and other tests must find the tracked files alone."""
+    """A clone of its own: a plan is written there, and other tests must find the tracked files
+    alone."""
     return shutil.copytree(tracked, tmp_path_factory.mktemp("catalogue") / "clone")
 
 
@@ -34,7 +38,9 @@ def clone(tracked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.xdist_group("catalogue")
 class TestWithTheLeastSnakemakeAlone:
     def test_the_default_configuration_passes_the_lint(self, programs: Path, clone: Path) -> None:
-        assert "your workflow is in a good condition" in said(programs / "snakemake", "--lint", cwd=clone)
+        assert "your workflow is in a good condition" in said(
+            programs / "snakemake", "--lint", cwd=clone
+        )
 
     def test_a_dry_run_plans_the_default_study(self, programs: Path, clone: Path) -> None:
         arguments = ("--cores", "1", "--dry-run", "--config", "container=none")
@@ -54,7 +60,8 @@ DECLARED = f'github("someone/training-study", path="workflow/Snakefile", tag="{T
 
 @pytest.fixture(scope="module")
 def tagged(tracked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository whose tag has the tracked files, and whose branch has lost its configuration since."""
+    """A repository whose tag has the tracked files, and whose branch has lost its configuration
+    since."""
     folder = shutil.copytree(tracked, tmp_path_factory.mktemp("repository") / "clone")
     git = ["git", "-c", "user.name=test", "-c", "user.email=test", "-c", "commit.gpgsign=false"]
     for words in (
@@ -71,11 +78,25 @@ def tagged(tracked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def deployed(tagged: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that snakedeploy made. The repository has then the files of the tag, as that of a user has."""
+    """The folder that snakedeploy made. The repository has then the files of the tag, as that of a
+    user has."""
     programs = environment(tmp_path_factory.mktemp("environment"), "snakedeploy==0.17.1")
     home = tmp_path_factory.mktemp("home")
-    git = {"GIT_CONFIG_KEY_0": f"url.file://{tagged}.insteadOf", "GIT_CONFIG_VALUE_0": ADDRESS, "GIT_CONFIG_COUNT": "1"}
-    said(programs / "snakedeploy", "deploy-workflow", ADDRESS, "my-studies", "--tag", TAG, cwd=home, **git)
+    git = {
+        "GIT_CONFIG_KEY_0": f"url.file://{tagged}.insteadOf",
+        "GIT_CONFIG_VALUE_0": ADDRESS,
+        "GIT_CONFIG_COUNT": "1",
+    }
+    said(
+        programs / "snakedeploy",
+        "deploy-workflow",
+        ADDRESS,
+        "my-studies",
+        "--tag",
+        TAG,
+        cwd=home,
+        **git,
+    )
     subprocess.run(["git", "checkout", "--quiet", TAG], cwd=tagged, check=True)
     return home / "my-studies"
 
@@ -83,19 +104,34 @@ def deployed(tagged: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.timeout(600)
 @pytest.mark.xdist_group("snakedeploy")
 class TestAFolderOfSnakedeploys:
-    def test_a_dry_run_there_plans_the_folders_own_studies(self, deployed: Path, tagged: Path) -> None:
-        """The package is that of the repository, as after `pip install --editable`: no test asks the address's host."""
+    def test_a_dry_run_there_plans_the_folders_own_studies(
+        self, deployed: Path, tagged: Path
+    ) -> None:
+        """The package is that of the repository, as after `pip install --editable`: no test asks
+        the address's host."""
         snakefile = deployed / "workflow" / "Snakefile"
         written = snakefile.read_text(encoding="utf-8")
-        snakefile.write_text(written.replace(DECLARED, repr(str(tagged / "workflow" / "Snakefile"))), encoding="utf-8")
+        snakefile.write_text(
+            written.replace(DECLARED, repr(str(tagged / "workflow" / "Snakefile"))),
+            encoding="utf-8",
+        )
         default = deployed / "config" / "studies" / "quickstart.yaml"
         text = default.read_text(encoding="utf-8")
         title = strict_yaml.read_mapping(default)["title"]
         default.write_text(text.replace(title, "My own title"), encoding="utf-8")
         words = said(
-            Path(sys.executable), "-m", "snakemake", "--cores", "1", "--dry-run", "--config", "container=none",
+            Path(sys.executable),
+            "-m",
+            "snakemake",
+            "--cores",
+            "1",
+            "--dry-run",
+            "--config",
+            "container=none",
             cwd=deployed,
-        )  # fmt: skip
+        )
         assert "measure" in words
-        assert "My own title" in (deployed / "results" / "quickstart" / "plan.json").read_text(encoding="utf-8")
+        assert "My own title" in (deployed / "results" / "quickstart" / "plan.json").read_text(
+            encoding="utf-8"
+        )
         assert not (tagged / "results").exists()

@@ -1,4 +1,5 @@
-"""The notebooks of the documents run from their first cell to their last: one offline, in this interpreter.
+"""The notebooks of the documents run from their first cell to their last: one offline, in this
+interpreter.
 
 The other runs in an environment that is made like those of Colab and Kaggle.
 """
@@ -29,15 +30,25 @@ class Kernels:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def execute(self, notebook: Any, cwd: Path, python: Path | str, **environment: str) -> dict[str, dict[str, str]]:
-        """Execute a notebook in a kernel of ``python``, and return the outputs of each cell of code."""
+    def execute(
+        self, notebook: Any, cwd: Path, python: Path | str, **environment: str
+    ) -> dict[str, dict[str, str]]:
+        """Execute a notebook in a kernel of ``python``, and return the outputs of each cell of
+        code."""
         home = self.folder / "kernels" / "python3"
         home.mkdir(parents=True)
         command = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        spec = {"argv": command, "display_name": "Python 3", "language": "python", "env": environment}
+        spec = {
+            "argv": command,
+            "display_name": "Python 3",
+            "language": "python",
+            "env": environment,
+        }
         (home / "kernel.json").write_text(json.dumps(spec))
         place = {"metadata": {"path": cwd}}
-        NotebookClient(notebook, kernel_name="python3", timeout=1500, startup_timeout=300, resources=place).execute()
+        NotebookClient(
+            notebook, kernel_name="python3", timeout=1500, startup_timeout=300, resources=place
+        ).execute()
         return {cell.id: outputs(cell) for cell in notebook.cells if cell.cell_type == "code"}
 
 
@@ -67,12 +78,20 @@ def outputs(cell: Any) -> dict[str, str]:
 
 
 def test_the_notebook_shows_the_example(kernels: Kernels) -> None:
-    shown = kernels.execute(committed(NOTEBOOK), NOTEBOOK.parent, sys.executable, PYTHONPATH=str(ROOT))
+    shown = kernels.execute(
+        committed(NOTEBOOK), NOTEBOOK.parent, sys.executable, PYTHONPATH=str(ROOT)
+    )
     assert shown["open"]["text/plain"] == str(list(STUDIES))
     assert all("<table" in shown[cell]["text/html"] for cell in ("table", "analysis", "record"))
     assert "image/png" in shown["figure"]
-    assert "no figure 'telemetry_gpu'; allowed: batch_size_performance, telemetry_cuda" in shown["error"]["text"]
-    assert "25 rows at 5 values of training.batch_size. Standard deviations: noise" in shown["fit"]["text"]
+    assert (
+        "no figure 'telemetry_gpu'; allowed: batch_size_performance, telemetry_cuda"
+        in shown["error"]["text"]
+    )
+    assert (
+        "25 rows at 5 values of training.batch_size. Standard deviations: noise"
+        in shown["fit"]["text"]
+    )
     assert "The points are too few to compare any law with a constant" in shown["blog"]["text"]
 
 
@@ -83,7 +102,9 @@ def test_a_runtime_like_colabs_measures_and_shows_the_page_with_the_torch_that_i
     programs = environment(tmp_path / "colab", "pip", "ipykernel")
     (packages,) = (tmp_path / "colab" / "lib").glob("python*/site-packages")
     plant_torch(packages)
-    (packages / "none.pth").write_text("import sys; sys.modules['ensurepip'] = None\n")  # nothing makes an environment
+    (packages / "none.pth").write_text(
+        "import sys; sys.modules['ensurepip'] = None\n"
+    )  # nothing makes an environment
     (programs / "make").write_text("#!/bin/sh\nexit 9\n")
     (programs / "make").chmod(0o755)
     notebook, cwd = committed(COLAB), tmp_path / "content"
@@ -94,7 +115,11 @@ def test_a_runtime_like_colabs_measures_and_shows_the_page_with_the_torch_that_i
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     shown = kernels.execute(notebook, cwd, programs / "python", PATH=path, PYTHONPATH="")
     (cwd / "executed.ipynb").write_text(nbformat.writes(notebook))  # type: ignore[no-untyped-call]
-    assert {path.name for path in packages.iterdir() if path.is_symlink()} == before >= {"torch", "torchvision"}
+    assert (
+        {path.name for path in packages.iterdir() if path.is_symlink()}
+        == before
+        >= {"torch", "torchvision"}
+    )
     assert "Version: " in shown["install"]["text"]
     assert 'srcdoc="' in shown["start"]["text/html"]
     assert "Quickstart" in shown["start"]["text/html"]

@@ -22,7 +22,8 @@ pytestmark = [
 
 
 class Loads(HTMLParser):
-    """The addresses that a page loads by itself; those of links that a reader follows are left out."""
+    """The addresses that a page loads by itself; those of links that a reader follows are left
+    out."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -30,7 +31,9 @@ class Loads(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = ("src", "srcset", "poster", "data") + (("href",) if tag in ("link", "use", "image") else ())
+        names = ("src", "srcset", "poster", "data") + (
+            ("href",) if tag in ("link", "use", "image") else ()
+        )
         self.addresses += [value for name, value in attrs if name in names and value]
 
 
@@ -38,7 +41,14 @@ class Loads(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, as ``make docs`` builds it, in a folder of the test."""
     folder = tmp_path_factory.mktemp("site")
-    options = ["--fail-on-warning", "--keep-going", "--nitpicky", "--quiet", "-d", str(folder / "doctrees")]
+    options = [
+        "--fail-on-warning",
+        "--keep-going",
+        "--nitpicky",
+        "--quiet",
+        "-d",
+        str(folder / "doctrees"),
+    ]
     command = [str(PYTHON), "-m", "sphinx", *options, str(ROOT / "docs"), str(folder / "html")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -54,7 +64,9 @@ def test_no_page_loads_anything_from_a_network(site: Path) -> None:
     pages = list(texts(site, ".html"))
     assert len(pages) > 10
     for path, page in pages:
-        if "_downloads" not in path.parts:  # the example's report, which a test of its own holds to the same
+        if (
+            "_downloads" not in path.parts
+        ):  # the example's report, which a test of its own holds to the same
             addresses = Loads(page).addresses
             assert addresses
             assert not [address for address in addresses if REMOTE.match(address)], path

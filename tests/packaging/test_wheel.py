@@ -40,13 +40,17 @@ LITTLE = {
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder into which the wheel is installed. The dependencies are this interpreter's."""
     folder = tmp_path_factory.mktemp("installed")
-    subprocess.run([*PIP, "install", "--no-deps", "--no-index", "--target", str(folder), str(wheel)], check=True)
+    subprocess.run(
+        [*PIP, "install", "--no-deps", "--no-index", "--target", str(folder), str(wheel)],
+        check=True,
+    )
     return folder
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A copy of the committed example's smaller study, without what is computed from its records."""
+    """A copy of the committed example's smaller study, without what is computed from its
+    records."""
     folder = tmp_path / "results" / "photographs-speedup"
     for name in ("records", "telemetry", "weights"):
         shutil.copytree(EXAMPLE / "photographs-speedup" / name, folder / name)
@@ -68,11 +72,22 @@ def say(installed: Path, cwd: Path, *arguments: str) -> str:
 
 def below(*folders: str) -> set[str]:
     """The paths of the files of the checkout below these folders."""
-    files = {path for each in folders for path in (ROOT / each).rglob("*") if path.is_file() and path.suffix != ".pyc"}
-    return {path.relative_to(ROOT).as_posix() for path in files if not {"certificates", "tests"} & {*path.parts}}
+    files = {
+        path
+        for each in folders
+        for path in (ROOT / each).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in files
+        if not {"certificates", "tests"} & {*path.parts}
+    }
 
 
-def test_the_wheel_holds_the_package_and_what_a_start_needs_beside_them_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_and_what_a_start_needs_beside_them_and_nothing_else(
+    wheel: Path,
+) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     home = {f"study_home/{name}" for name in {*FILES, *below(*FOLDERS)}}
@@ -86,11 +101,15 @@ def test_the_version_is_in_one_place(wheel: Path) -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = re.search(r"^## (\d.*)$", changelog, re.MULTILINE)
     assert newest and newest[1] == f"{study.__version__} ({citation['date-released']})"
-    literals = re.findall(r'^version\b.*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    literals = re.findall(
+        r'^version\b.*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert literals == []
 
 
-def test_the_public_interface_reads_the_example_from_another_folder(installed: Path, tmp_path: Path) -> None:
+def test_the_public_interface_reads_the_example_from_another_folder(
+    installed: Path, tmp_path: Path
+) -> None:
     program = f"""
 import json, sys, study
 results = study.open({str(EXAMPLE)!r})
@@ -106,16 +125,28 @@ print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.r
     assert (tmp_path / "gpu.png").stat().st_size > 10_000
 
 
-def test_the_command_makes_a_report_from_records_anywhere(installed: Path, results: Path, tmp_path: Path) -> None:
+def test_the_command_makes_a_report_from_records_anywhere(
+    installed: Path, results: Path, tmp_path: Path
+) -> None:
     say(installed, tmp_path, "analyse", "photographs-speedup", "--results", str(results))
-    say(installed, tmp_path, "report", "--from-tables", "photographs-speedup", "--results", str(results))
+    say(
+        installed,
+        tmp_path,
+        "report",
+        "--from-tables",
+        "photographs-speedup",
+        "--results",
+        str(results),
+    )
     page = (results / "report.html").read_text(encoding="utf-8")
     assert "4.2 times" in page  # CPU over GPU
     assert 'class="chart wide"' in page
     assert "<style>" in page
 
 
-def test_a_first_study_is_written_measured_and_bundled_in_any_folder(installed: Path, tmp_path: Path) -> None:
+def test_a_first_study_is_written_measured_and_bundled_in_any_folder(
+    installed: Path, tmp_path: Path
+) -> None:
     written = execute(installed, [str(installed / "bin" / "study"), "new"], tmp_path)
     assert "To measure it: study start my.yaml" in written.stderr
     file = tmp_path / "my.yaml"
@@ -124,11 +155,15 @@ def test_a_first_study_is_written_measured_and_bundled_in_any_folder(installed: 
         assert usual in text
         text = text.replace(usual, little)
     file.write_text(text, encoding="utf-8")
-    assert "results/report.html" in say(installed, tmp_path, "start", "my.yaml", "--", "--config", *QUICK)
+    assert "results/report.html" in say(
+        installed, tmp_path, "start", "my.yaml", "--", "--config", *QUICK
+    )
     say(installed, tmp_path, "bundle")
     with zipfile.ZipFile(tmp_path / "results.bundle.zip") as archive:
         assert {"config/studies/my.yaml", "my/plan.json"} <= {*archive.namelist()}
-    command = Plan.read(tmp_path / "results" / "my" / "plan.json").start.again("my", overrides={"replicates": 2})
+    command = Plan.read(tmp_path / "results" / "my" / "plan.json").start.again(
+        "my", overrides={"replicates": 2}
+    )
     assert command.startswith("study start my.yaml -- --config ")
     again = shlex.split(command)
     done = execute(installed, [str(installed / "bin" / again[0]), *again[1:]], tmp_path)
@@ -140,6 +175,14 @@ def test_a_published_study_is_planned_and_an_image_can_be_built_without_a_checko
     installed: Path, tmp_path: Path
 ) -> None:
     assert "lab-workers" in say(installed, tmp_path, "plan", "lab-workers", "--reduced")
-    program = "from study.host.engine import docker as d; assert d.DOCKERFILE.is_file() and d.LOCK.is_file()"
-    assert execute(installed, [sys.executable, "-c", f"{program} and d.INSTALLER.is_file()"], tmp_path).returncode == 0
+    program = (
+        "from study.host.engine import docker as d; assert d.DOCKERFILE.is_file() and "
+        "d.LOCK.is_file()"
+    )
+    assert (
+        execute(
+            installed, [sys.executable, "-c", f"{program} and d.INSTALLER.is_file()"], tmp_path
+        ).returncode
+        == 0
+    )
     assert not [*tmp_path.iterdir()]

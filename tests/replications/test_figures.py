@@ -22,7 +22,9 @@ def test_the_blogs_figures_are_written_under_their_own_names(
     assert not capsys.readouterr().err
 
 
-def test_results_without_a_study_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_without_a_study_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert figures.main([str(tmp_path), str(tmp_path / "blog")]) == 1
     said = capsys.readouterr().err
     assert said.startswith("error: ")
@@ -30,9 +32,15 @@ def test_results_without_a_study_are_one_line(tmp_path: Path, capsys: pytest.Cap
     assert figures.main([str(tmp_path)]) == 2
 
 
-def test_what_belongs_to_a_document_uses_the_public_interface_alone_and_the_core_none_of_it() -> None:
+def test_what_belongs_to_a_document_uses_the_public_interface_alone_and_the_core_none_of_it() -> (
+    None
+):
     for file in (ROOT / "replications").rglob("*.py"):
-        assert {name for name in imported(file) if name.partition(".")[0].startswith("study")} <= {"study"}, file
+        assert {name for name in imported(file) if name.partition(".")[0].startswith("study")} <= {
+            "study"
+        }, file
     for package in ("study", "extras"):
         for file in (ROOT / package).rglob("*.py"):
-            assert not [name for name in imported(file) if name.partition(".")[0] == "replications"], file
+            assert not [
+                name for name in imported(file) if name.partition(".")[0] == "replications"
+            ], file

@@ -1,4 +1,5 @@
-"""What the mission names, each by its one command: a document's study from start to end, and environment.yml."""
+"""What the mission names, each by its one command: a document's study from start to end, and
+environment.yml."""
 
 import json
 import os
@@ -19,10 +20,16 @@ from tests.workflow.conftest import Checkout, copy_checkout
 
 LOCK = ROOT / "requirements.lock"
 TINY = {
-    "dataset.images": 40, "dataset.image_size": 32, "training.loop": "torch", "training.freeze_epochs": 0,
-    "training.epochs": 1, "training.batch_size": [4, 8, 16], "loader.kind": "device", "replicates": 1,
+    "dataset.images": 40,
+    "dataset.image_size": 32,
+    "training.loop": "torch",
+    "training.freeze_epochs": 0,
+    "training.epochs": 1,
+    "training.batch_size": [4, 8, 16],
+    "loader.kind": "device",
+    "replicates": 1,
     "model": {"name": "replications.gpu_lab.networks:small_net", "weights": "none"},
-}  # fmt: skip
+}
 """The blog's study with a small network on a few images."""
 
 
@@ -47,7 +54,9 @@ class TestOneCommand:
         self, measured: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert figures.main([str(measured.root / "results"), str(tmp_path / "blog")]) == 0
-        assert [path.name for path in (tmp_path / "blog").iterdir()] == ["batch_size_performance.png"]
+        assert [path.name for path in (tmp_path / "blog").iterdir()] == [
+            "batch_size_performance.png"
+        ]
         assert "GPU-batch-test.png" in capsys.readouterr().err  # there is no GPU in these results
 
     def test_plans_each_device_by_one_word(self, measured: Checkout) -> None:
@@ -75,7 +84,11 @@ def pip_part() -> list[str]:
 
 def test_the_pip_part_of_environment_yml_is_the_lock_which_this_environment_holds() -> None:
     assert pip_part() == ["-r", LOCK.name]
-    pinned = [Requirement(line.split(" \\")[0]) for line in LOCK.read_text().splitlines() if line[:1].isalnum()]
+    pinned = [
+        Requirement(line.split(" \\")[0])
+        for line in LOCK.read_text().splitlines()
+        if line[:1].isalnum()
+    ]
     wanted = [one for one in pinned if one.marker is None or one.marker.evaluate()]
     assert len(wanted) > 50
     for one in wanted:
@@ -84,18 +97,31 @@ def test_the_pip_part_of_environment_yml_is_the_lock_which_this_environment_hold
 
 @pytest.mark.thorough
 @pytest.mark.timeout(1800)
-def test_the_pip_part_of_environment_yml_installs_into_an_empty_environment_and_starts(tmp_path: Path) -> None:
+def test_the_pip_part_of_environment_yml_installs_into_an_empty_environment_and_starts(
+    tmp_path: Path,
+) -> None:
     uv = shutil.which("uv", path=f"{ROOT / '.uv' / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}")
     if uv is None:
         pytest.skip("uv is not here: `make env` brings it")
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
-    command = [uv, "pip", "install", "--quiet", "--system-certs", "--python", str(python), *pip_part()]
+    command = [
+        uv,
+        "pip",
+        "install",
+        "--quiet",
+        "--system-certs",
+        "--python",
+        str(python),
+        *pip_part(),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode and any(
         word in done.stderr for word in ("dns error", "Failed to fetch", "error sending request")
     ):
         pytest.skip(f"the registry cannot be reached: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
-    started = subprocess.run([python, "-m", "study", "--help"], cwd=ROOT, capture_output=True, text=True)
+    started = subprocess.run(
+        [python, "-m", "study", "--help"], cwd=ROOT, capture_output=True, text=True
+    )
     assert started.returncode == 0, started.stderr

@@ -20,24 +20,37 @@ MNIST = "replications.mnist_report.networks:mnist_cnn"
         (MNIST, 1, 28, 60 + 550 + 32_128 + 12_900 + 8_080 + 810),
     ],
 )
-def test_a_documents_network_has_its_parameters(name: str, channels: int, size: int, parameters: int) -> None:
+def test_a_documents_network_has_its_parameters(
+    name: str, channels: int, size: int, parameters: int
+) -> None:
     model = models.build(name, classes=10, channels=channels, image_size=size, seed=1)
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
     assert model(torch.zeros(2, channels, size, size)).shape == (2, 10)
 
 
-@pytest.mark.parametrize(("name", "millions"), [("lab2_small", 0.03), ("lab2_medium", 0.41), ("lab2_large", 6.69)])
-def test_the_sizes_of_report_b_are_within_a_hundredth_of_what_it_prints(name: str, millions: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "millions"), [("lab2_small", 0.03), ("lab2_medium", 0.41), ("lab2_large", 6.69)]
+)
+def test_the_sizes_of_report_b_are_within_a_hundredth_of_what_it_prints(
+    name: str, millions: float
+) -> None:
     model = models.build(f"{LAB}:{name}", classes=10, channels=3, image_size=32, seed=1)
-    assert sum(parameter.numel() for parameter in model.parameters()) == pytest.approx(millions * 1e6, rel=0.01)
+    assert sum(parameter.numel() for parameter in model.parameters()) == pytest.approx(
+        millions * 1e6, rel=0.01
+    )
     assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
 
 
 @pytest.mark.parametrize(
-    ("name", "channels", "size"), [(f"{LAB}:medium_net", 3, 64), (PROJECT, 1, 32), (MNIST, 3, 28), (MNIST, 1, 32)]
+    ("name", "channels", "size"),
+    [(f"{LAB}:medium_net", 3, 64), (PROJECT, 1, 32), (MNIST, 3, 28), (MNIST, 1, 32)],
 )
-def test_images_of_another_shape_are_refused_by_the_trial(name: str, channels: int, size: int) -> None:
-    with pytest.raises(StudyError, match=rf"fails on images of {channels} x {size} x {size}: .*dataset\.image_size"):
+def test_images_of_another_shape_are_refused_by_the_trial(
+    name: str, channels: int, size: int
+) -> None:
+    with pytest.raises(
+        StudyError, match=rf"fails on images of {channels} x {size} x {size}: .*dataset\.image_size"
+    ):
         models.build(name, classes=10, channels=channels, image_size=size)
 
 

@@ -26,7 +26,9 @@ def named(name: str) -> Study:
     return read_study(name, study_folders(), read_selection({"studies": [name]}))
 
 
-@pytest.mark.parametrize("path", [path for path in STUDIES if path not in OF_THE_FIELD], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in STUDIES if path not in OF_THE_FIELD], ids=lambda path: path.stem
+)
 def test_a_studys_claims_are_the_printed_numbers_of_its_own_document(path: object) -> None:
     """A ratio of 1 is a sentence of the lab, and no printed number."""
     (path,) = [one for one in STUDIES if one == path]
@@ -49,19 +51,36 @@ def test_a_claim_of_the_field_says_where_it_stands(path: Path) -> None:
         and (planned.model.weights == "none" or planned.loader.kind == "alone")
     )
     for claim in planned.claims:
-        assert claim.source.title and claim.source.place and claim.source.date and claim.source.address
+        assert (
+            claim.source.title and claim.source.place and claim.source.date and claim.source.address
+        )
         assert claim.source.hardware or not (claim.ratio or claim.shares)
 
 
 def test_every_printed_ratio_and_share_is_claimed_by_a_study() -> None:
     claims = [claim for path in STUDIES for claim in named(path.stem).claims]
-    claimed = {claim.ratio for claim in claims} | {share.percent for claim in claims for share in claim.shares} | {100}
+    claimed = (
+        {claim.ratio for claim in claims}
+        | {share.percent for claim in claims for share in claim.shares}
+        | {100}
+    )
     metrics = ("speedup", "relative_performance")
-    assert {figure.value for one in PUBLISHED.values() for figure in one.figures if figure.metric in metrics} <= claimed
+    assert {
+        figure.value
+        for one in PUBLISHED.values()
+        for figure in one.figures
+        if figure.metric in metrics
+    } <= claimed
 
 
-def test_a_printed_time_stands_beside_what_was_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    factors = {"device": ["cuda"], "training.loop": ["fastai", "torch"], "training.batch_size": [8, 16]}
+def test_a_printed_time_stands_beside_what_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    factors = {
+        "device": ["cuda"],
+        "training.loop": ["fastai", "torch"],
+        "training.batch_size": [8, 16],
+    }
     plan = tiny_plan(factors=factors, loader={"kind": "workers"})
     groups = analysed(with_gpu(plan.model_copy(update={"name": "batch-size"})), tmp_path).groups
     assert main([str(tmp_path), "batch-size"]) == 0
@@ -74,14 +93,20 @@ def test_a_printed_time_stands_beside_what_was_measured(tmp_path: Path, capsys: 
 
 
 PAGE = ROOT / "docs" / "scoreboard.md"
-BUNDLES = [str(path) for path in (ROOT / "docs" / "example" / "results.zip", *sorted(ROOT.glob("docs/claims/*.zip")))]
+BUNDLES = [
+    str(path)
+    for path in (ROOT / "docs" / "example" / "results.zip", *sorted(ROOT.glob("docs/claims/*.zip")))
+]
 CELLS = re.compile(r"(?<!\\)\|")
 
 
 def rows_of(page: str) -> list[list[str]]:
-    """The claim with its study's file, its source, the word and what was measured, of each row of the page's tables."""
+    """The claim with its study's file, its source, the word and what was measured, of each row of
+    the page's tables."""
     lines = [
-        line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| claim |", "| ---"))
+        line
+        for line in page.splitlines()
+        if line.startswith("| ") and not line.startswith(("| claim |", "| ---"))
     ]
     cells = [[cell.strip() for cell in CELLS.split(line)[1:-1]] for line in lines]
     return [[*claim.split("<br>"), *f"{here}<br>".split("<br>")[:2]] for claim, here in cells]
@@ -90,7 +115,11 @@ def rows_of(page: str) -> list[list[str]]:
 def of_study(rows: list[list[str]], name: str) -> list[list[str]]:
     """The rows of one study, with the claim in place of its link to the study's file."""
     linked = [(re.fullmatch(r"\*\*\[(.*)\]\((.*)\)\*\*", row[0]), row) for row in rows]
-    return [[found[1], *row[1:]] for found, row in linked if found and found[2].endswith(f"/{name}.yaml")]
+    return [
+        [found[1], *row[1:]]
+        for found, row in linked
+        if found and found[2].endswith(f"/{name}.yaml")
+    ]
 
 
 def printed(capsys: pytest.CaptureFixture[str], *results: str | Path) -> str:
@@ -98,12 +127,16 @@ def printed(capsys: pytest.CaptureFixture[str], *results: str | Path) -> str:
     return capsys.readouterr().out
 
 
-def test_the_page_has_every_claim_with_the_reports_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_has_every_claim_with_the_reports_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     results = EXAMPLE
     rows = rows_of(printed(capsys, results))
     for file in (ROOT / "replications").glob("*/studies/*.yaml"):
         planned = read_study(file.stem, study_folders(), read_selection({"studies": [file.stem]}))
-        assert {claim for claim, *_ in of_study(rows, file.stem)} == {claim.claim for claim in planned.claims}
+        assert {claim for claim, *_ in of_study(rows, file.stem)} == {
+            claim.claim for claim in planned.claims
+        }
     opened = study.open(results)
     for name in opened:
         own = [row for row in of_study(rows, name) if scoreboard.NOT_MEASURED not in row[2]]
@@ -111,19 +144,24 @@ def test_the_page_has_every_claim_with_the_reports_words(capsys: pytest.CaptureF
         words = [f"**{': '.join(filter(None, [row.word, row.note]))}**" for row in judged]
         assert [row[2] for row in own] == words
         assert all(
-            row.measured in cells[3] and "NVIDIA H100" in cells[3] for row, cells in zip(judged, own, strict=True)
+            row.measured in cells[3] and "NVIDIA H100" in cells[3]
+            for row, cells in zip(judged, own, strict=True)
         )
     assert {row[2] for row in of_study(rows, "lab-device")} == {f"**{scoreboard.NOT_MEASURED}**"}
 
 
-def test_results_of_two_machines_are_two_rows_of_one_claim(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_results_of_two_machines_are_two_rows_of_one_claim(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     other = tmp_path / "results"
     shutil.copytree(EXAMPLE, other)
     rows = rows_of(printed(capsys, EXAMPLE, other))
     assert len(of_study(rows, "photographs-speedup")) == 2
 
 
-@pytest.mark.parametrize(("arguments", "code", "words"), [([], 2, "usage"), (["nowhere"], 1, "error: nowhere: not a")])
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"), [([], 2, "usage"), (["nowhere"], 1, "error: nowhere: not a")]
+)
 def test_no_results_are_one_line(
     arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,5 +171,7 @@ def test_no_results_are_one_line(
 
 
 @pytest.mark.xdist_group("the example")
-def test_the_committed_page_says_what_the_committed_results_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_committed_page_says_what_the_committed_results_say(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert PAGE.read_text(encoding="utf-8") == printed(capsys, *BUNDLES), "run: make example"

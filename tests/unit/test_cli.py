@@ -20,16 +20,22 @@ from tests.conftest import ROOT, tiny_plan
 from tests.examples import EXAMPLE, with_analysis
 
 
-@pytest.mark.parametrize("modules", ["study.cli", "study.host.steps.block, study.host.steps.prepare"])
+@pytest.mark.parametrize(
+    "modules", ["study.cli", "study.host.steps.block, study.host.steps.prepare"]
+)
 def test_what_a_run_waits_for_imports_neither_torch_nor_pandas(modules: str) -> None:
     """No run waits for what its telemetry needs later."""
     heavy = {"torch", "pandas", "pyarrow", "fastai", "matplotlib", "scipy"}
     code = f"import {modules}, sys; print({heavy} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     assert done.stdout.strip() == "set()"
 
 
-def test_the_help_shows_nine_verbs_at_most_and_names_the_extras(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_shows_nine_verbs_at_most_and_names_the_extras(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
     shown, _, more = capsys.readouterr().out.partition("More verbs")
@@ -39,7 +45,9 @@ def test_the_help_shows_nine_verbs_at_most_and_names_the_extras(capsys: pytest.C
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_every_verb_of_the_table_is_where_it_says_and_has_a_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_verb_of_the_table_is_where_it_says_and_has_a_help(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit, match="0"):
         main([name, "--help"])
     said = " ".join(capsys.readouterr().out.split())
@@ -69,7 +77,19 @@ def spelt(text: str, names: Mapping[str, object]) -> str:
     return re.sub("|".join(names), lambda match: str(names[match.group()]), text)
 
 
-FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "deep", "samples", "below/a/file"]
+FILES = [
+    "gone",
+    "folder",
+    "empty",
+    "text",
+    "bytes",
+    "null",
+    "list",
+    "object",
+    "deep",
+    "samples",
+    "below/a/file",
+]
 """Things in the place of a file that a verb reads."""
 NAMES = ["nope", "", ".", "..", "../x", "a/b", "/a/b", "x" * 300, "a\nb", "$(x)", "é", "\udcff"]
 STEP_VERBS = ("image", "dataset", "weights", "measure")
@@ -97,7 +117,10 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a name": (
         [
             *(f"{verb} TINY WRONG" for verb in STEP_VERBS),
-            *(f"plan quickstart {option}" for option in ("--set WRONG", "--set WRONG=1", "--device WRONG")),
+            *(
+                f"plan quickstart {option}"
+                for option in ("--set WRONG", "--set WRONG=1", "--device WRONG")
+            ),
             "plan WRONG",
             "fit TABLE WRONG",
             "start -- --no-such-option WRONG",
@@ -113,7 +136,10 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
         ],
         ["gone", "folder", "empty", "empty/x"],
     ),
-    "a bundle": (["unbundle WRONG OUT", "compare WRONG WRONG", "compare WRONG OTHER"], [*FILES, "PLAN", "x" * 300]),
+    "a bundle": (
+        ["unbundle WRONG OUT", "compare WRONG WRONG", "compare WRONG OTHER"],
+        [*FILES, "PLAN", "x" * 300],
+    ),
     "nothing": (
         [
             *("", "analyse", "fit", "bundle", "unbundle"),
@@ -126,9 +152,17 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
 
 @pytest.fixture(scope="module")
 def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the words that stand for files in :data:`WRONG`. Relative names are looked up in the folder ``HERE``."""
+    """Return the words that stand for files in :data:`WRONG`. Relative names are looked up in the
+    folder ``HERE``."""
     here = tmp_path_factory.mktemp("here")
-    contents = {"empty": "", "text": "hello\nworld", "null": "null", "list": "[]", "object": "{}", "deep": "[" * 9999}
+    contents = {
+        "empty": "",
+        "text": "hello\nworld",
+        "null": "null",
+        "list": "[]",
+        "object": "{}",
+        "deep": "[" * 9999,
+    }
     for name, text in contents.items():
         (here / name).write_text(text)
     (here / "bytes").write_bytes(b"\xff\0\xfe")
@@ -162,7 +196,12 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize(
     ("command", "wrong"),
-    [(command, wrong) for commands, wrongs in WRONG.values() for command in commands for wrong in wrongs],
+    [
+        (command, wrong)
+        for commands, wrongs in WRONG.values()
+        for command in commands
+        for wrong in wrongs
+    ],
 )
 def test_every_verb_with_every_wrong_thing_ends_in_one_line(
     command: str,
@@ -191,7 +230,9 @@ STEERING = "\x1b[2J\x1b]0;mine\x07 <b>\u202e"
 """Words that clear a terminal, rename its window and turn what follows."""
 
 
-def test_hostile_words_are_printed_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_words_are_printed_as_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     times = tmp_path / "times.csv"
     times.write_text(f"{STEERING},seconds\n16,2\n32,1\n64,1.5\n", encoding="utf-8")
     assert main(["fit", str(times), STEERING]) == 0
@@ -208,15 +249,21 @@ def test_ctrl_c_is_a_sentence_and_that_of_a_step_is_its_starts(
 
     monkeypatch.setattr("study.host.plan.terminal.snakemake", interrupted)
     assert main(["start"]) == 130
-    said = "interrupted: each file that is there is whole, and the same command goes on from there\n"
+    said = (
+        "interrupted: each file that is there is whole, and the same command goes on from there\n"
+    )
     assert capsys.readouterr().err == said
-    monkeypatch.setattr(signal, "signal", lambda *_: None)  # a step's process is its own, and this one is not
+    monkeypatch.setattr(
+        signal, "signal", lambda *_: None
+    )  # a step's process is its own, and this one is not
     monkeypatch.setenv(FORK_SERVERS, f"{os.getppid()} code")
     assert step("start") == 130
     assert capsys.readouterr().err == ""
 
 
-def test_a_message_stands_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_message_stands_in_the_log_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_plans([tiny_plan()], tmp_path)
     log = tmp_path / "logs" / "a.log"
     assert main(["dataset", str(Results(tmp_path).plan("tiny")), "nope", "--log", str(log)]) == 1
@@ -230,11 +277,16 @@ def test_no_file_that_a_verb_writes_replaces_a_measurement(
 ) -> None:
     measured = next((EXAMPLE / "photographs-speedup" / kind).glob("*.*"))
     copy = Path(shutil.copy(measured, tmp_path))
-    for words in (["fit", "times.csv"] if option == "--output" else ["analyse", "tiny"], ["report"]):
+    for words in (
+        ["fit", "times.csv"] if option == "--output" else ["analyse", "tiny"],
+        ["report"],
+    ):
         with pytest.raises(SystemExit) as end:
             main([*words, option, str(copy)])
         assert end.value.code == 2
-        assert "is not allowed: a measurement lies there; name another file" in capsys.readouterr().err
+        assert (
+            "is not allowed: a measurement lies there; name another file" in capsys.readouterr().err
+        )
     assert copy.read_bytes() == measured.read_bytes()
 
 
@@ -269,7 +321,9 @@ def test_figures_replace_nothing_but_figures(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_a_stream_that_the_caller_closed_is_no_error(closed: str) -> None:
-    command = f"exec {sys.executable} -m study answer photographs-speedup --results {EXAMPLE} {closed}"
+    command = (
+        f"exec {sys.executable} -m study answer photographs-speedup --results {EXAMPLE} {closed}"
+    )
     done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -284,4 +338,7 @@ def test_what_is_no_file_is_refused_as_a_target_before_any_work(
     for verb, option in [("report", "--output"), ("report", "--log"), ("bundle", "--output")]:
         with pytest.raises(SystemExit, match="2"):
             main([verb, option, target])
-        assert f"{target!r} is not allowed: it is no file; name a file to write" in capsys.readouterr().err
+        assert (
+            f"{target!r} is not allowed: it is no file; name a file to write"
+            in capsys.readouterr().err
+        )

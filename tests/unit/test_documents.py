@@ -1,4 +1,5 @@
-"""The documents: their commands work as they stand, their studies are valid, and what they name is there."""
+"""The documents: their commands work as they stand, their studies are valid, and what they name is
+there."""
 
 import re
 import shlex
@@ -23,19 +24,25 @@ INLINE = re.compile(r"`((?:snakemake|make|python -m|docker|pip|conda|--config|--
 LINE = re.compile(r"(?:'[^']*'|[^'\n])+")
 """A command of a block: it ends with its line, if that is not within quotes."""
 MEANT_BY_A_SHELL = re.compile(r"[][{}*?~#!^<>|&;]|(^|\s)=")
-"""What bash or zsh would not hand to a command as it stands. In a shell that is typed into, zsh knows no comments."""
+"""What bash or zsh would not hand to a command as it stands. In a shell that is typed into, zsh
+knows no comments."""
 
 named = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
 def blocks(page: Path, language: str) -> list[str]:
     """The fenced blocks of a page in one language."""
-    return [text for told, text in FENCE.findall(page.read_text(encoding="utf-8")) if told == language]
+    return [
+        text for told, text in FENCE.findall(page.read_text(encoding="utf-8")) if told == language
+    ]
 
 
 def commands(page: Path) -> list[str]:
-    """The commands of a page, in blocks and within its text; one that goes over several lines is one."""
-    found = [line for block in blocks(page, "sh") for line in LINE.findall(block.replace("\\\n", " "))]
+    """The commands of a page, in blocks and within its text; one that goes over several lines is
+    one."""
+    found = [
+        line for block in blocks(page, "sh") for line in LINE.findall(block.replace("\\\n", " "))
+    ]
     prose = FENCE.sub("", page.read_text(encoding="utf-8"))
     return found + INLINE.findall(prose)
 
@@ -56,11 +63,16 @@ def test_every_command_works_in_bash_and_in_zsh_as_it_stands(page: Path) -> None
         assert not MEANT_BY_A_SHELL.search(outside_quotes(command)), command
 
 
-def shell(name: str, *arguments: str, script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What a shell says of a script, in an empty folder. The test is skipped where there is no such shell."""
+def shell(
+    name: str, *arguments: str, script: str, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """What a shell says of a script, in an empty folder. The test is skipped where there is no such
+    shell."""
     if shutil.which(name) is None:
         pytest.skip(f"no {name} on this machine; .ci/run installs it")
-    return subprocess.run([name, *arguments], input=script, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [name, *arguments], input=script, cwd=folder, capture_output=True, text=True, check=False
+    )
 
 
 def handed_over(name: str, commands: list[str], folder: Path) -> list[list[str]]:
@@ -77,7 +89,9 @@ QUIET = {"bash": ["--norc", "--noprofile"], "zsh": ["-f"]}
 
 @pytest.mark.parametrize("name", QUIET)
 @named
-def test_a_shell_takes_every_block_and_hands_over_every_word(page: Path, name: str, tmp_path: Path) -> None:
+def test_a_shell_takes_every_block_and_hands_over_every_word(
+    page: Path, name: str, tmp_path: Path
+) -> None:
     for block in blocks(page, "sh"):
         done = shell(name, *QUIET[name], "-n", script=block, folder=tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), block
@@ -96,7 +110,10 @@ def test_every_start_that_is_shown_can_be_planned(page: Path, tmp_path: Path) ->
         program, *arguments = shlex.split(command)
         if program == "snakemake" and "key=value" not in arguments:
             selection = read_selection(as_snakemake_reads_it(arguments))
-            studies = {name: read_study(name, [folder, *study_folders()], selection) for name in selection.studies}
+            studies = {
+                name: read_study(name, [folder, *study_folders()], selection)
+                for name in selection.studies
+            }
             for name, study in studies.items():
                 if study.dataset.source == "folder" or ":" in study.model.name:  # the reader's own
                     continue
@@ -120,7 +137,9 @@ def test_the_fit_of_a_table_prints_what_the_first_page_shows(tmp_path: Path) -> 
     assert said in shown
 
 
-@pytest.mark.parametrize("word", ["faster", "equal", "tied", "holds", "contradicted", "not decided"])
+@pytest.mark.parametrize(
+    "word", ["faster", "equal", "tied", "holds", "contradicted", "not decided"]
+)
 def test_the_guide_and_the_page_say_exactly_what_each_word_of_a_verdict_means(word: str) -> None:
     guide = (ROOT / "docs" / "reading-the-report.md").read_text(encoding="utf-8")
     page = ROOT / "study" / "analysis" / "report" / "templates" / "report.html.j2"
@@ -134,7 +153,12 @@ def test_the_claim_of_the_documents_own_study_is_judged(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(written, encoding="utf-8")
     study = read_study("mine", [tmp_path], read_selection({"studies": ["mine"]}))
     rows = [
-        {"run": f"{size}-r{block}", "block": block, "training.batch_size": size, "fit_seconds": seconds * noise}
+        {
+            "run": f"{size}-r{block}",
+            "block": block,
+            "training.batch_size": size,
+            "fit_seconds": seconds * noise,
+        }
         for size, seconds in ((16, 2.0), (64, 1.0))
         for block, noise in enumerate((1.0, 1.01, 0.99, 1.02, 0.98 + seconds / 100))
     ]

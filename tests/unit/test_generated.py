@@ -1,4 +1,5 @@
-"""The files that follow from the models: an editor's schemas, the keys in ``config/README.md``, the columns of a table.
+"""The files that follow from the models: an editor's schemas, the keys in ``config/README.md``, the
+columns of a table.
 
 ``python -m tests.unit.test_generated``, or ``make schema``, writes them.
 """
@@ -43,11 +44,21 @@ def rows(head: str, cells: Iterable[Sequence[str]]) -> str:
 
 
 def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """The table of a model's keys, its own before those of its base, then each model that is in it under a heading."""
+    """The table of a model's keys, its own before those of its base, then each model that is in it
+    under a heading."""
     told, cells = model.model_json_schema()["properties"], []
-    fields = sorted(model.model_fields.items(), key=lambda item: item[0] not in model.__annotations__)
+    fields = sorted(
+        model.model_fields.items(), key=lambda item: item[0] not in model.__annotations__
+    )
     for name, field in fields:
-        cells.append([f"`{prefix}{name}`", default(field), allowed(told[name]), one_line(field.description or "")])
+        cells.append(
+            [
+                f"`{prefix}{name}`",
+                default(field),
+                allowed(told[name]),
+                one_line(field.description or ""),
+            ]
+        )
     yield rows("key | default | allowed | what it does", cells)
     for name, field in fields:
         for inner in models_of(field.annotation):
@@ -60,7 +71,13 @@ def default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     value = field.get_default(call_default_factory=True, validated_data={})
-    return "see below" if isinstance(value, BaseModel) else "none" if value is None else f"`{json.dumps(value)}`"
+    return (
+        "see below"
+        if isinstance(value, BaseModel)
+        else "none"
+        if value is None
+        else f"`{json.dumps(value)}`"
+    )
 
 
 def models_of(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -85,7 +102,9 @@ def allowed(value: dict[str, Any]) -> str:
     if value.get("type") == "object":
         inner = value.get("additionalProperties")
         words = "keys with " + (allowed(inner) if isinstance(inner, dict) else "values")
-    return ", ".join([words, *(f"{sign} {value[name]}" for name, sign in BOUNDS.items() if name in value)])
+    return ", ".join(
+        [words, *(f"{sign} {value[name]}" for name, sign in BOUNDS.items() if name in value)]
+    )
 
 
 def readme() -> str:
@@ -93,11 +112,14 @@ def readme() -> str:
     idle = [(f"`{row.key}`", when(row.when), row.cure) for row in IDLE]
     sections = [
         "# Configuration",
-        "`make schema` generates this page from the models in `study/config`; a test fails if it differs.",
+        "`make schema` generates this page from the models in `study/config`; a test fails "
+        "if it differs.",
         "## `config/config.yaml`",
-        "`snakemake --cores 1 --config key=value` changes the same keys, and so does `make study ARGS='--config "
+        "`snakemake --cores 1 --config key=value` changes the same keys, and so does `make "
+        "study ARGS='--config "
         "key=value'`. Quote what has brackets or braces, for shells expand them: "
-        "`snakemake --cores 1 --config 'studies=[batch-size,speedup]' 'overrides={training.batch_size: [8, 16]}'`. "
+        "`snakemake --cores 1 --config 'studies=[batch-size,speedup]' "
+        "'overrides={training.batch_size: [8, 16]}'`. "
         "Strings inside `overrides` are read as YAML.",
         *keys(Selection),
         "## `config/studies/<name>.yaml`",
@@ -105,12 +127,15 @@ def readme() -> str:
         "`factors: {training.batch_size: [16, 32]}`.",
         *keys(StudyFile),
         "## Which keys go together",
-        "With the values in the second column, a run's key has one of the allowed values. A combination that breaks a "
+        "With the values in the second column, a run's key has one of the allowed values. A "
+        "combination that breaks a "
         "rule is an error before any run starts.",
         rows("key | with | allowed | because", rules),
         "## Which keys have an effect",
-        "With the values in the second column, a run's key changes nothing. To give it there, or two levels of it, is "
-        "an error before any run starts. A key of a study's file may lose its effect by what a start sets.",
+        "With the values in the second column, a run's key changes nothing. To give it "
+        "there, or two levels of it, is "
+        "an error before any run starts. A key of a study's file may lose its effect by what "
+        "a start sets.",
         rows("key | without effect with | it has one with", idle),
     ]
     return "\n\n".join(filter(None, sections)) + "\n"
@@ -126,11 +151,17 @@ def timings() -> str:
     cells = []
     for name, field in timing.Timing.model_fields.items():
         heading = shown[name].heading if name in shown else ""
-        told = (timing.unit(name) or "", NAMES[kinds[timing.kind(name)]], one_line(field.description or ""), heading)
+        told = (
+            timing.unit(name) or "",
+            NAMES[kinds[timing.kind(name)]],
+            one_line(field.description or ""),
+            heading,
+        )
         cells.append([f"`{name}`", *told])
     sections = [
         "# The columns of `timings.csv`",
-        "`make schema` generates this page from `study/artifacts/timing.py`; a test fails if it differs.",
+        "`make schema` generates this page from `study/artifacts/timing.py`; a test fails if "
+        "it differs.",
         one_line(str(timing.Timing.__doc__)),
         rows("column | unit | type | what it is | heading in the report", cells),
     ]

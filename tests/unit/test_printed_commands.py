@@ -1,4 +1,5 @@
-"""Each command that the terminal, the page, an error or a document prints is typed: it names all that it needs."""
+"""Each command that the terminal, the page, an error or a document prints is typed: it names all
+that it needs."""
 
 import ast
 import re
@@ -19,32 +20,46 @@ from tests.conftest import ROOT
 from tests.unit.test_documents import MEANT_BY_A_SHELL, PAGES, commands, outside_quotes
 
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-COMMAND = re.compile(rf"(?<![a-z])(?:python -m study [a-z]|make (?:{'|'.join(TARGETS)})\b)[^`;,)\n]*")
+COMMAND = re.compile(
+    rf"(?<![a-z])(?:python -m study [a-z]|make (?:{'|'.join(TARGETS)})\b)[^`;,)\n]*"
+)
 
 
 def texts(file: Path) -> Iterator[str]:
-    """The texts of a Python file that are no docstring; what is put into one is the name of a study."""
+    """The texts of a Python file that are no docstring; what is put into one is the name of a
+    study."""
     tree = ast.parse(file.read_bytes())
     told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             told |= {id(part) for part in node.values}
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "quickstart" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "quickstart"
+                for part in node.values
+            )
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told
+        ):
             yield node.value
 
 
 def printed() -> Iterator[tuple[str, str]]:
     """The commands in the texts of the code and in the documents, each with its file."""
-    for file in sorted(path for folder in ("study", "extras") for path in (ROOT / folder).rglob("*.py")):
+    for file in sorted(
+        path for folder in ("study", "extras") for path in (ROOT / folder).rglob("*.py")
+    ):
         for text in texts(file):
             for command in COMMAND.findall(text):
                 told = command.strip().removesuffix(".").replace("STUDY", "quickstart")
                 yield file.relative_to(ROOT).as_posix(), told
     for page in PAGES:
-        for command in commands(page) if page.name != "CHANGELOG.md" else ():  # which tells of what is gone, too
+        for command in (
+            commands(page) if page.name != "CHANGELOG.md" else ()
+        ):  # which tells of what is gone, too
             words = command.split()
-            mentioned = words[:3] == ["python", "-m", "study"] and all(word[0] == "-" for word in words[4:])
+            mentioned = words[:3] == ["python", "-m", "study"] and all(
+                word[0] == "-" for word in words[4:]
+            )
             if command.startswith(("python -m study ", "make ")) and not mentioned:
                 yield page.relative_to(ROOT).as_posix(), command
 
@@ -61,12 +76,16 @@ def test_commands_are_found_in_the_code_and_in_the_documents() -> None:
 
 
 @pytest.mark.parametrize(("file", "command"), FOUND, ids=lambda text: text.replace("/", ".")[:60])
-def test_a_printed_command_can_be_typed_as_it_stands(file: str, command: str, tmp_path: Path) -> None:
+def test_a_printed_command_can_be_typed_as_it_stands(
+    file: str, command: str, tmp_path: Path
+) -> None:
     words = shlex.split(command, comments=True)
     assert not MEANT_BY_A_SHELL.search(outside_quotes(command.partition(" #")[0])), file
     if words[0] == "make":
         assert [word for word in words[1:] if "=" not in word and word not in TARGETS] == [], file
-        given = next((word.removeprefix("ARGS=") for word in words if word.startswith("ARGS=--config")), None)
+        given = next(
+            (word.removeprefix("ARGS=") for word in words if word.startswith("ARGS=--config")), None
+        )
         if given and "key=value" not in given:
             read_selection(as_snakemake_reads_it(["--cores", "1", *shlex.split(given)]))
         return
@@ -78,11 +97,28 @@ def test_a_printed_command_can_be_typed_as_it_stands(file: str, command: str, tm
     "typed",
     [
         [],
-        ["--config", "studies=[quickstart]", "overrides={training.epochs: 2, model.name: resnet34}"],
+        [
+            "--config",
+            "studies=[quickstart]",
+            "overrides={training.epochs: 2, model.name: resnet34}",
+        ],
         ["--config", "devices=[cpu]", "container=none", "size=reduced", "warm_up_run=false"],
-        ["--directory", "{folder}", "--config", "quiet_wait_seconds=0", "overrides={dataset.path: my photos}"],
+        [
+            "--directory",
+            "{folder}",
+            "--config",
+            "quiet_wait_seconds=0",
+            "overrides={dataset.path: my photos}",
+        ],
         ["--profile", "{folder}", "--config", "container=none"],
-        ["--cores", "4", "--config", "images={cpu: registry/image:1}", "base_image=debian:12", "devices=[cpu]"],
+        [
+            "--cores",
+            "4",
+            "--config",
+            "images={cpu: registry/image:1}",
+            "base_image=debian:12",
+            "devices=[cpu]",
+        ],
     ],
 )
 @pytest.mark.parametrize("program", ["snakemake", "study"])
@@ -92,7 +128,9 @@ def test_the_next_start_that_is_printed_is_the_same_but_for_one_key(
     (tmp_path / "config.yaml").write_text("keep-going: true\n")
     words = [word.replace("{folder}", str(tmp_path)) for word in typed]
     monkeypatch.setattr(sys, "argv", [CALLED.get(program, "snakemake"), *words])
-    before = read_selection(as_snakemake_reads_it([*words, *([] if "--cores" in words else ["--cores", "1"])]))
+    before = read_selection(
+        as_snakemake_reads_it([*words, *([] if "--cores" in words else ["--cores", "1"])])
+    )
     command = shlex.split(_command(before).again("quickstart", overrides={"replicates": 7}))
     again = command[command.index("--") + 1 :] if "--" in command else command[1:]
     for option, value in pairwise(words):

@@ -7,7 +7,9 @@ from tests.conftest import ROOT
 
 def test_every_promise_has_a_test_that_holds_it() -> None:
     rows = re.findall(
-        r"^\| (.+) \| (`(?:tests|extras)/.+) \|$", (ROOT / "docs/promises.md").read_text("utf-8"), re.MULTILINE
+        r"^\| (.+) \| (`(?:tests|extras)/.+) \|$",
+        (ROOT / "docs/promises.md").read_text("utf-8"),
+        re.MULTILINE,
     )
     assert len(rows) > 20
     for promise, named in rows:

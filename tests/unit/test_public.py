@@ -29,9 +29,15 @@ def photographs() -> study.StudyResults:
 
 
 def loaded_after(program: str) -> set[str]:
-    """The modules that a fresh interpreter has loaded after ``program``, without those that it starts with."""
-    whole = f"import sys; before = set(sys.modules); {program}; print(*(set(sys.modules) - before), sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", whole], cwd=ROOT, capture_output=True, text=True, check=True)
+    """The modules that a fresh interpreter has loaded after ``program``, without those that it
+    starts with."""
+    whole = (
+        f"import sys; before = set(sys.modules); {program}; print(*(set(sys.modules) - "
+        "before), sep='\\n')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", whole], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return set(done.stdout.split())
 
 
@@ -40,7 +46,10 @@ def test_import_study_loads_nothing_else() -> None:
 
 
 def test_no_part_of_the_interface_loads_torch() -> None:
-    loaded = loaded_after(f"import study; study.open({str(EXAMPLE)!r})['photographs-speedup'].figure('telemetry_cuda')")
+    loaded = loaded_after(
+        "import study; "
+        f"study.open({str(EXAMPLE)!r})['photographs-speedup'].figure('telemetry_cuda')"
+    )
     assert "pandas" in loaded
     assert not {name.partition(".")[0] for name in loaded} & {"torch", "torchvision", "fastai"}
 
@@ -53,10 +62,14 @@ def test_every_public_name_is_there_and_described() -> None:
         study.openn  # noqa: B018
 
 
-def test_the_examples_of_the_documents_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_documents_are_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     monkeypatch.chdir(tmp_path)
-    api = doctest.testfile(str(ROOT / "docs" / "api.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    api = doctest.testfile(
+        str(ROOT / "docs" / "api.md"), module_relative=False, optionflags=doctest.ELLIPSIS
+    )
     for result in (api, *map(doctest.testmod, (study, study.analysis.interface))):
         assert result.attempted > 0
         assert result.failed == 0
@@ -66,11 +79,15 @@ def test_opened_results_show_their_page_in_a_notebook_without_a_server(tmp_path:
     shutil.copytree(EXAMPLE / "photographs-speedup", tmp_path / "one")
     assert study.open(tmp_path)._repr_html_() is None
     (tmp_path / "report.html").write_text('<p title="a">4 > 3</p>', encoding="utf-8")
-    assert 'srcdoc="&lt;p title=&quot;a&quot;&gt;4 &gt; 3&lt;/p&gt;"' in str(study.open(tmp_path)._repr_html_())
+    assert 'srcdoc="&lt;p title=&quot;a&quot;&gt;4 &gt; 3&lt;/p&gt;"' in str(
+        study.open(tmp_path)._repr_html_()
+    )
 
 
 @pytest.mark.parametrize("name", ["photographs", "photographs-speedup"])
-def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files(name: str, tmp_path: Path) -> None:
+def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files(
+    name: str, tmp_path: Path
+) -> None:
     opened, files = study.open(EXAMPLE)[name], Results(EXAMPLE)
     plan = Plan.read(files.plan(name))
     write_csv(opened.timings(), tmp_path / "timings.csv")
@@ -88,7 +105,9 @@ def test_what_a_caller_does_with_a_table_stays_his_own(photographs: study.StudyR
     assert len(photographs.records()) == 75
 
 
-def test_a_figure_leaves_the_callers_matplotlib_alone(photographs: study.StudyResults, tmp_path: Path) -> None:
+def test_a_figure_leaves_the_callers_matplotlib_alone(
+    photographs: study.StudyResults, tmp_path: Path
+) -> None:
     backend, settings = matplotlib.get_backend(), dict(matplotlib.rcParams)
     photographs.figure("telemetry_cuda").savefig(tmp_path / "gpu.png", dpi=160)
     assert (backend, settings) == (matplotlib.get_backend(), dict(matplotlib.rcParams))
@@ -98,7 +117,9 @@ def test_a_figure_looks_as_in_the_report_whatever_the_callers_style(tmp_path: Pa
     for name, use in (("report", use_style), ("own", lambda: matplotlib.style.use("ggplot"))):
         with matplotlib.rc_context():
             use()
-            study.open(EXAMPLE)["photographs-speedup"].figure("telemetry_cuda").savefig(tmp_path / name, format="png")
+            study.open(EXAMPLE)["photographs-speedup"].figure("telemetry_cuda").savefig(
+                tmp_path / name, format="png"
+            )
     assert (tmp_path / "own").read_bytes() == (tmp_path / "report").read_bytes()
 
 
@@ -107,7 +128,9 @@ def test_a_bundle_is_unpacked_for_as_long_as_its_results_are_in_use(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     opened = study.open(ROOT / "docs" / "example" / "results.zip")["photographs-speedup"]
-    pd.testing.assert_frame_equal(opened.timings(), study.open(EXAMPLE)["photographs-speedup"].timings())
+    pd.testing.assert_frame_equal(
+        opened.timings(), study.open(EXAMPLE)["photographs-speedup"].timings()
+    )
     assert list(tmp_path.iterdir())
     del opened
     assert not list(tmp_path.iterdir())
@@ -129,9 +152,12 @@ def test_what_holds_no_results_or_a_damaged_plan_is_one_error(tmp_path: Path) ->
 
 
 def test_unknown_names_are_errors_that_list_the_allowed(photographs: study.StudyResults) -> None:
-    with pytest.raises(study.StudyError, match="no study 'photograph'; allowed: photographs, photographs-speedup"):
+    with pytest.raises(
+        study.StudyError, match="no study 'photograph'; allowed: photographs, photographs-speedup"
+    ):
         study.open(EXAMPLE)["photograph"]
     with pytest.raises(
-        study.StudyError, match=r"no figure 'telemetry_gpu'; allowed: batch_size_performance, telemetry_cuda"
+        study.StudyError,
+        match=r"no figure 'telemetry_gpu'; allowed: batch_size_performance, telemetry_cuda",
     ):
         photographs.figure("telemetry_gpu")

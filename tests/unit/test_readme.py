@@ -1,4 +1,5 @@
-"""README's tables say what the committed examples found: ``python -m tests.unit.test_readme`` writes them anew."""
+"""README's tables say what the committed examples found: ``python -m tests.unit.test_readme``
+writes them anew."""
 
 import json
 import re
@@ -15,7 +16,9 @@ README = ROOT / "README.md"
 
 def found(study: str) -> dict[str, Any]:
     """What the analysis of a study of the example says."""
-    read: dict[str, Any] = json.loads((with_analysis(study) / study / "fit.json").read_text(encoding="utf-8"))
+    read: dict[str, Any] = json.loads(
+        (with_analysis(study) / study / "fit.json").read_text(encoding="utf-8")
+    )
     return read
 
 
@@ -28,14 +31,20 @@ def claims() -> Iterator[str]:
 
 
 def answers() -> Iterator[str]:
-    """The rows of README's table of answers: the first line of each report, and what its clock leaves out."""
+    """The rows of README's table of answers: the first line of each report, and what its clock
+    leaves out."""
     for study in STUDIES:
         runs = len(list((EXAMPLE / study / "records").glob("*.json")))
         one = found(study)
         decoded = [
-            f" {each['cause']} {each['becomes']}" for each in one["screen"]["changes"] if "decoding" in each["cause"]
+            f" {each['cause']} {each['becomes']}"
+            for each in one["screen"]["changes"]
+            if "decoding" in each["cause"]
         ]
-        yield f"| [{study}](docs/example/README.md), {runs} runs | {one['answer']}{''.join(decoded)} |"
+        yield (
+            f"| [{study}](docs/example/README.md), {runs} runs | "
+            f"{one['answer']}{''.join(decoded)} |"
+        )
 
 
 def written(text: str) -> str:

@@ -12,7 +12,8 @@ for name in ("smart_open", "snakemake.executors.local", "snakemake.report.html_r
 def start(*arguments: str) -> int:
     """Do what ``python -m study start --`` does with these arguments, and return its exit code.
 
-    The package is imported from the folder of this process, which may hold another copy than the fork server's.
+    The package is imported from the folder of this process, which may hold another copy than the
+    fork server's.
     """
     for name in [name for name in sys.modules if name.partition(".")[0] == "study"]:
         del sys.modules[name]

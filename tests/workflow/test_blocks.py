@@ -14,7 +14,10 @@ from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout,
 
 pytestmark = pytest.mark.thorough
 
-HOLD = 'while Path("held").exists() and len(list(Path("results/tiny/records").glob("*.json"))) >= 3: time.sleep(0.1)'
+HOLD = (
+    'while Path("held").exists() and '
+    'len(list(Path("results/tiny/records").glob("*.json"))) >= 3: time.sleep(0.1)'
+)
 """The model stands still once three records are there: in the middle of the second block of two."""
 OWN_PARAMETERS = 2 * (3 * 32 * 32 + 1)
 """Of the user's own model, for two classes."""
@@ -46,18 +49,23 @@ def timings(checkout: Checkout) -> pd.DataFrame:
 @pytest.mark.xdist_group("whole blocks")
 class TestABlockIsMadeWholeOrNotBegun:
     @pytest.mark.gate
-    def test_a_budget_leaves_the_blocks_that_it_cannot_end_and_the_report_is_made(self, shared: Checkout) -> None:
+    def test_a_budget_leaves_the_blocks_that_it_cannot_end_and_the_report_is_made(
+        self, shared: Checkout
+    ) -> None:
         """The earlier runs are said to have taken a day each."""
         shared.good(extra=RECORDS)
-        assert {one.measurement and one.measurement.parameters for one in shared.measured().values()} == {
-            OWN_PARAMETERS
-        }
+        assert {
+            one.measurement and one.measurement.parameters for one in shared.measured().values()
+        } == {OWN_PARAMETERS}
         for path in (shared.root / "results/tiny/records").glob("*.json"):
             record = read_record(path).model_copy(update={"process_seconds": 86400.0})
             path.write_text(sealed(record).model_dump_json(indent=1), encoding="utf-8")
         before = shared.records()
         said = shared.good(THREE, "time_budget_minutes=60")
-        assert "block 2 of 3 of tiny is left for the next start (2 runs): it would take about 172800 s" in said
+        assert (
+            "block 2 of 3 of tiny is left for the next start (2 runs): it would take about 172800 s"
+            in said
+        )
         assert said.count("time budget: block") == 2
         assert shared.records() == before
         assert "2 of 6 planned runs are there" in shared.page()
@@ -102,5 +110,7 @@ def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Chec
     assert table["excluded"].fillna("").tolist() == ["", "", "disturbed", "disturbed"]
     assert all("others_cpu_percent" in marks for marks in table["disturbed"][2:])
     assert "; 2 measured again" in ready.page()
-    (group,) = json.loads((ready.root / "results/tiny/fit.json").read_text(encoding="utf-8"))["groups"]
+    (group,) = json.loads((ready.root / "results/tiny/fit.json").read_text(encoding="utf-8"))[
+        "groups"
+    ]
     assert [level["runs"] for level in group["levels"]] == [1, 1]

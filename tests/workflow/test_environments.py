@@ -1,4 +1,5 @@
-"""Two locks that differ in one package, in the same blocks on the host: equal, and with a planted slowdown."""
+"""Two locks that differ in one package, in the same blocks on the host: equal, and with a planted
+slowdown."""
 
 import sysconfig
 import zipfile
@@ -44,11 +45,17 @@ def lock_with(folder: Path, version: str, code: str = "") -> None:
     with zipfile.ZipFile(folder / name, "w") as wheel:
         wheel.writestr("planted.py", code)
         wheel.writestr("planted.pth", "import planted\n")
-        wheel.writestr(f"{described}/METADATA", f"Metadata-Version: 2.1\nName: planted\nVersion: {version}\n")
-        wheel.writestr(f"{described}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{described}/METADATA", f"Metadata-Version: 2.1\nName: planted\nVersion: {version}\n"
+        )
+        wheel.writestr(
+            f"{described}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr(f"{described}/RECORD", "")
     digest = sha256((folder / name).read_bytes()).hexdigest()
-    text = f"--no-index\n--find-links {folder.as_uri()}\nplanted=={version} --hash=sha256:{digest}\n"
+    text = (
+        f"--no-index\n--find-links {folder.as_uri()}\nplanted=={version} --hash=sha256:{digest}\n"
+    )
     (folder / f"with-{version}.lock").write_text(text, encoding="utf-8")
 
 
@@ -67,11 +74,16 @@ def test_two_locks_are_compared_in_the_same_blocks(plain: Checkout) -> None:
     records = sorted(plain.measured().values(), key=lambda record: record.position)
     assert [record.outcome for record in records] == ["ok"] * 4
     assert [record.block for record in records] == [1, 1, 2, 2]
-    assert [{record.settings.environment for record in records[i : i + 2]} for i in (0, 2)] == [{*locks}] * 2
+    assert [{record.settings.environment for record in records[i : i + 2]} for i in (0, 2)] == [
+        {*locks}
+    ] * 2
     assert len({record.software.lock_sha256 for record in records}) == 2
     for record in records:
         assert record.measurement
-        steps = sum(epoch.images for epoch in record.measurement.epochs) // record.settings.training.batch_size
+        steps = (
+            sum(epoch.images for epoch in record.measurement.epochs)
+            // record.settings.training.batch_size
+        )
         planted = record.settings.environment == locks[1]
         assert steps > 0
         assert record.measurement.fit_seconds >= STEP_SECONDS * steps * planted

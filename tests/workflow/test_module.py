@@ -26,7 +26,8 @@ CONFIG = {
 
 @pytest.fixture
 def deployed(ready: Checkout, tmp_path: Path) -> Checkout:
-    """A folder with its own configuration and studies, and with the data and weights of the checkout's tiny study."""
+    """A folder with its own configuration and studies, and with the data and weights of the
+    checkout's tiny study."""
     own = Checkout(tmp_path / "a folder of my own")
     shutil.copytree(ready.root / "profiles", own.root / "profiles")
     shutil.copytree(ready.root / "results", own.root / "results")
@@ -40,7 +41,9 @@ def deployed(ready: Checkout, tmp_path: Path) -> Checkout:
 
 def module(checkout: Checkout, name: str = "study", config: str = "config") -> str:
     """The words that declare the workflow of a checkout as a module."""
-    return MODULE.format(name=name, snakefile=str(checkout.root / "workflow" / "Snakefile"), config=config)
+    return MODULE.format(
+        name=name, snakefile=str(checkout.root / "workflow" / "Snakefile"), config=config
+    )
 
 
 def use(own: Checkout, *parts: str) -> None:
@@ -56,7 +59,9 @@ def start(own: Checkout, *arguments: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_configuration_and_the_studies_of_the_folder_count(deployed: Checkout, ready: Checkout) -> None:
+def test_the_configuration_and_the_studies_of_the_folder_count(
+    deployed: Checkout, ready: Checkout
+) -> None:
     said = start(deployed)
     assert [name.split(".")[0] for name in deployed.records()] == ["bs16-cpu-r1"]
     assert "My own title" in deployed.page()
@@ -68,15 +73,21 @@ def test_the_configuration_and_the_studies_of_the_folder_count(deployed: Checkou
     assert "measure" not in again.replace("nothing is left to measure", "")
 
 
-def test_the_checkouts_studies_count_where_the_folder_has_none(deployed: Checkout, ready: Checkout) -> None:
+def test_the_checkouts_studies_count_where_the_folder_has_none(
+    deployed: Checkout, ready: Checkout
+) -> None:
     shutil.rmtree(deployed.root / "config" / "studies")
     ready.study("theirs", title="Their title")
     start(deployed, "--dry-run", "--config", "studies=[theirs]")
-    assert "Their title" in (deployed.root / "results" / "theirs" / "plan.json").read_text(encoding="utf-8")
+    assert "Their title" in (deployed.root / "results" / "theirs" / "plan.json").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("word", ["prefix: ", "module: "])
-def test_what_cannot_work_is_refused_in_one_line(deployed: Checkout, ready: Checkout, word: str) -> None:
+def test_what_cannot_work_is_refused_in_one_line(
+    deployed: Checkout, ready: Checkout, word: str
+) -> None:
     if word == "prefix: ":
         use(deployed, module(ready, config='config\n    prefix:\n        "sub"'), EVERY_RULE)
     else:

@@ -1,4 +1,5 @@
-"""The pipeline as a user runs it: real processes, real records. The tests of a class build on each other."""
+"""The pipeline as a user runs it: real processes, real records. The tests of a class build on each
+other."""
 
 import getpass
 import json
@@ -18,15 +19,20 @@ from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout,
 pytestmark = pytest.mark.thorough
 
 NOISE = re.compile(
-    "^(Select jobs|Execute .* jobs|Building DAG|Assuming|Using shell|Config file|Singularity|Complete log|Elapsed|"
+    "^(Select jobs|Execute .* jobs|Building DAG|Assuming|Using shell|Config "
+    "file|Singularity|Complete log|Elapsed|"
     r"(?:local)?rule|\d+ of \d+ steps|Job stats|Finished job|Provided)",
     re.MULTILINE,
 )
 """How Snakemake's own lines begin."""
 END = re.compile("^(answer|job|claim|limit|may|next|report)(?= {2,})", re.MULTILINE)
 """How the last lines of a start begin."""
-GOLDEN = [part.splitlines() for part in Path(__file__).with_name("golden_start.txt").read_text("utf-8").split("\n\n")]
-"""What a first start says until its answer, and a second one, without numbers. No other test holds these words."""
+GOLDEN = [
+    part.splitlines()
+    for part in Path(__file__).with_name("golden_start.txt").read_text("utf-8").split("\n\n")
+]
+"""What a first start says until its answer, and a second one, without numbers. No other test holds
+these words."""
 FAILING = f"overrides={json.dumps({'replicates': 1, 'model.name': OWN_MODEL['name']})}"
 
 
@@ -40,10 +46,17 @@ PREPARED = ("data: ", "weights of ")
 
 
 def words(said: str) -> list[str]:
-    """The lines of a start that come before its answer, without times, accuracies and what chance alone decides."""
-    text = re.sub(r"\b\d[\d.,]* (ms|s|minutes?)\b", "TIME", re.sub(r"accuracy \d+%", "accuracy A", said))
+    """The lines of a start that come before its answer, without times, accuracies and what chance
+    alone decides."""
+    text = re.sub(
+        r"\b\d[\d.,]* (ms|s|minutes?)\b", "TIME", re.sub(r"accuracy \d+%", "accuracy A", said)
+    )
     lines = re.sub(r"\bbs\d", "bsN", text).splitlines()
-    kept = [line for line in lines if line and not END.match(line) and not line.startswith("Using workflow specific")]
+    kept = [
+        line
+        for line in lines
+        if line and not END.match(line) and not line.startswith("Using workflow specific")
+    ]
     # Data and weights are prepared in the order that Snakemake chooses.
     prepared = iter(sorted(line for line in kept if line.startswith(PREPARED)))
     return [next(prepared) if line.startswith(PREPARED) else line for line in kept]
@@ -58,7 +71,9 @@ def append(path: Path, line: str) -> None:
 @pytest.mark.xdist_group("one study")
 @pytest.mark.gate
 class TestOneStudyFromStartToEnd:
-    def test_the_first_start_measures_every_run_in_the_planned_order(self, shared: Checkout) -> None:
+    def test_the_first_start_measures_every_run_in_the_planned_order(
+        self, shared: Checkout
+    ) -> None:
         said = shared.good("overrides={replicates: 2}")
         page = shared.root / "results" / "report.html"
         assert page.is_file()
@@ -72,9 +87,13 @@ class TestOneStudyFromStartToEnd:
         records = shared.measured().values()
         assert {record.outcome for record in records} == {"ok"}
         assert len(records) == 4
-        executed = [record.position for record in sorted(records, key=lambda record: record.started)]
+        executed = [
+            record.position for record in sorted(records, key=lambda record: record.started)
+        ]
         told = re.findall(r"block (\d) of 2, run (\d) of 2: (bs\d-cpu-r\d): ok", said)
-        assert [name for *_, name in told] == [record.run for record in sorted(records, key=lambda one: one.position)]
+        assert [name for *_, name in told] == [
+            record.run for record in sorted(records, key=lambda one: one.position)
+        ]
         assert executed == [1, 2, 3, 4]
         assert {record.session for record in records} == {1}
         assert {record.started_as for record in records} == {"forked"}
@@ -89,28 +108,46 @@ class TestOneStudyFromStartToEnd:
 
     def test_a_second_start_measures_nothing_and_changes_nothing(self, shared: Checkout) -> None:
         before = shared.records()
-        times = {path: path.stat().st_mtime_ns for path in (shared.root / "results").rglob("*") if path.is_file()}
+        times = {
+            path: path.stat().st_mtime_ns
+            for path in (shared.root / "results").rglob("*")
+            if path.is_file()
+        }
         done = shared.snakemake("overrides={replicates: 2}")
         assert words(done.stderr) == GOLDEN[1]
         assert END.findall(done.stdout)[0] == "answer"
         assert shared.records() == before
-        after = {path: path.stat().st_mtime_ns for path in (shared.root / "results").rglob("*") if path.is_file()}
+        after = {
+            path: path.stat().st_mtime_ns
+            for path in (shared.root / "results").rglob("*")
+            if path.is_file()
+        }
         assert after == times
 
     def test_an_added_level_measures_its_own_runs_as_a_new_session(self, shared: Checkout) -> None:
         before = shared.records()
         shared.good("overrides={replicates: 2, training.batch_size: [4, 8, 16]}", extra=RECORDS)
         assert before.items() <= shared.records().items()
-        added = {(record.run, record.session) for name, record in shared.measured().items() if name not in before}
+        added = {
+            (record.run, record.session)
+            for name, record in shared.measured().items()
+            if name not in before
+        }
         assert added == {("bs16-cpu-r1", 2), ("bs16-cpu-r2", 2)}
 
     def test_fewer_levels_and_another_page_measure_nothing(self, shared: Checkout) -> None:
         before = shared.records()
-        append(shared.root / "study" / "analysis" / "report" / "templates" / "report.html.j2", "<!-- edited -->")
+        append(
+            shared.root / "study" / "analysis" / "report" / "templates" / "report.html.j2",
+            "<!-- edited -->",
+        )
         shared.good("overrides={replicates: 1}")
         assert shared.records() == before
         assert "<!-- edited -->" in shared.page()
-        assert len((shared.root / "results/tiny/timings.csv").read_text(encoding="utf-8").splitlines()) == 3
+        assert (
+            len((shared.root / "results/tiny/timings.csv").read_text(encoding="utf-8").splitlines())
+            == 3
+        )
 
     def test_an_order_to_make_everything_again_deletes_no_record(self, shared: Checkout) -> None:
         before = shared.records()
@@ -118,18 +155,27 @@ class TestOneStudyFromStartToEnd:
         assert shared.records() == before
         assert "tiny, block 1 of 1: its records are there and are kept" in said
 
-    def test_a_process_that_was_killed_once_it_had_published_is_not_measured_again(self, shared: Checkout) -> None:
-        """Snakemake has removed what it owns of that block: the index, which is made of the records again."""
+    def test_a_process_that_was_killed_once_it_had_published_is_not_measured_again(
+        self, shared: Checkout
+    ) -> None:
+        """Snakemake has removed what it owns of that block: the index, which is made of the records
+        again."""
         before = shared.records()
-        indexes = {path: path.read_bytes() for path in (shared.root / "results/tiny/blocks").iterdir()}
+        indexes = {
+            path: path.read_bytes() for path in (shared.root / "results/tiny/blocks").iterdir()
+        }
         for path in indexes:
             path.unlink()
-        said = shared.good("overrides={replicates: 2, training.batch_size: [4, 8, 16]}", extra=RECORDS)
+        said = shared.good(
+            "overrides={replicates: 2, training.batch_size: [4, 8, 16]}", extra=RECORDS
+        )
         assert shared.records() == before
         assert "cpu-r1: " not in said
         assert said.count("its records are there and are kept") == 2
 
-    def test_runs_that_fail_or_lack_memory_are_recorded_and_the_old_records_stay(self, shared: Checkout) -> None:
+    def test_runs_that_fail_or_lack_memory_are_recorded_and_the_old_records_stay(
+        self, shared: Checkout
+    ) -> None:
         """At one batch size the model asks for more than any machine has; at the other it fails."""
         before = shared.records()
         shared.plant("""
@@ -139,7 +185,9 @@ class TestOneStudyFromStartToEnd:
         """)
         shared.good(FAILING)
         assert before.items() <= shared.records().items()
-        new = {record.run: record for name, record in shared.measured().items() if name not in before}
+        new = {
+            record.run: record for name, record in shared.measured().items() if name not in before
+        }
         assert new.keys() == {"bs4-cpu-r1", "bs8-cpu-r1"}
         failed, lacking = new["bs4-cpu-r1"], new["bs8-cpu-r1"]
         assert (failed.outcome, failed.message) == ("failed", "ValueError: planted in nets.py")
@@ -152,16 +200,23 @@ class TestOneStudyFromStartToEnd:
         before, measured = shared.records(), shared.measured()
         done = shared.python("study", "retry", "tiny", "--outcome", "failed")
         assert "1 file(s) moved" in done.stdout
-        aside = {path.name: path.read_bytes() for path in (shared.root / "results/tiny/records/superseded").iterdir()}
+        aside = {
+            path.name: path.read_bytes()
+            for path in (shared.root / "results/tiny/records/superseded").iterdir()
+        }
         assert shared.records() | aside == before
         shared.good(FAILING, extra=RECORDS)
         again = [shared.measured()[name] for name in aside]
         assert [record.outcome for record in again] == ["failed"]
-        assert min(record.session for record in again) > max(measured[name].session for name in aside)
+        assert min(record.session for record in again) > max(
+            measured[name].session for name in aside
+        )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(number: int, ready: Checkout) -> None:
+def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
+    number: int, ready: Checkout
+) -> None:
     """The second run would stand still for ever. A report of what is there is then one command."""
     ready.plant('while any(Path("results/tiny/records").glob("*.json")): time.sleep(0.1)')
     factors = {"device": ["cpu"], "training.batch_size": [4, 8]}
@@ -173,7 +228,10 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
     assert ready.jobs() == []
     assert list((ready.root / "results").glob(".scratch-*")) == []
     told = ready.said()
-    assert "interrupted; kept: 1 of the 2 run(s) of this start. To go on, start it again. For a report of what" in told
+    assert (
+        "interrupted; kept: 1 of the 2 run(s) of this start. To go on, start it again. For a "
+        "report of what" in told
+    )
     assert "did not end well" not in told
     assert "Error" not in told
     assert "Traceback" not in told
@@ -188,24 +246,37 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
 
 @pytest.mark.parametrize("at", ["study/host/plan/make.py", "workflow/rules/report.smk"])
 @pytest.mark.parametrize("command", [["study", "start", "--"], ["snakemake"]])
-def test_ctrl_c_before_the_first_step_is_one_sentence(at: str, command: list[str], checkout: Checkout) -> None:
+def test_ctrl_c_before_the_first_step_is_one_sentence(
+    at: str, command: list[str], checkout: Checkout
+) -> None:
     """It comes while the plan is made, and when it is there."""
-    # A shell's background job, such as a whole test run, ignores Ctrl-C, and so does all that it starts.
+    # A shell's background job, such as a whole test run, ignores Ctrl-C, and so does all that it
+    # starts.
     heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
     append(checkout.root / at, f"import os, signal; {heard}; os.kill(os.getpid(), signal.SIGINT)")
     checkout.forked = False
     done = checkout.python(*command, "--cores", "1", "--config", "studies=[tiny]", "container=none")
     assert done.returncode in (130, -signal.SIGINT)
     last = done.stderr.splitlines()[-1]
-    assert last == "interrupted: each file that is there is whole, and the same command goes on from there"
+    assert (
+        last
+        == "interrupted: each file that is there is whole, and the same command goes on from there"
+    )
     assert "Traceback" not in done.stderr
 
 
 def test_files_from_the_future_cost_no_record_and_stop_no_step(ready: Checkout) -> None:
-    """The clock was set back by an hour after a first start: a new record is older than all that is there."""
+    """The clock was set back by an hour after a first start: a new record is older than all that is
+    there."""
     ready.good()
     before = ready.records()
-    gone = ready.root / "results" / "tiny" / "records" / next(name for name in before if name.startswith("bs8"))
+    gone = (
+        ready.root
+        / "results"
+        / "tiny"
+        / "records"
+        / next(name for name in before if name.startswith("bs8"))
+    )
     gone.unlink()
     hour = time.time() + 3600
     for path in [*(ready.root / "results").rglob("*"), *(ready.root / "study").rglob("*.py")]:
@@ -222,7 +293,8 @@ def test_files_from_the_future_cost_no_record_and_stop_no_step(ready: Checkout) 
 def test_a_clock_that_is_set_back_during_a_run_costs_no_record_and_the_next_start_makes_the_page(
     checkout: Checkout,
 ) -> None:
-    """What was prepared in this start, and the plan, then lie an hour ahead of the run's own files."""
+    """What was prepared in this start, and the plan, then lie an hour ahead of the run's own
+    files."""
     checkout.plant("""
         for path in Path("results").rglob("*.json"):
             os.utime(path, (time.time() + 3600,) * 2)
@@ -259,7 +331,8 @@ if self.steps == 1:
 while Path("held").exists():
     time.sleep(0.1)
 """
-"""Each run holds a file until its process ends, and notes it if another one does; those of one checkout stand still."""
+"""Each run holds a file until its process ends, and notes it if another one does; those of one
+checkout stand still."""
 
 
 def test_two_pipelines_with_different_folders_for_temporary_files_measure_in_turns(
@@ -292,7 +365,9 @@ def test_two_pipelines_with_different_folders_for_temporary_files_measure_in_tur
     ],
 )
 @pytest.mark.gate
-def test_bad_input_is_one_line_before_any_work(checkout: Checkout, config: list[str], words: list[str]) -> None:
+def test_bad_input_is_one_line_before_any_work(
+    checkout: Checkout, config: list[str], words: list[str]
+) -> None:
     done = checkout.snakemake(*config)
     errors = [line for line in done.stderr.splitlines() if "rror" in line]
     assert done.returncode == 1
@@ -305,7 +380,10 @@ def test_bad_input_is_one_line_before_any_work(checkout: Checkout, config: list[
 @pytest.mark.gate
 def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
     checkout.study("tiny", **TRANSFER)
-    checkout.good("overrides={training.loop: fastai, loader.kind: workers, training.batch_size: [8]}", extra=RECORDS)
+    checkout.good(
+        "overrides={training.loop: fastai, loader.kind: workers, training.batch_size: [8]}",
+        extra=RECORDS,
+    )
     (record,) = checkout.measured().values()
     assert record.measurement and record.weights
     assert [epoch.images for epoch in record.measurement.epochs] == [16, 16]

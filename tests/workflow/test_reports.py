@@ -32,15 +32,27 @@ def planted(shown: str, before: str) -> Any:
 
 @pytest.mark.xdist_group("reports")
 class TestReportsOfAFinishedStudy:
-    def test_snakemakes_own_report_has_captions_and_needs_no_network(self, finished: Checkout, tmp_path: Path) -> None:
-        before = {path: path.stat().st_mtime_ns for path in (finished.root / "results").rglob("*") if path.is_file()}
+    def test_snakemakes_own_report_has_captions_and_needs_no_network(
+        self, finished: Checkout, tmp_path: Path
+    ) -> None:
+        before = {
+            path: path.stat().st_mtime_ns
+            for path in (finished.root / "results").rglob("*")
+            if path.is_file()
+        }
         finished.variables = NO_NETWORK
         finished.good("studies=[tiny,other]", extra=["--report", str(tmp_path / "out.zip")])
         finished.variables = {}
         with zipfile.ZipFile(tmp_path / "out.zip") as archive:
             shown = archive.read("out/report.html").decode()
-            held = {name.rsplit("/", 1)[1]: archive.read(name) for name in archive.namelist() if "/data/raw/" in name}
-        results, categories = (planted(shown, f"var {name} = ") for name in ("results", "categories"))
+            held = {
+                name.rsplit("/", 1)[1]: archive.read(name)
+                for name in archive.namelist()
+                if "/data/raw/" in name
+            }
+        results, categories = (
+            planted(shown, f"var {name} = ") for name in ("results", "categories")
+        )
         assert set(categories) == {"report", "tiny", "other"}
         assert held["report.html"] == finished.page().encode()
         whole = results["results/report.html"]
@@ -56,10 +68,16 @@ class TestReportsOfAFinishedStudy:
                 assert study in one["caption"]
                 assert f"{figure['name']}.svg" in held
         assert not re.search(r"""<(script|link|img)[^>]*(src|href)=["']https?:""", shown)
-        after = {path: path.stat().st_mtime_ns for path in (finished.root / "results").rglob("*") if path.is_file()}
+        after = {
+            path: path.stat().st_mtime_ns
+            for path in (finished.root / "results").rglob("*")
+            if path.is_file()
+        }
         assert after == before  # nothing was made for it
 
-    def test_a_page_of_some_studies_is_made_whole_by_the_next_start(self, finished: Checkout) -> None:
+    def test_a_page_of_some_studies_is_made_whole_by_the_next_start(
+        self, finished: Checkout
+    ) -> None:
         whole, records = finished.page(), finished.records()
         done = finished.python("study", "report", "tiny")
         assert done.returncode == 0, done.stderr
@@ -81,7 +99,8 @@ if any(Path("results/tiny/records").glob("*.json")):
 
 
 def outcomes(checkout: Checkout) -> list[tuple[Record, str]]:
-    """The records in the order of the plan, and how messages name the manifest that each run read."""
+    """The records in the order of the plan, and how messages name the manifest that each run
+    read."""
     plan = Plan.read(checkout.root / "results/tiny/plan.json")
     found = checkout.measured()
     return [(found[run.file], f"{run.dataset}/manifest.json") for run in plan.runs]
@@ -89,7 +108,10 @@ def outcomes(checkout: Checkout) -> list[tuple[Record, str]]:
 
 def test_what_is_damaged_is_said_and_made_again_by_the_next_start(ready: Checkout) -> None:
     results = ready.root / "results"
-    (manifest,), (weights,) = results.glob("data/*/manifest.json"), results.glob("tiny/weights/*.json")
+    (manifest,), (weights,) = (
+        results.glob("data/*/manifest.json"),
+        results.glob("tiny/weights/*.json"),
+    )
     before = {path: path.read_bytes() for path in (manifest, weights)}
     manifest.write_bytes(b'{"source": "generated"}')
     weights.write_bytes(b"\xff\x00")
@@ -100,7 +122,9 @@ def test_what_is_damaged_is_said_and_made_again_by_the_next_start(ready: Checkou
     assert [record.outcome for record, *_ in outcomes(ready)] == ["ok", "ok"]
 
 
-def test_a_manifest_that_is_damaged_between_two_runs_costs_those_that_read_it_and_no_other(checkout: Checkout) -> None:
+def test_a_manifest_that_is_damaged_between_two_runs_costs_those_that_read_it_and_no_other(
+    checkout: Checkout,
+) -> None:
     checkout.plant(DAMAGES_DATA)
     factors = {"device": ["cpu"], "dataset.images": [20, 40]}
     checkout.study("tiny", model=OWN_MODEL, factors=factors, replicates=2, curve=None)

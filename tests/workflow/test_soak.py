@@ -1,5 +1,5 @@
-"""Whoever is killed at whatever moment, between clocks that jump and folders that move: no record is lost or changed,
-nothing is left, and the next start goes on."""
+"""Whoever is killed at whatever moment, between clocks that jump and folders that move: no record
+is lost or changed, nothing is left, and the next start goes on."""
 
 import os
 import random
@@ -23,12 +23,21 @@ from tests.workflow.conftest import Checkout
 pytestmark = pytest.mark.thorough
 
 
-VICTIMS = ("everything", "snakemake", "client", "study-job", "study-supervise", "study-server", "any")
-"""The whole group, Snakemake, its command for a step, or whoever has that name: a training, what forks.
-Any: one of all that the start has begun, such as a worker of a loader, or a rank."""
+VICTIMS = (
+    "everything",
+    "snakemake",
+    "client",
+    "study-job",
+    "study-supervise",
+    "study-server",
+    "any",
+)
+"""The whole group, Snakemake, its command for a step, or whoever has that name: a training, what
+forks. Any: one of all that the start has begun, such as a worker of a loader, or a rank."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 LONGEST_MOMENT, LONGEST_WAIT = 9.0, 60.0
-"""Seconds until a kill at some moment, and the longest wait for a moment that must come or for an end."""
+"""Seconds until a kill at some moment, and the longest wait for a moment that must come or for an
+end."""
 RUNS = 6
 """Runs of the study, in blocks of two: one of them has a worker that loads its images."""
 WORKERS = {"factors": {"device": ["cpu"], "loader.kind": ["device", "workers"]}, "curve": None}
@@ -41,7 +50,8 @@ OF_SNAKEMAKE = "Using workflow specific profile"
 
 @dataclass
 class Soak:
-    """Studies under attack. ``troubles`` counts what must not happen; ``seen`` is every record that ever was."""
+    """Studies under attack. ``troubles`` counts what must not happen; ``seen`` is every record that
+    ever was."""
 
     checkout: Checkout
     rng: random.Random
@@ -83,7 +93,8 @@ class Soak:
             watcher.join()
 
     def round(self) -> str:
-        """Start, kill someone at some moment, look at what is left, and change the world a little; say who it was."""
+        """Start, kill someone at some moment, look at what is left, and change the world a little;
+        say who it was."""
         if len(self.checkout.records()) == RUNS:
             self.checkout.python("study", "retry", "tiny", "--outcome", "ok", "--outcome", "failed")
         victim, number = self.rng.choice(VICTIMS), self.rng.choice(SIGNALS)
@@ -99,15 +110,20 @@ class Soak:
         return told
 
     def _wait_for_the_moment(self, process: "subprocess.Popen[bytes]", published: bool) -> None:
-        """Wait for a moment: any, or that in which a new record has just appeared and its process is still there."""
+        """Wait for a moment: any, or that in which a new record has just appeared and its process
+        is still there."""
         before = len(self.seen)
-        end = time.monotonic() + (LONGEST_WAIT if published else self.rng.uniform(0, LONGEST_MOMENT))
+        end = time.monotonic() + (
+            LONGEST_WAIT if published else self.rng.uniform(0, LONGEST_MOMENT)
+        )
         while time.monotonic() < end and process.poll() is None:
             if published and len(self.seen) > before:
                 return
             time.sleep(0.001)
 
-    def strike(self, process: "subprocess.Popen[bytes]", victim: str, number: signal.Signals) -> None:
+    def strike(
+        self, process: "subprocess.Popen[bytes]", victim: str, number: signal.Signals
+    ) -> None:
         """Send the signal to the victim, if it is there."""
         with suppress(ProcessLookupError, psutil.Error):
             if victim == "everything":
@@ -134,7 +150,8 @@ class Soak:
         self.seen |= there
 
     def _change_the_world(self) -> None:
-        """Let the clock jump by an hour, move or copy the results, or lose the data: each in a part of the rounds."""
+        """Let the clock jump by an hour, move or copy the results, or lose the data: each in a part
+        of the rounds."""
         what = self.rng.random()
         if not self.results.is_dir():
             return  # the start was killed too early
@@ -142,7 +159,9 @@ class Soak:
             hour = 3600 if what < 0.15 else -3600
             for path in self.results.rglob("*"):
                 with suppress(FileNotFoundError):
-                    os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + hour * 10**9))
+                    os.utime(
+                        path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + hour * 10**9)
+                    )
         elif what < 0.5:
             away = self.results.with_name("away")
             if what < 0.4:
@@ -168,7 +187,8 @@ class Soak:
         self.troubles["locks held"] += "another start" in done.stdout + done.stderr
 
     def disk(self, kib: int) -> None:
-        """Start on a disk of this size, which may fill at any moment, then with room on it, then on a read-only one."""
+        """Start on a disk of this size, which may fill at any moment, then with room on it, then on
+        a read-only one."""
         with _small_disk(self.results, kib) as remount:
             self.seen, self.files = {}, set()
             with self.watched():
@@ -184,9 +204,15 @@ class Soak:
     def _start_read_only(self) -> None:
         before = _contents(self.results)
         done = self.checkout.snakemake()
-        said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(OF_SNAKEMAKE)]
+        said = [
+            line
+            for line in (done.stdout + done.stderr).splitlines()
+            if not line.startswith(OF_SNAKEMAKE)
+        ]
         is_one_line = len(said) == 1 and said[0].startswith("error: results: ")
-        self.troubles["read-only results without one error line"] += not (is_one_line and done.returncode)
+        self.troubles["read-only results without one error line"] += not (
+            is_one_line and done.returncode
+        )
         if not is_one_line:
             print("\n".join(said), flush=True)
         self.troubles["changes of read-only results"] += _contents(self.results) != before
@@ -199,11 +225,14 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 @contextmanager
 def _small_disk(folder: Path, kib: int) -> Iterator[Callable[[str], object]]:
-    """Mount a disk in memory at a folder, and yield a function that mounts it with another option. Only root can."""
+    """Mount a disk in memory at a folder, and yield a function that mounts it with another option.
+    Only root can."""
     folder.mkdir(exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(folder)], check=True)
     try:
-        yield lambda option: subprocess.run(["mount", "-o", f"remount,{option}", str(folder)], check=True)
+        yield lambda option: subprocess.run(
+            ["mount", "-o", f"remount,{option}", str(folder)], check=True
+        )
     finally:
         subprocess.run(["umount", str(folder)], check=True)
 
@@ -236,7 +265,10 @@ def test_a_small_disk_and_a_read_only_one_cost_nothing(checkout: Checkout) -> No
 
 
 def test_a_soak_counts_a_record_that_was_published_and_deleted_in_one_start(tmp_path: Path) -> None:
-    attacked, record = Soak(Checkout(tmp_path), random.Random(1)), tmp_path / "results/tiny/records/a.json"
+    attacked, record = (
+        Soak(Checkout(tmp_path), random.Random(1)),
+        tmp_path / "results/tiny/records/a.json",
+    )
     record.parent.mkdir(parents=True)
     with attacked.watched():
         record.write_text("{}")

@@ -1,4 +1,5 @@
-"""Runs of many processes through the pipeline: their records, and what is left when one of them dies."""
+"""Runs of many processes through the pipeline: their records, and what is left when one of them
+dies."""
 
 import pytest
 
@@ -15,12 +16,15 @@ if os.environ["RANK"] == "1" and self.steps == 3:
     elif os.environ["LOCAL_WORLD_SIZE"] == "2":
         psutil.Process(os.getppid()).parent().kill()
 """
-"""Rank 1 dies in its third step where both train on 8 images; else, on one node, the process of the run dies."""
+"""Rank 1 dies in its third step where both train on 8 images; else, on one node, the process of the
+run dies."""
 
 
-def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothing_is_left(checkout: Checkout) -> None:
-    """Rank 1 of two is killed on one node and on two; then the process of the run itself, above the launcher of the
-    ranks. A run of two nodes to which nothing happens comes to its end."""
+def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothing_is_left(
+    checkout: Checkout,
+) -> None:
+    """Rank 1 of two is killed on one node and on two; then the process of the run itself, above the
+    launcher of the ranks. A run of two nodes to which nothing happens comes to its end."""
     checkout.study(
         "tiny",
         dataset={"source": "generated", "images": 40, "image_size": 32},
@@ -36,7 +40,10 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
     checkout.good()
     records = checkout.measured().values()
     ends = {
-        (record.settings.training.strategy, record.settings.training.batch_size): (record.outcome, record.message)
+        (record.settings.training.strategy, record.settings.training.batch_size): (
+            record.outcome,
+            record.message,
+        )
         for record in records
     }
     assert ends == {
@@ -50,7 +57,9 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
     assert [epoch.images for epoch in measured.epochs] == [32, 32]
     assert [replica.images for replica in measured.replicas] == [32, 32]
     assert "rank 1 of 2 was ended by SIGKILL" in checkout.page()
-    wait_for(lambda: not at_work(checkout.root), 30)  # a loader's worker looks for its parent every five seconds
+    wait_for(
+        lambda: not at_work(checkout.root), 30
+    )  # a loader's worker looks for its parent every five seconds
 
 
 def test_a_study_of_a_tpu_is_measured_by_one_process_and_by_two(checkout: Checkout) -> None:
@@ -62,6 +71,8 @@ def test_a_study_of_a_tpu_is_measured_by_one_process_and_by_two(checkout: Checko
     checkout.variables[TPU_STAND_IN] = "cpu"
     checkout.good()
     records = checkout.measured().values()
-    assert {(one.outcome, one.settings.device, one.started_as) for one in records} == {("ok", "tpu", "fresh")}
+    assert {(one.outcome, one.settings.device, one.started_as) for one in records} == {
+        ("ok", "tpu", "fresh")
+    }
     assert sorted(len(one.measurement.replicas) for one in records if one.measurement) == [0, 2]
     assert "in place of a TPU" in checkout.page()

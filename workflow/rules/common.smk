@@ -27,7 +27,9 @@ try:
     if hasattr(workflow, "study"):  # `use rule measure from ... with` reads this file again
         CONFIG, FLOW, LOCK = workflow.study
         if CONFIG != config:
-            sys.exit("error: module: a start has one configuration of this workflow, for it has one folder results")
+            sys.exit(
+                "error: module: a start has one configuration of this workflow, for it has one folder results"
+            )
     elif workflow.is_main_process:
         FLOW, LOCK = start(
             config,

@@ -1,6 +1,8 @@
 # What a block asks an executor for. A start on this machine asks for nothing.
 RESOURCES = (
-    ("slurm_partition", "constraint", "gres", "slurm_extra", "gpu", "nodes", "tasks") if ON_OTHER_MACHINES else ()
+    ("slurm_partition", "constraint", "gres", "slurm_extra", "gpu", "nodes", "tasks")
+    if ON_OTHER_MACHINES
+    else ()
 )
 
 

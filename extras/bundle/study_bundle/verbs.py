@@ -6,7 +6,12 @@ from study.verbs.declare import RESULTS, argument, free, say, verb
 
 
 @verb(
-    argument("studies", nargs="*", metavar="study", help="name of a study (default: those that were started last)"),
+    argument(
+        "studies",
+        nargs="*",
+        metavar="study",
+        help="name of a study (default: those that were started last)",
+    ),
     argument(
         "--output",
         type=free,
@@ -17,7 +22,8 @@ from study.verbs.declare import RESULTS, argument, free, say, verb
     RESULTS,
 )
 def bundle(options: argparse.Namespace) -> str:
-    """Write one archive of plans, records and samples, from which the same report can be made anywhere."""
+    """Write one archive of plans, records and samples, from which the same report can be made
+    anywhere."""
     from study.base.files import ROOT
     from study_bundle.write import write_bundle
 

@@ -1,4 +1,5 @@
-"""Results are packed into one archive, the same into the same bytes. :mod:`study.artifacts.bundle` reads it."""
+"""Results are packed into one archive, the same into the same bytes. :mod:`study.artifacts.bundle`
+reads it."""
 
 import hashlib
 import json
@@ -33,18 +34,23 @@ DECLARED = ("config/studies", "replications/*/studies")
 """Folders of a checkout that hold the files of studies; a bundle has them in the first."""
 
 
-def write_bundle(studies: Sequence[str], results: Path, checkout: Path, output: Path, say: Say) -> None:
-    """Write the studies of a results folder (by default those selected) into one archive, ``output``.
+def write_bundle(
+    studies: Sequence[str], results: Path, checkout: Path, output: Path, say: Say
+) -> None:
+    """Write the studies of a results folder (by default those selected) into one archive,
+    ``output``.
 
-    The studies' files are those of a bundle, or those beside the results, in a folder that uses the workflow; else
-    those of ``checkout``. ``say`` gets a line for what is not there.
+    The studies' files are those of a bundle, or those beside the results, in a folder that uses the
+    workflow; else those of ``checkout``. ``say`` gets a line for what is not there.
 
     Raise :class:`StudyError` if no study has a record.
     """
     plans = _plans(studies, results)
     contents, refused = _contents(plans, results, [results, results.absolute().parent, checkout])
     if not any(name.split("/")[1:2] == ["records"] for name in contents):
-        raise StudyError(f"{results}: no run is there yet; a bundle holds the records of one or more")
+        raise StudyError(
+            f"{results}: no run is there yet; a bundle holds the records of one or more"
+        )
     checksums = []
     with whole(output) as temporary, ZipFile(temporary, "w") as archive:
         for name, content in sorted(contents.items()):
@@ -52,12 +58,17 @@ def write_bundle(studies: Sequence[str], results: Path, checkout: Path, output: 
             checksums.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
             _add(archive, name, data)
         _add(archive, CHECKSUMS, "".join(checksums).encode())
-    _say_names("not in the bundle, because it is not there or is not what was planned", _missing(plans, contents), say)
+    _say_names(
+        "not in the bundle, because it is not there or is not what was planned",
+        _missing(plans, contents),
+        say,
+    )
     _say_names("left out, because a bundle cannot hold a file of that name or size", refused, say)
 
 
 def _say_names(what: str, names: Sequence[str], say: Say) -> None:
-    """Say ``what`` is true of these files in one line, which names the first of them; say nothing of none."""
+    """Say ``what`` is true of these files in one line, which names the first of them; say nothing
+    of none."""
     if names:
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         say(f"{what}: {', '.join(names[:NAMED])}{more}")
@@ -79,7 +90,8 @@ def _plans(studies: Sequence[str], results: Path) -> list[Plan]:
 def _contents(
     plans: Sequence[Plan], results: Path, sources: Sequence[Path]
 ) -> tuple[dict[str, bytes | Path], list[str]]:
-    """Return the content of each file but the checksums, and the paths of those that a bundle cannot hold."""
+    """Return the content of each file but the checksums, and the paths of those that a bundle
+    cannot hold."""
     contents: dict[str, bytes | Path] = {}
     refused = []
     for path, file in _files(plans, results, sources):
@@ -93,14 +105,21 @@ def _contents(
         path = str(FILES.plan(plan.name))
         contents[path] = _json_without_folders(path, results / path)
         _tell_levels_apart(plan)
-    contents[str(FILES.selection)] = json.dumps({"studies": [plan.name for plan in plans]}, indent=1).encode()
+    contents[str(FILES.selection)] = json.dumps(
+        {"studies": [plan.name for plan in plans]}, indent=1
+    ).encode()
     return contents, refused
 
 
-def _files(plans: Sequence[Plan], results: Path, sources: Sequence[Path]) -> Iterator[tuple[str, Path]]:
-    """Yield each file that is there and belongs to the studies: its path in a bundle, and its own."""
+def _files(
+    plans: Sequence[Plan], results: Path, sources: Sequence[Path]
+) -> Iterator[tuple[str, Path]]:
+    """Yield each file that is there and belongs to the studies: its path in a bundle, and its
+    own."""
     manifests = {str(FILES.manifest(run.dataset)) for run in chain(*(plan.runs for plan in plans))}
-    shared = [path for path in HELD if path.startswith(("images/", "environments/", "warm_up_runs/"))]
+    shared = [
+        path for path in HELD if path.startswith(("images/", "environments/", "warm_up_runs/"))
+    ]
     own = list[str]()
     for path in HELD:
         if path.startswith("*/"):
@@ -113,7 +132,9 @@ def _files(plans: Sequence[Plan], results: Path, sources: Sequence[Path]) -> Ite
             files += sorted(source.glob(f"{folder}/{plan.name}.yaml"))
         if plan.name in plan.start.files:  # from the folder of the start
             files.insert(0, sources[1] / plan.start.files[plan.name])
-        yield from ((_study_file(plan), file) for file in [one for one in files if _declares(one, plan)][:1])
+        yield from (
+            (_study_file(plan), file) for file in [one for one in files if _declares(one, plan)][:1]
+        )
 
 
 def _study_file(plan: Plan) -> str:
@@ -121,7 +142,8 @@ def _study_file(plan: Plan) -> str:
 
 
 def _declares(file: Path, plan: Plan) -> bool:
-    """Return whether a file of the study says what was planned: as it was started, in full or reduced."""
+    """Return whether a file of the study says what was planned: as it was started, in full or
+    reduced."""
     for started in (plan.start.config, {}, {"size": "reduced"}):
         with suppress(StudyError, OSError):
             selection = read_selection({**started, "studies": [plan.name]})
@@ -134,13 +156,15 @@ def _tell_levels_apart(plan: Plan) -> None:
     for key, levels in plan.study.factors.items():
         if len({_plain(level) for level in levels}) < len(set(levels)):
             raise StudyError(
-                f"{plan.name}: factors: {key}: two levels have one name without their folders, which a bundle does not "
+                f"{plan.name}: factors: {key}: two levels have one name without their "
+                "folders, which a bundle does not "
                 "hold: give the folders different names"
             )
 
 
 def _json_without_folders(name: str, file: Path) -> bytes:
-    """Return a JSON file in which absolute paths are cut to their base names: people share bundles."""
+    """Return a JSON file in which absolute paths are cut to their base names: people share
+    bundles."""
     content = file.read_bytes()
     try:
         values = json.loads(content)
@@ -168,7 +192,9 @@ def _missing(plans: Sequence[Plan], contents: Contents) -> list[str]:
         for run in plan.runs:
             wanted += (str(FILES.manifest(run.dataset)), str(FILES.weights(plan.name, run.weights)))
         wanted += (_study_file(plan), f"{FILES.telemetry_folder(plan.name)}/")
-    return [one for one in dict.fromkeys(wanted) if not any(name.startswith(one) for name in contents)]
+    return [
+        one for one in dict.fromkeys(wanted) if not any(name.startswith(one) for name in contents)
+    ]
 
 
 def _add(archive: ZipFile, name: str, data: bytes) -> None:

@@ -1,4 +1,5 @@
-"""Results travel in one archive: the same report comes out of it, and nothing else than its files."""
+"""Results travel in one archive: the same report comes out of it, and nothing else than its
+files."""
 
 import json
 import os
@@ -30,14 +31,18 @@ def quiet(_: str) -> None:
 
 def results(folder: Path, *studies: str, **changes: Any) -> Path:
     """A results folder with one record in each study of one plan."""
-    plans = [tiny_plan(**changes).model_copy(update={"name": name}) for name in studies or ("tiny",)]
+    plans = [
+        tiny_plan(**changes).model_copy(update={"name": name}) for name in studies or ("tiny",)
+    ]
     write_plans(plans, folder)
     for plan in plans:
         path = Results(folder).record(plan.name, plan.runs[0].file)
         path.parent.mkdir(parents=True)
         record, run = make_record(plan), plan.runs[0]
         shared = {"settings": without_paths(run.settings)}
-        path.write_text(record.model_copy(update=shared).model_dump_json(indent=1), encoding="utf-8")
+        path.write_text(
+            record.model_copy(update=shared).model_dump_json(indent=1), encoding="utf-8"
+        )
     return folder
 
 
@@ -49,7 +54,11 @@ def packed(folder: Path, target: Path, *studies: str) -> list[str]:
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_the_same_results_give_the_same_bytes_wherever_and_whenever(tmp_path: Path) -> None:
@@ -70,11 +79,15 @@ def test_a_bundle_holds_what_was_measured_and_its_checksums_and_no_analysis(tmp_
     records = {name for name in names if "/records/" in name}
     assert len(records) == len([name for name in names if "/telemetry/" in name]) == 198
     assert {line.partition("  ")[2] for line in sums.splitlines()} == names - {CHECKSUMS}
-    checked = subprocess.run(["sha256sum", "-c", "--quiet", CHECKSUMS], cwd=tmp_path / "plain", check=False)
+    checked = subprocess.run(
+        ["sha256sum", "-c", "--quiet", CHECKSUMS], cwd=tmp_path / "plain", check=False
+    )
     assert checked.returncode == 0
 
 
-def test_the_report_of_a_bundle_is_that_of_its_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_of_a_bundle_is_that_of_its_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """And so is its answer: both are made from the records."""
     results = shutil.copytree(EXAMPLE, tmp_path / "results")
     packed(results, tmp_path / "travels.zip")
@@ -95,7 +108,18 @@ def test_the_report_of_a_bundle_is_that_of_its_results(tmp_path: Path, capsys: p
 
 def test_a_report_of_a_bundle_links_to_where_the_bundle_unpacks(tmp_path: Path) -> None:
     packed(results(tmp_path / "results"), tmp_path / "a.bundle.zip")
-    assert main(["report", "--results", str(tmp_path / "a.bundle.zip"), "--output", str(tmp_path / "page.html")]) == 0
+    assert (
+        main(
+            [
+                "report",
+                "--results",
+                str(tmp_path / "a.bundle.zip"),
+                "--output",
+                str(tmp_path / "page.html"),
+            ]
+        )
+        == 0
+    )
     assert main(["unbundle", str(tmp_path / "a.bundle.zip")]) == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     linked = re.findall(r'href="(a\.bundle/[^"]+\.json)"', page)
@@ -104,20 +128,30 @@ def test_a_report_of_a_bundle_links_to_where_the_bundle_unpacks(tmp_path: Path) 
     assert str(tmp_path) not in page
 
 
-def test_a_report_of_a_bundle_needs_a_file_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_of_a_bundle_needs_a_file_to_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     packed(results(tmp_path / "results"), tmp_path / "a.zip")
     assert main(["report", "--results", str(tmp_path / "a.zip")]) == 1
-    assert capsys.readouterr().err.startswith("error: --output: missing: nothing is written into a bundle")
+    assert capsys.readouterr().err.startswith(
+        "error: --output: missing: nothing is written into a bundle"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["unbundle", "gone"], "gone: not a bundle: no such file"),
-        (["unbundle", "HERE", "results"], "results: it exists already, and nothing is replaced: name another folder"),
+        (
+            ["unbundle", "HERE", "results"],
+            "results: it exists already, and nothing is replaced: name another folder",
+        ),
         (["bundle", "other", "--results", "results"], "results: no study 'other'; allowed: tiny"),
         (["bundle", "--results", "empty"], "empty/plan.json: cannot be read"),
-        (["bundle", "--results", "planned"], "planned: no run is there yet; a bundle holds the records of one or more"),
+        (
+            ["bundle", "--results", "planned"],
+            "planned: no run is there yet; a bundle holds the records of one or more",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_bundle_is_one_line(
@@ -145,7 +179,8 @@ def test_a_bundle_says_in_one_line_what_is_not_in_it(tmp_path: Path) -> None:
     folder = results(tmp_path / "results")
     assert packed(folder, tmp_path / "a.zip") == [
         "not in the bundle, because it is not there or is not what was planned: "
-        + f"data/{tiny_plan().runs[0].dataset}/manifest.json, tiny/weights/{tiny_plan().runs[0].weights}.json, "
+        + f"data/{tiny_plan().runs[0].dataset}/manifest.json, "
+        f"tiny/weights/{tiny_plan().runs[0].weights}.json, "
         "config/studies/tiny.yaml, tiny/telemetry/"
     ]
 
@@ -161,11 +196,15 @@ def test_a_bundle_of_one_study_holds_nothing_of_the_others(tmp_path: Path) -> No
     assert (tmp_path / "both" / "other").exists()
 
 
-def test_records_that_were_excluded_and_warm_up_runs_travel_and_pictures_and_logs_do_not(tmp_path: Path) -> None:
+def test_records_that_were_excluded_and_warm_up_runs_travel_and_pictures_and_logs_do_not(
+    tmp_path: Path,
+) -> None:
     folder = results(tmp_path / "results")
     record = tiny_plan().runs[0].file
     data = f"data/{tiny_plan().runs[0].dataset}"
-    with_them = [f"tiny/records/{aside}/{record}" for aside in ("superseded", "disturbed", "broken")]
+    with_them = [
+        f"tiny/records/{aside}/{record}" for aside in ("superseded", "disturbed", "broken")
+    ]
     with_them += [
         "warm_up_runs/now.cpu.json",
         "warm_up_runs/now.cpu.parquet",
@@ -188,7 +227,10 @@ def test_records_that_were_excluded_and_warm_up_runs_travel_and_pictures_and_log
         names = set(zipped.namelist())
     assert set(with_them) <= names
     assert not set(without) & names
-    assert said[-1] == "left out, because a bundle cannot hold a file of that name or size: tiny/records/.x.json"
+    assert (
+        said[-1] == "left out, because a bundle cannot hold a file of that name or size: "
+        "tiny/records/.x.json"
+    )
 
 
 def test_the_file_of_a_study_travels_if_it_is_what_was_planned(tmp_path: Path) -> None:
@@ -198,9 +240,13 @@ def test_the_file_of_a_study_travels_if_it_is_what_was_planned(tmp_path: Path) -
     shutil.copy(ROOT / "workflow" / "Snakefile", checkout / "workflow")
     declared = checkout / "config" / "studies" / "tiny.yaml"
     folder = results(tmp_path / "results")
-    values = json.loads(json.dumps(tiny_plan().study.model_dump(mode="json", exclude_unset=True, exclude={"full"})))
+    values = json.loads(
+        json.dumps(tiny_plan().study.model_dump(mode="json", exclude_unset=True, exclude={"full"}))
+    )
     for changed in (False, True):
-        declared.write_text(json.dumps(values | ({"title": "Other"} if changed else {})), encoding="utf-8")
+        declared.write_text(
+            json.dumps(values | ({"title": "Other"} if changed else {})), encoding="utf-8"
+        )
         write_bundle([], folder, checkout, tmp_path / "a.zip", quiet)
         with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
             assert ("config/studies/tiny.yaml" in zipped.namelist()) is not changed
@@ -213,15 +259,21 @@ def test_the_file_of_a_study_travels_where_a_start_chose_its_devices(tmp_path: P
     values = plan.study.model_dump(mode="json", exclude_unset=True, exclude={"full"})
     declared = tmp_path / "own" / "config" / "studies" / "tiny.yaml"
     declared.parent.mkdir(parents=True)
-    declared.write_text(json.dumps(values | {"factors": values["factors"] | {"device": ["cpu", "cuda"]}}))
+    declared.write_text(
+        json.dumps(values | {"factors": values["factors"] | {"device": ["cpu", "cuda"]}})
+    )
     for config in ({"devices": ["cpu"]}, {}):
-        path.write_text(plan.model_copy(update={"start": Command(config=config)}).model_dump_json(indent=1))
+        path.write_text(
+            plan.model_copy(update={"start": Command(config=config)}).model_dump_json(indent=1)
+        )
         write_bundle([], folder, ROOT, tmp_path / "a.zip", quiet)
         with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
             assert ("config/studies/tiny.yaml" in zipped.namelist()) is bool(config)
 
 
-def test_the_file_of_a_study_beside_the_results_comes_before_that_of_the_checkout(tmp_path: Path) -> None:
+def test_the_file_of_a_study_beside_the_results_comes_before_that_of_the_checkout(
+    tmp_path: Path,
+) -> None:
     """In a folder that uses the workflow as a module, the studies are that folder's."""
     folder = results(tmp_path / "own" / "results")
     values = tiny_plan().study.model_dump(mode="json", exclude_unset=True, exclude={"full"})
@@ -234,17 +286,31 @@ def test_the_file_of_a_study_beside_the_results_comes_before_that_of_the_checkou
 
 
 def test_a_bundle_holds_no_absolute_path(tmp_path: Path) -> None:
-    """The path of a folder of photographs stands in the plan, and that of an archive in an image's description."""
+    """The path of a folder of photographs stands in the plan, and that of an archive in an image's
+    description."""
     photos = write_photos(tmp_path / "my photos", {"a": 10, "b": 10})
     data = {"source": "folder", "path": str(photos), "image_size": 32, "valid_fraction": 0.2}
     folder = results(tmp_path / "results", dataset=data)
     request = ImageRequest(
-        device="cpu", kind="archive", reference=str(tmp_path / "image.tar"), base_image=None, identity="0a1b2c3d"
+        device="cpu",
+        kind="archive",
+        reference=str(tmp_path / "image.tar"),
+        base_image=None,
+        identity="0a1b2c3d",
     )
     image = Image(
-        request=request, engine="docker", engine_version="1", id="x", digest=None, run_as=str(tmp_path / "x.sif"),
-        created=None, lock_sha256=None, python="3.11", libraries={}, gpu_seen=False,
-    )  # fmt: skip
+        request=request,
+        engine="docker",
+        engine_version="1",
+        id="x",
+        digest=None,
+        run_as=str(tmp_path / "x.sif"),
+        created=None,
+        lock_sha256=None,
+        python="3.11",
+        libraries={},
+        gpu_seen=False,
+    )
     (folder / "images").mkdir()
     (folder / "images" / "cpu.json").write_text(image.model_dump_json(indent=1))
     packed(folder, tmp_path / "a.zip")

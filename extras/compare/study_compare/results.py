@@ -22,7 +22,8 @@ from study.config.study import Total
 from study_compare.side import PHASES, STATES, Side
 
 MADE_BY = ("device", "limits", "process", "machine")
-"""Settings that are the circumstances of the work, and not the work: they are told where they differ."""
+"""Settings that are the circumstances of the work, and not the work: they are told where they
+differ."""
 Work = dict[str, Any]
 """What a run does: its decisive settings by dotted key, and the checksum of its data."""
 
@@ -75,10 +76,15 @@ def studies_of(folders: Sequence[Path], names: Sequence[str]) -> list[str]:
             raise StudyError(f"{folder}: not a results folder: it holds no <study>/plan.json")
         for name in names:
             if name not in studies:
-                raise StudyError(f"--study: {folder} holds no study {name!r}; allowed: {', '.join(sorted(studies))}")
+                raise StudyError(
+                    f"--study: {folder} holds no study {name!r}; allowed: "
+                    f"{', '.join(sorted(studies))}"
+                )
     shared = sorted(set.intersection(*held))
     if not shared:
-        told = "; ".join(f"{folder}: {', '.join(sorted(one))}" for folder, one in zip(folders, held, strict=True))
+        told = "; ".join(
+            f"{folder}: {', '.join(sorted(one))}" for folder, one in zip(folders, held, strict=True)
+        )
         raise StudyError(f"compare: no study is in every folder: {told}")
     return list(names) or shared
 
@@ -86,7 +92,8 @@ def studies_of(folders: Sequence[Path], names: Sequence[str]) -> list[str]:
 def same_work(study: str, folders: Sequence[Path]) -> Same:
     """Return the runs of each folder that do the same work in ``study``.
 
-    Raise :class:`StudyError` with the first difference if no setting of one result is in every other.
+    Raise :class:`StudyError` with the first difference if no setting of one result is in every
+    other.
     """
     names = _names(folders)
     results = [_read(name, study, folder) for name, folder in zip(names, folders, strict=True)]
@@ -94,7 +101,8 @@ def same_work(study: str, folders: Sequence[Path]) -> Same:
     for other in results[1:]:
         if other.plan.study.total != first.plan.study.total:
             raise StudyError(
-                f"{study}: the time that is compared is {first.plan.study.total} in {first.name} and "
+                f"{study}: the time that is compared is {first.plan.study.total} in "
+                f"{first.name} and "
                 f"{other.plan.study.total} in {other.name}"
             )
     across = not set.intersection(*(result.devices for result in results))
@@ -111,10 +119,12 @@ def same_work(study: str, folders: Sequence[Path]) -> Same:
         margins={result.name: result.plan.study.equivalence_margin for result in results},
         settings=list(dict.fromkeys(label for key, label in labels.items() if key in shared)),
         sides=[
-            _side(result, one, {key: labels[key] for key in shared}) for result, one in zip(results, keys, strict=True)
+            _side(result, one, {key: labels[key] for key in shared})
+            for result, one in zip(results, keys, strict=True)
         ],
         left_out={
-            result.name: _left_out(result, one, shared, across) for result, one in zip(results, keys, strict=True)
+            result.name: _left_out(result, one, shared, across)
+            for result, one in zip(results, keys, strict=True)
         },
         differs=_differences([list(result.records.values()) for result in results]),
     )
@@ -143,25 +153,34 @@ def _read(name: str, study: str, folder: Path) -> _Result:
 
 
 def _work(record: Record) -> Work:
-    """Return what a run did: a run's threads are those of its machine, and its data those that it read."""
-    flat = dict(chain(*(_flat(section, inner) for section, inner in decisive(record.settings).items())))
+    """Return what a run did: a run's threads are those of its machine, and its data those that it
+    read."""
+    flat = dict(
+        chain(*(_flat(section, inner) for section, inner in decisive(record.settings).items()))
+    )
     return flat | {"data": record.data.sha256 if record.data else None}
 
 
 def _flat(section: str, inner: Any) -> list[tuple[str, Any]]:
     return (
-        [(f"{section}.{key}", value) for key, value in inner.items()] if isinstance(inner, dict) else [(section, inner)]
+        [(f"{section}.{key}", value) for key, value in inner.items()]
+        if isinstance(inner, dict)
+        else [(section, inner)]
     )
 
 
 def _key(work: Work, across: bool) -> str:
     left = {
-        key: value for key, value in work.items() if key.partition(".")[0] not in (MADE_BY if across else MADE_BY[1:])
+        key: value
+        for key, value in work.items()
+        if key.partition(".")[0] not in (MADE_BY if across else MADE_BY[1:])
     }
     return json.dumps(left, sort_keys=True)
 
 
-def _left_out(result: _Result, keys: Mapping[str, str], shared: set[str], across: bool) -> list[str]:
+def _left_out(
+    result: _Result, keys: Mapping[str, str], shared: set[str], across: bool
+) -> list[str]:
     """Return the settings of a result that some other one lacks."""
     left = [run for run in _in_order(result) if keys[run.name] not in shared]
     return list(dict.fromkeys(_label(result.plan, run, across) for run in left))
@@ -171,12 +190,19 @@ def _in_order(result: _Result) -> list[Run]:
     """Return the runs that count in the order of the study's levels."""
     orders = result.plan.study.factors
     runs = [run for run in result.plan.runs if run.name in result.works]
-    return sorted(runs, key=lambda run: [place_of(levels, run.setting.levels[key]) for key, levels in orders.items()])
+    return sorted(
+        runs,
+        key=lambda run: [
+            place_of(levels, run.setting.levels[key]) for key, levels in orders.items()
+        ],
+    )
 
 
 def _label(plan: Plan, run: Run, across: bool) -> str:
     left_out = {"control", *(["device"] if across else [])}
-    varied = [key for key, levels in plan.study.factors.items() if len(levels) > 1 and key not in left_out]
+    varied = [
+        key for key, levels in plan.study.factors.items() if len(levels) > 1 and key not in left_out
+    ]
     return setting_of(plan.study, {key: run.setting.levels[key] for key in varied}).label
 
 
@@ -185,7 +211,8 @@ def _differing(one: Work, two: Work) -> list[str]:
 
 
 def _first_difference(results: Sequence[_Result]) -> str:
-    """Return the key in which the most alike runs of the first two results that share none differ."""
+    """Return the key in which the most alike runs of the first two results that share none
+    differ."""
     first = results[0]
     for other in results[1:]:
         pairs = product(first.works.values(), other.works.values())
@@ -193,7 +220,8 @@ def _first_difference(results: Sequence[_Result]) -> str:
         differing = _differing(one, two)[:3]
         if differing:
             return "; ".join(
-                f"{key} is {one[key]!r} in {first.name} and {two.get(key)!r} in {other.name}" for key in differing
+                f"{key} is {one[key]!r} in {first.name} and {two.get(key)!r} in {other.name}"
+                for key in differing
             )
     return "no setting is in every result"
 
@@ -203,19 +231,34 @@ def _side(result: _Result, keys: Mapping[str, str], labels: Mapping[str, str]) -
         setting=[labels.get(keys.get(run, ""), "") for run in result.runs["run"]],
         start=result.runs["session"],
     )
-    columns = ["setting", "seconds", "start", "started", "accuracy", "valid_images", *PHASES, *STATES]
+    columns = [
+        "setting",
+        "seconds",
+        "start",
+        "started",
+        "accuracy",
+        "valid_images",
+        *PHASES,
+        *STATES,
+    ]
     counted = runs.loc[runs["setting"] != "", columns].sort_values("started", kind="stable")
     numbers = dict.fromkeys((*PHASES, *STATES), float)
     return Side(result.name, counted.astype(numbers), result.plan.study.learning_margin)
 
 
 def _differences(records: Sequence[Sequence[Record]]) -> dict[str, list[str]]:
-    """Return the facts of machine and software that differ between results, each with its value in every result.
+    """Return the facts of machine and software that differ between results, each with its value in
+    every result.
 
-    A package that only one of them noted is none: an image tells all that it holds, a host what it imports.
+    A package that only one of them noted is none: an image tells all that it holds, a host what it
+    imports.
     """
     told = [_facts(each) for each in records]
-    rows = {key: [facts[key] for facts in told] for key in told[0] if all(key in facts for facts in told)}
+    rows = {
+        key: [facts[key] for facts in told]
+        for key in told[0]
+        if all(key in facts for facts in told)
+    }
     return {key: values for key, values in rows.items() if len(set(values)) > 1}
 
 

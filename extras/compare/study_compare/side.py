@@ -1,7 +1,8 @@
-"""The runs of one result that are compared, with the mean of each start: the unit of every comparison.
+"""The runs of one result that are compared, with the mean of each start: the unit of every
+comparison.
 
-What moves all runs of a start by one factor (a boot, a clock, a neighbour) is in every difference between two results.
-A hundred runs of one start know nothing of it.
+What moves all runs of a start by one factor (a boot, a clock, a neighbour) is in every difference
+between two results. A hundred runs of one start know nothing of it.
 """
 
 from collections.abc import Sequence
@@ -35,8 +36,9 @@ STATES = {
 }
 """Columns that tell of the machine itself."""
 Stand = Literal["as_well", "less", "unclear", "unknown"]
-"""How a result has learned beside the best: `less`: its accuracy is lower by more than the margin, beyond noise.
-`unclear`: it is over ten points lower, but that is not shown. `unknown`: it has no accuracy."""
+"""How a result has learned beside the best: `less`: its accuracy is lower by more than the margin,
+beyond noise. `unclear`: it is over ten points lower, but that is not shown. `unknown`: it has no
+accuracy."""
 
 
 @dataclass(frozen=True)
@@ -58,24 +60,32 @@ class Side:
 def start_means(side: Side) -> pd.DataFrame:
     """Return the mean log seconds of each setting (columns) in each start (rows).
 
-    What a start lacks is filled with the sum of the effects of its setting and of the start, found by least squares.
+    What a start lacks is filled with the sum of the effects of its setting and of the start, found
+    by least squares.
     """
     logs = side.runs.assign(log=np.log(side.runs["seconds"]))
     table = logs.groupby(["start", "setting"], sort=False)["log"].mean().unstack()
     filled = table.fillna(table.mean())
     for _ in range(ROUNDS if table.isna().any(axis=None) else 0):
         states = filled.mean(axis=1) - filled.to_numpy().mean()
-        filled = table.where(table.notna(), pd.DataFrame({name: filled[name].mean() + states for name in filled}))
+        filled = table.where(
+            table.notna(), pd.DataFrame({name: filled[name].mean() + states for name in filled})
+        )
     return filled
 
 
 def noise_within(sides: Sequence[Side], setting: str) -> list[float]:
-    """Return for each side the variance that the runs of a start leave in the mean of its log seconds.
+    """Return for each side the variance that the runs of a start leave in the mean of its log
+    seconds.
 
     The variance of a run is pooled over all sides; it is 0 where no start has two runs.
     """
     groups = [
-        [np.log(values.to_numpy(float)) for _, values in side.at(setting).groupby("start")["seconds"]] for side in sides
+        [
+            np.log(values.to_numpy(float))
+            for _, values in side.at(setting).groupby("start")["seconds"]
+        ]
+        for side in sides
     ]
     each = list(chain.from_iterable(groups))
     degrees = sum(len(one) - 1 for one in each)
@@ -89,12 +99,15 @@ def learning(sides: Sequence[Side], settings: Sequence[str]) -> dict[str, list[S
     Equal results are called unequal in 5% of comparisons at most, over all settings.
     """
     return {
-        one: _learning([side.at(one) for side in sides], sides[0].learning_margin, len(settings)) for one in settings
+        one: _learning([side.at(one) for side in sides], sides[0].learning_margin, len(settings))
+        for one in settings
     }
 
 
 def _learning(parts: Sequence[pd.DataFrame], margin: float, settings: int) -> list[Stand]:
-    accuracies = {str(place): part["accuracy"].dropna().tolist() for place, part in enumerate(parts)}
+    accuracies = {
+        str(place): part["accuracy"].dropna().tolist() for place, part in enumerate(parts)
+    }
     images = pd.concat([part["valid_images"] for part in parts]).dropna()
     # Chance does not matter here. Where the images are not known, one alone shows nothing.
     found = learning_of(accuracies, 0.0, int(images.min()) if len(images) else 1, margin, settings)

@@ -1,7 +1,9 @@
-"""Results of two places or two times side by side: the ratio of their times, with what a second start would change.
+"""Results of two places or two times side by side: the ratio of their times, with what a second
+start would change.
 
-Each start gives one mean of log seconds, and the differences of results are those of these means. The mean over all
-settings has a verdict of its own, and the settings have Bonferroni's correction. Less learning is told beside it.
+Each start gives one mean of log seconds, and the differences of results are those of these means.
+The mean over all settings has a verdict of its own, and the settings have Bonferroni's correction.
+Less learning is told beside it.
 """
 
 import math
@@ -23,7 +25,8 @@ from study_compare.side import PHASES, STATES, Side, Stand, learning, noise_with
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "not_enough_starts"]
 """`mixed`: the mean over all settings does not tell, for some settings differ."""
 SAYS_NOTHING = 10
-"""An interval that reaches so many times above and below its ratio is left out: two starts give such ones."""
+"""An interval that reaches so many times above and below its ratio is left out: two starts give
+such ones."""
 
 
 class Compared(Strict):
@@ -31,17 +34,20 @@ class Compared(Strict):
 
     setting: str | None = Field(description="Null for the mean over all settings.")
     ratio: Estimate = Field(
-        description="Time of the second result over that of the first. The bounds of the settings hold for all of them "
+        description="Time of the second result over that of the first. The bounds of the "
+        "settings hold for all of them "
         "at once. Null where they lie over ten times above and below it."
     )
     runs: tuple[int, int] = Field(description="Runs of the first and of the second result.")
     accuracies: tuple[float | None, float | None]
     learning: tuple[Stand, Stand] = Field(
-        description="How each result has learned beside the other; over all settings the worst that one of them shows."
+        description="How each result has learned beside the other; over all settings the "
+        "worst that one of them shows."
     )
     verdict: Verdict
     phases: dict[str, float] = Field(
-        description="Seconds that each phase takes more in the second result, mean over the settings."
+        description="Seconds that each phase takes more in the second result, mean over the "
+        "settings."
     )
     states: dict[str, float] = Field(
         description="What the machine tells of itself: the second result's over the first's."
@@ -53,12 +59,17 @@ class Pair(Strict):
 
     first: str
     second: str
-    margin: float = Field(description="Ratios from 1 / (1 + margin) to 1 + margin count as equivalent.")
+    margin: float = Field(
+        description="Ratios from 1 / (1 + margin) to 1 + margin count as equivalent."
+    )
     starts: tuple[int, int]
     assumed: tuple[bool, bool] = Field(
-        description="Of which result the spread between starts is assumed: fewer than three hardly tell it."
+        description="Of which result the spread between starts is assumed: fewer than three "
+        "hardly tell it."
     )
-    spreads: tuple[float, float] = Field(description="Standard deviation of log seconds between starts of each result.")
+    spreads: tuple[float, float] = Field(
+        description="Standard deviation of log seconds between starts of each result."
+    )
     overall: Compared
     settings: list[Compared]
 
@@ -68,7 +79,8 @@ class Margin(Strict):
 
     value: float
     source: Literal["plan", "command_line"] = Field(
-        description="plan: the study's file, by the plan of the first result, which a start writes before its runs. "
+        description="plan: the study's file, by the plan of the first result, which a start "
+        "writes before its runs. "
         "command_line: `--margin`, after the data."
     )
     planned: dict[str, float] = Field(description="The margin in the plan of each result.")
@@ -78,20 +90,29 @@ class Ranking(Strict):
     """Three or more results, the fastest first."""
 
     order: list[str]
-    times: dict[str, float] = Field(description="Time of each result over that of the fastest, mean over the settings.")
+    times: dict[str, float] = Field(
+        description="Time of each result over that of the fastest, mean over the settings."
+    )
     may_be_fastest: list[str] = Field(
-        description="Results that hold the truly fastest one with 95% probability, of those that learn as well."
+        description="Results that hold the truly fastest one with 95% probability, of those "
+        "that learn as well."
     )
     learn_less: list[str] = Field(description="Results that are shown to learn less than another.")
 
 
 def compare(first: Side, second: Side, settings: Sequence[str], margin: float) -> Pair:
-    """Return how the second of two results compares with the first; both have runs of all ``settings``."""
+    """Return how the second of two results compares with the first; both have runs of all
+    ``settings``."""
     a, b = start_means(first), start_means(second)
     noises = {one: noise_within([first, second], one) for one in settings}
     stands = learning([first, second], settings)
     each = [
-        _setting(one, difference_of(a[one].to_numpy(), b[one].to_numpy(), noises[one]), len(settings), margin)
+        _setting(
+            one,
+            difference_of(a[one].to_numpy(), b[one].to_numpy(), noises[one]),
+            len(settings),
+            margin,
+        )
         for one in settings
     ]
     ours, theirs = _means([a, b], settings)
@@ -113,16 +134,27 @@ def compare(first: Side, second: Side, settings: Sequence[str], margin: float) -
 
 
 def rank(sides: Sequence[Side], settings: Sequence[str]) -> Ranking:
-    """Return the order of results by their mean over the settings, and those that may be the fastest.
+    """Return the order of results by their mean over the settings, and those that may be the
+    fastest.
 
-    A result is ruled out where the one-sided test against any other finds it slower, with Bonferroni's correction for
-    all pairs, or where it is shown to learn less than another.
+    A result is ruled out where the one-sided test against any other finds it slower, with
+    Bonferroni's correction for all pairs, or where it is shown to learn less than another.
     """
     stands = learning(sides, settings)
-    less = [side.name for place, side in enumerate(sides) if any(one[place] == "less" for one in stands.values())]
+    less = [
+        side.name
+        for place, side in enumerate(sides)
+        if any(one[place] == "less" for one in stands.values())
+    ]
     names = [side.name for side in sides]
     means = dict(zip(names, _means([start_means(side) for side in sides], settings), strict=True))
-    noise = dict(zip(names, np.mean([noise_within(sides, one) for one in settings], axis=0).tolist(), strict=True))
+    noise = dict(
+        zip(
+            names,
+            np.mean([noise_within(sides, one) for one in settings], axis=0).tolist(),
+            strict=True,
+        )
+    )
     order = sorted(means, key=lambda name: float(means[name].mean()))
     fair = [name for name in order if name not in less] or order
     pairs = list(combinations(fair, 2))
@@ -134,7 +166,9 @@ def rank(sides: Sequence[Side], settings: Sequence[str]) -> Ranking:
             slower.add(other)
     return Ranking(
         order=order,
-        times={name: math.exp(float(means[name].mean() - means[order[0]].mean())) for name in order},
+        times={
+            name: math.exp(float(means[name].mean() - means[order[0]].mean())) for name in order
+        },
         may_be_fastest=[name for name in fair if name not in slower],
         learn_less=less,
     )
@@ -145,14 +179,18 @@ def _means(tables: Sequence[pd.DataFrame], settings: Sequence[str]) -> list[Arra
     return [table[list(settings)].mean(axis=1).to_numpy(float) for table in tables]
 
 
-def _setting(setting: str, found: Difference, tests: int, margin: float) -> tuple[Difference, Verdict]:
+def _setting(
+    setting: str, found: Difference, tests: int, margin: float
+) -> tuple[Difference, Verdict]:
     """Return the difference at one setting, with its verdict."""
     if within(found, margin):
         return found, "equivalent"
     return found, differs(found, tests) or "not_enough_starts"
 
 
-def _overall(found: Difference, settings: Sequence[tuple[Difference, Verdict]], margin: float) -> Verdict:
+def _overall(
+    found: Difference, settings: Sequence[tuple[Difference, Verdict]], margin: float
+) -> Verdict:
     """Return the verdict over all settings: equivalent only where no setting differs."""
     apart = any(verdict in ("faster", "slower") for _, verdict in settings)
     if not apart and within(found, margin):
@@ -161,7 +199,8 @@ def _overall(found: Difference, settings: Sequence[tuple[Difference, Verdict]], 
 
 
 def within(found: Difference, margin: float) -> bool:
-    """Return whether two one-sided t tests (Schuirmann 1987) place the difference within the margin."""
+    """Return whether two one-sided t tests (Schuirmann 1987) place the difference within the
+    margin."""
     reach = found.reach(1 - SIGNIFICANCE)
     return not found.unknown and reach > 0 and abs(found.value) + reach <= math.log1p(margin)
 
@@ -193,7 +232,11 @@ def _compared(
 ) -> Compared:
     first, second = runs
     reach, ratio = _reach(found, tests), math.exp(found.value)
-    ends = (ratio / math.exp(reach), ratio * math.exp(reach)) if reach < math.log(SAYS_NOTHING) else (None, None)
+    ends = (
+        (ratio / math.exp(reach), ratio * math.exp(reach))
+        if reach < math.log(SAYS_NOTHING)
+        else (None, None)
+    )
     return Compared(
         setting=setting,
         ratio=Estimate(value=ratio, low=ends[0], high=ends[1]),

@@ -19,7 +19,8 @@ from study_compare.words import (
 
 
 class Compared(Strict):
-    """One study of several results folders, the first of which is what the others are compared with."""
+    """One study of several results folders, the first of which is what the others are compared
+    with."""
 
     study: str
     total: str
@@ -30,8 +31,11 @@ class Compared(Strict):
     differs: dict[str, list[str]]
 
 
-def compare_folders(folders: Sequence[Path], studies: Sequence[str], margin: float | None) -> list[Compared]:
-    """Return how each study of the folders compares; ``margin`` replaces the study's own margin of equivalence.
+def compare_folders(
+    folders: Sequence[Path], studies: Sequence[str], margin: float | None
+) -> list[Compared]:
+    """Return how each study of the folders compares; ``margin`` replaces the study's own margin of
+    equivalence.
 
     Raise :class:`StudyError` if the folders share no study, or if the work is not the same.
     """
@@ -41,8 +45,9 @@ def compare_folders(folders: Sequence[Path], studies: Sequence[str], margin: flo
 def failures(found: Sequence[Compared], limit: float) -> Iterator[str]:
     """Yield what forbids that the others pass beside the first result: a line each.
 
-    A slowdown by more than ``limit`` counts only where the interval, which knows how far starts differ, excludes equal
-    times. A setting that was not measured may be slower, too, and one that learns less is no replacement.
+    A slowdown by more than ``limit`` counts only where the interval, which knows how far starts
+    differ, excludes equal times. A setting that was not measured may be slower, too, and one that
+    learns less is no replacement.
     """
     for one in found:
         for pair in one.pairs:
@@ -55,7 +60,10 @@ def _failures(pair: Pair, limit: float) -> Iterator[str]:
     for one in (pair.overall, *pair.settings):
         at = "over all settings" if one.setting is None else f"at {one.setting}"
         if one.ratio.value > 1 + limit and (one.ratio.low or 0) > 1:
-            yield f"takes {number(one.ratio.value)} times as long {at}, and {number(1 + limit)} is the limit"
+            yield (
+                f"takes {number(one.ratio.value)} times as long {at}, and "
+                f"{number(1 + limit)} is the limit"
+            )
         if one.setting is not None and one.learning[1] == "less":
             yield f"learns less {at}"
 

@@ -19,7 +19,9 @@ def share(text: str) -> float:
         value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
         if 0 < value <= 1:
             return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not allowed: a share above 0 and up to 1, such as 0.05 or 5%")
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is not allowed: a share above 0 and up to 1, such as 0.05 or 5%"
+    )
 
 
 @verb(
@@ -30,19 +32,30 @@ def share(text: str) -> float:
         metavar="folder",
         help="folders of results, or bundles; the first is the baseline",
     ),
-    argument("--study", action="append", default=[], help="only this study (repeatable; default: all that each has)"),
-    argument("--margin", type=share, help="ratios up to 1 + this count as equivalent (default: the study's own)"),
+    argument(
+        "--study",
+        action="append",
+        default=[],
+        help="only this study (repeatable; default: all that each has)",
+    ),
+    argument(
+        "--margin",
+        type=share,
+        help="ratios up to 1 + this count as equivalent (default: the study's own)",
+    ),
     argument("--output", type=free, help="write the comparison as JSON, too"),
     argument(
         "--fail-if-slower",
         type=share,
         metavar="SHARE",
-        help=f"exit with {NOT_PASSED} if a result is slower than the first by more than this, such as 5%%, and by more "
+        help=f"exit with {NOT_PASSED} if a result is slower than the first by more than this, "
+        "such as 5%%, and by more "
         "than starts differ; or if it lacks a setting, or learns less",
     ),
 )
 def compare(options: argparse.Namespace) -> None:
-    """Say which of several results folders is faster at the same work, how sure that is, and what differs."""
+    """Say which of several results folders is faster at the same work, how sure that is, and what
+    differs."""
     from study.artifacts.bundle import as_folders
     from study.base.files import write_whole
     from study_compare.results import studies_of
@@ -51,7 +64,8 @@ def compare(options: argparse.Namespace) -> None:
     if len(options.folders) < 2:
         raise StudyError("compare: give two results folders or more")
     with as_folders(options.folders) as folders:
-        # Where a missing study must not pass, all of the baseline are compared, and not those that each folder has.
+        # Where a missing study must not pass, all of the baseline are compared, and not those that
+        # each folder has.
         asked = options.study or (studies_of(folders[:1], []) if options.fail_if_slower else [])
         found = compare_folders(folders, asked, options.margin)
     if options.output:

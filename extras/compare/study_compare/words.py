@@ -1,4 +1,5 @@
-"""Results side by side, as text for a terminal: the verdict first, then each setting, then what differs."""
+"""Results side by side, as text for a terminal: the verdict first, then each setting, then what
+differs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,8 +14,8 @@ LEAST_SHARE = 0.05
 
 
 def answer_of(pair: Pair) -> str:
-    """Return what the second result is beside the first, over all settings and in how many of them; and whether one of
-    them learns less."""
+    """Return what the second result is beside the first, over all settings and in how many of them;
+    and whether one of them learns less."""
     return f"{_times(pair)}{_settings(pair)}{''.join(_learns(pair))}."
 
 
@@ -26,7 +27,10 @@ def _times(pair: Pair) -> str:
     if verdict == "not_enough_starts":
         return f"{pair.second} and {pair.first} are tied: {long}"
     if verdict == "mixed":
-        return f"Which of {pair.first} and {pair.second} is faster depends on the setting: over all {long}"
+        return (
+            f"Which of {pair.first} and {pair.second} is faster depends on the setting: "
+            f"over all {long}"
+        )
     if verdict == "faster":
         times = ratio.inverse
         return f"{pair.second} is {short(times.value)} times as fast as {pair.first}{bounds(times)}"
@@ -36,7 +40,9 @@ def _times(pair: Pair) -> str:
 def _settings(pair: Pair) -> str:
     """Return in how many settings the second result differs by itself."""
     count, verdict = len(pair.settings), pair.overall.verdict
-    shown = {word: sum(one.verdict == word for one in pair.settings) for word in ("faster", "slower")}
+    shown = {
+        word: sum(one.verdict == word for one in pair.settings) for word in ("faster", "slower")
+    }
     if verdict == "mixed":
         parts = [f"{pair.second} is {word} in {many}" for word, many in shown.items() if many]
         return f"; {listed(parts)} of {count} settings"
@@ -44,18 +50,24 @@ def _settings(pair: Pair) -> str:
         return ""
     alike = shown.pop(verdict)
     ((opposite, other),) = shown.items()
-    return f"; by itself in {alike} of {count} settings" + f", and {opposite} in {other}" * bool(other)
+    return f"; by itself in {alike} of {count} settings" + f", and {opposite} in {other}" * bool(
+        other
+    )
 
 
 def _learns(pair: Pair) -> Iterator[str]:
     """Yield which result learns less, where one does, and at which settings."""
-    stands: dict[Stand, str] = {"less": "learns less", "unclear": "may learn less, which is not shown"}
+    stands: dict[Stand, str] = {
+        "less": "learns less",
+        "unclear": "may learn less, which is not shown",
+    }
     for place, name in enumerate((pair.first, pair.second)):
         for stand, words in stands.items():
             fell = [one for one in pair.settings if one.learning[place] == stand]
             if fell:
                 first, *rest = [
-                    f"{one.setting}: {_accuracy(one.accuracies[place])} and not {_accuracy(one.accuracies[1 - place])}"
+                    f"{one.setting}: {_accuracy(one.accuracies[place])} and not "
+                    f"{_accuracy(one.accuracies[1 - place])}"
                     for one in fell
                 ]
                 more = f", and at {quantity(len(rest), 'other setting')}" if rest else ""
@@ -76,12 +88,18 @@ def verdict_lines(pair: Pair) -> list[str]:
 
 
 def _starts(pair: Pair) -> str:
-    counts = f"{pair.first} has {quantity(pair.starts[0], 'start')}, {pair.second} {quantity(pair.starts[1], 'start')}"
+    counts = (
+        f"{pair.first} has {quantity(pair.starts[0], 'start')}, {pair.second} "
+        f"{quantity(pair.starts[1], 'start')}"
+    )
     spreads = [f"{100 * one:.2g}%" for one in pair.spreads]
     guessed = [one for one, assumed in zip(spreads, pair.assumed, strict=True) if assumed]
     if guessed:
         assumed = " and ".join(dict.fromkeys(guessed))
-        return f"{counts}: fewer than three hardly tell how far starts differ, and {assumed} is assumed."
+        return (
+            f"{counts}: fewer than three hardly tell how far starts differ, and {assumed} "
+            "is assumed."
+        )
     return f"{counts}, which differ among each other by {' and '.join(spreads)}."
 
 
@@ -96,9 +114,17 @@ def margin_line(margin: Margin) -> str:
     first, *_ = margin.planned
     if margin.source == "command_line":
         planned = listed([f"{_percent(one)} ({name})" for name, one in margin.planned.items()])
-        return f"The margin of {value} was given on the command line, after the data were there; planned: {planned}."
-    others = [f"{_percent(one)} ({name})" for name, one in margin.planned.items() if one != margin.value]
-    told = f"The margin of {value} is the study's own, by the plan of {first}, which a start writes before its runs"
+        return (
+            f"The margin of {value} was given on the command line, after the data were "
+            f"there; planned: {planned}."
+        )
+    others = [
+        f"{_percent(one)} ({name})" for name, one in margin.planned.items() if one != margin.value
+    ]
+    told = (
+        f"The margin of {value} is the study's own, by the plan of {first}, which a start "
+        "writes before its runs"
+    )
     return f"{told}; other plans have another: {listed(others)}." if others else f"{told}."
 
 
@@ -131,33 +157,45 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as lines whose columns begin at the same place."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
-        "  ".join(["", *(cell.ljust(width) for cell, width in zip(row, widths, strict=True))]).rstrip() for row in rows
+        "  ".join(
+            ["", *(cell.ljust(width) for cell, width in zip(row, widths, strict=True))]
+        ).rstrip()
+        for row in rows
     ]
 
 
 def reasons(pair: Pair) -> list[str]:
-    """Return in which phases the difference lies, over all and at each setting, and what the machine tells."""
+    """Return in which phases the difference lies, over all and at each setting, and what the
+    machine tells."""
     told = []
     if parts := _parts(pair.overall):
         told.append(f"Where the difference lies, mean of a run: {parts}.")
     for name, ratio in pair.overall.states.items():
         told.append(f"The {STATES[name]}: {number(ratio)} times that of {pair.first}.")
-    each = [(f"{found.setting}:", _parts(found)) for found in pair.settings if len(pair.settings) > 1]
+    each = [
+        (f"{found.setting}:", _parts(found)) for found in pair.settings if len(pair.settings) > 1
+    ]
     if rows := [row for row in each if row[1]]:
         told += [
-            "Where it lies at each setting that differs, with what the machine told of itself then:",
+            "Where it lies at each setting that differs, with what the machine told of "
+            "itself then:",
             *aligned(rows),
         ]
     return told
 
 
 def _parts(found: Compared) -> str:
-    """Return the phases in which a difference lies that is found, the longest first; nothing where none is."""
+    """Return the phases in which a difference lies that is found, the longest first; nothing where
+    none is."""
     whole = sum(found.phases.values())
     if found.verdict not in ("faster", "slower") or not whole:
         return ""
     parts = sorted(found.phases.items(), key=lambda item: -abs(item[1]))
-    named = [f"{PHASES[name]} {seconds:+.3g} s" for name, seconds in parts if abs(seconds) >= LEAST_SHARE * abs(whole)]
+    named = [
+        f"{PHASES[name]} {seconds:+.3g} s"
+        for name, seconds in parts
+        if abs(seconds) >= LEAST_SHARE * abs(whole)
+    ]
     if found.setting is not None:
         named += [f"{STATES[name]} {number(ratio)} times" for name, ratio in found.states.items()]
     return listed(named)
@@ -175,4 +213,7 @@ def differences_table(names: Sequence[str], differs: Mapping[str, Sequence[str]]
     """Return what machine and software differ in, a row a fact."""
     if not differs:
         return ["Machine and software are the same, as far as the records tell."]
-    return ["What differs:", *aligned([("", *names), *((key, *values) for key, values in differs.items())])]
+    return [
+        "What differs:",
+        *aligned([("", *names), *((key, *values) for key, values in differs.items())]),
+    ]

@@ -34,22 +34,30 @@ def side(
     noise: float = 0.02,
     runs: int = 3,
 ) -> Side:
-    """The runs of a result whose starts differ by ``spread``, and whose runs by ``noise`` (standard deviations)."""
+    """The runs of a result whose starts differ by ``spread``, and whose runs by ``noise`` (standard
+    deviations)."""
     columns: dict[str, list[Any]] = {"setting": [], "seconds": [], "start": []}
     for start in range(starts):
         state = rng.normal(0, spread)
         for place, setting in enumerate(SETTINGS):
             columns["setting"] += [setting] * runs
-            columns["seconds"] += list(factor * (10.0 - place) * np.exp(state + rng.normal(0, noise, runs)))
+            columns["seconds"] += list(
+                factor * (10.0 - place) * np.exp(state + rng.normal(0, noise, runs))
+            )
             columns["start"] += [start] * runs
-    frame = pd.DataFrame(columns | {"accuracy": 0.8, "valid_images": 200} | dict.fromkeys((*PHASES, *STATES), np.nan))
+    frame = pd.DataFrame(
+        columns | {"accuracy": 0.8, "valid_images": 200} | dict.fromkeys((*PHASES, *STATES), np.nan)
+    )
     return Side(name, frame)
 
 
 def pair(seed: int, starts: tuple[int, int], factor: float, **how: Any) -> Pair:
     rng = np.random.default_rng(seed)
     return compare(
-        side("before", rng, starts[0], **how), side("after", rng, starts[1], factor, **how), SETTINGS, margin=0.05
+        side("before", rng, starts[0], **how),
+        side("after", rng, starts[1], factor, **how),
+        SETTINGS,
+        margin=0.05,
     )
 
 
@@ -58,10 +66,15 @@ def alarms(found: Pair) -> bool:
 
 
 @pytest.mark.parametrize("starts", [(2, 2), (2, 6)])
-def test_equal_results_are_told_apart_in_at_most_one_of_twenty_comparisons(starts: tuple[int, int]) -> None:
-    """The overall verdict, and the settings together, each have 5%. Starts differ far more than runs."""
+def test_equal_results_are_told_apart_in_at_most_one_of_twenty_comparisons(
+    starts: tuple[int, int],
+) -> None:
+    """The overall verdict, and the settings together, each have 5%. Starts differ far more than
+    runs."""
     found = [pair(seed, starts, 1.0, spread=0.05) for seed in repeats(40, 160)]
-    assert sum(one.overall.verdict in ("faster", "slower") for one in found) <= at_most(0.05, len(found))
+    assert sum(one.overall.verdict in ("faster", "slower") for one in found) <= at_most(
+        0.05, len(found)
+    )
     assert sum(map(alarms, found)) <= at_most(0.1, len(found))
 
 
@@ -71,7 +84,9 @@ def test_equal_results_with_a_broken_start_are_rarely_told_apart() -> None:
     def broken(seed: int) -> Pair:
         rng = np.random.default_rng(seed)
         first, second = side("before", rng, 4), side("after", rng, 4)
-        slow = second.runs.assign(seconds=second.runs["seconds"].where(second.runs["start"] != 2, lambda s: 2 * s))
+        slow = second.runs.assign(
+            seconds=second.runs["seconds"].where(second.runs["start"] != 2, lambda s: 2 * s)
+        )
         return compare(first, Side("after", slow), SETTINGS, margin=0.05)
 
     seeds = repeats(30, 100)
@@ -86,11 +101,16 @@ def test_a_phase_and_a_clock_that_changed_are_where_the_difference_lies() -> Non
     before = Side("before", before.runs.assign(**known))
     planted = {"backward_seconds": 1.5, "sm_clock_mhz": 1200.0}
     after = Side("after", before.runs.assign(seconds=before.runs["seconds"] + 1, **planted))
-    found = Pair.model_validate_json(compare(before, after, SETTINGS, margin=0.05).model_dump_json())
-    assert found.overall.phases == pytest.approx(dict.fromkeys(PHASES, 0.0) | {"backward_seconds": 1.0})
+    found = Pair.model_validate_json(
+        compare(before, after, SETTINGS, margin=0.05).model_dump_json()
+    )
+    assert found.overall.phases == pytest.approx(
+        dict.fromkeys(PHASES, 0.0) | {"backward_seconds": 1.0}
+    )
     assert found.overall.states == pytest.approx(dict.fromkeys(STATES, 1.0) | {"sm_clock_mhz": 0.8})
     told = (
-        "reference workload of the device 1.00 times, reference workload of the host 1.00 times and clock of the GPU "
+        "reference workload of the device 1.00 times, reference workload of the host 1.00 "
+        "times and clock of the GPU "
         "0.8 times"
     )
     assert reasons(found) == [
@@ -104,12 +124,15 @@ def test_a_phase_and_a_clock_that_changed_are_where_the_difference_lies() -> Non
 
 
 def test_a_setting_that_alone_changed_is_told_with_its_phase_and_the_other_is_not() -> None:
-    """At the first setting the second result waits a second longer for its data; the machine is the same."""
+    """At the first setting the second result waits a second longer for its data; the machine is the
+    same."""
     rng = np.random.default_rng(1)
     before = side("before", rng, 3, spread=0.001, noise=0.0)
     before = Side("before", before.runs.assign(**dict.fromkeys(PHASES, 0.5)))
     waits = (before.runs["setting"] == SETTINGS[0]).astype(float)
-    after = before.runs.assign(seconds=before.runs["seconds"] + waits, data_wait_seconds=0.5 + waits)
+    after = before.runs.assign(
+        seconds=before.runs["seconds"] + waits, data_wait_seconds=0.5 + waits
+    )
     found = compare(before, Side("after", after), SETTINGS, margin=0.05)
     assert [one.verdict for one in found.settings] == ["slower", "equivalent"]
     assert reasons(found)[-1] == f"  {SETTINGS[0]}:  waiting for data +1 s"
@@ -120,14 +143,18 @@ def test_a_start_that_lacks_a_setting_does_not_move_the_mean() -> None:
     first, second = side("before", rng, 4, spread=0.1, noise=0.0), side("after", rng, 4)
     lost = first.runs[(first.runs["start"] != 0) | (first.runs["setting"] != SETTINGS[0])]
     whole = compare(first, second, SETTINGS, 0.05).overall.ratio.value
-    assert compare(Side("before", lost), second, SETTINGS, 0.05).overall.ratio.value == pytest.approx(whole)
+    assert compare(
+        Side("before", lost), second, SETTINGS, 0.05
+    ).overall.ratio.value == pytest.approx(whole)
 
 
 def failed(record: Record, block: int) -> Record:
     """Records that measured nothing at batch size 8."""
     lost = {"outcome": "failed", "measurement": None, "machine": None, "message": "planted"}
     good = slower(1.0)(record, block)
-    return good.model_copy(update=lost) if record.setting.levels["training.batch_size"] == 8 else good
+    return (
+        good.model_copy(update=lost) if record.setting.levels["training.batch_size"] == 8 else good
+    )
 
 
 def forgot(record: Record, block: int) -> Record:
@@ -135,7 +162,9 @@ def forgot(record: Record, block: int) -> Record:
     good = slower(0.5)(record, block)
     assert good.measurement
     epochs = [one.model_copy(update={"accuracy": 0.0}) for one in good.measurement.epochs]
-    return good.model_copy(update={"measurement": good.measurement.model_copy(update={"epochs": epochs})})
+    return good.model_copy(
+        update={"measurement": good.measurement.model_copy(update={"epochs": epochs})}
+    )
 
 
 FACTORS = {"device": ["cpu"], "training.batch_size": [4, 8]}
@@ -146,14 +175,23 @@ def test_a_planted_slowdown_is_found_in_two_folders_with_what_differs(
 ) -> None:
     plan = tiny_plan(factors=FACTORS, replicates=4)
     newer = MACHINE.model_copy(update={"libraries": MACHINE.libraries | {"torch": "9.9"}})
-    folders = [result(tmp_path / "old", plan, slower(1.0)), result(tmp_path / "new", plan, slower(1.05, newer))]
+    folders = [
+        result(tmp_path / "old", plan, slower(1.0)),
+        result(tmp_path / "new", plan, slower(1.05, newer)),
+    ]
     assert main(["compare", *map(str, folders), "--output", str(tmp_path / "found.json")]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "tiny: training time"
-    assert said[1] == "new takes 1.05 times as long as old (95%: 1.05 to 1.05); by itself in 2 of 2 settings."
-    assert [line.split() for line in said if line.strip().startswith("torch")] == [["torch", "2.0", "9.9"]]
+    assert (
+        said[1]
+        == "new takes 1.05 times as long as old (95%: 1.05 to 1.05); by itself in 2 of 2 settings."
+    )
+    assert [line.split() for line in said if line.strip().startswith("torch")] == [
+        ["torch", "2.0", "9.9"]
+    ]
     (found,) = (
-        Compared.model_validate_json(json.dumps(one)) for one in json.loads((tmp_path / "found.json").read_text())
+        Compared.model_validate_json(json.dumps(one))
+        for one in json.loads((tmp_path / "found.json").read_text())
     )
     assert [one.setting for one in found.pairs[0].settings] == ["4", "8"]
     assert found.ranking is None
@@ -162,17 +200,24 @@ def test_a_planted_slowdown_is_found_in_two_folders_with_what_differs(
 @pytest.mark.parametrize(
     ("planned", "given", "told"),
     [
-        (0.05, [], "The margin of 5% is the study's own, by the plan of old, which a start writes before its runs."),
+        (
+            0.05,
+            [],
+            "The margin of 5% is the study's own, by the plan of old, which a start writes "
+            "before its runs.",
+        ),
         (
             0.1,
             [],
-            "The margin of 5% is the study's own, by the plan of old, which a start writes before its runs; other "
+            "The margin of 5% is the study's own, by the plan of old, which a start writes "
+            "before its runs; other "
             "plans have another: 10% (new).",
         ),
         (
             0.1,
             ["--margin", "0.02"],
-            "The margin of 2% was given on the command line, after the data were there; planned: 5% (old) and 10% "
+            "The margin of 2% was given on the command line, after the data were there; "
+            "planned: 5% (old) and 10% "
             "(new).",
         ),
     ],
@@ -181,8 +226,12 @@ def test_a_comparison_tells_whether_its_margin_was_stated_before_the_data(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], planned: float, given: list[str], told: str
 ) -> None:
     old = result(tmp_path / "old", tiny_plan(factors=FACTORS, replicates=2))
-    new = result(tmp_path / "new", tiny_plan(factors=FACTORS, replicates=2, equivalence_margin=planned))
-    assert main(["compare", str(old), str(new), *given, "--output", str(tmp_path / "found.json")]) == 0
+    new = result(
+        tmp_path / "new", tiny_plan(factors=FACTORS, replicates=2, equivalence_margin=planned)
+    )
+    assert (
+        main(["compare", str(old), str(new), *given, "--output", str(tmp_path / "found.json")]) == 0
+    )
     assert told in capsys.readouterr().out.splitlines()
     (found,) = json.loads((tmp_path / "found.json").read_text())
     assert found["margin"] == {
@@ -212,7 +261,9 @@ def test_a_package_that_one_result_alone_noted_is_no_difference(tmp_path: Path) 
         noted = {**record.machine.libraries, "torch": "9.9.9", "spacy": "3.8"}
         path.write_text(
             sealed(
-                record.model_copy(update={"machine": record.machine.model_copy(update={"libraries": noted})})
+                record.model_copy(
+                    update={"machine": record.machine.model_copy(update={"libraries": noted})}
+                )
             ).model_dump_json()
         )
     (found,) = compare_folders(folders, [], None)
@@ -221,9 +272,13 @@ def test_a_package_that_one_result_alone_noted_is_no_difference(tmp_path: Path) 
     assert "spacy" not in differs
 
 
-def test_other_work_is_refused_with_the_key_that_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_work_is_refused_with_the_key_that_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     one = result(tmp_path / "one", tiny_plan(factors=FACTORS))
-    other = result(tmp_path / "two", tiny_plan(factors=FACTORS, training={"epochs": 2, "freeze_epochs": 0}))
+    other = result(
+        tmp_path / "two", tiny_plan(factors=FACTORS, training={"epochs": 2, "freeze_epochs": 0})
+    )
     assert main(["compare", str(one), str(other)]) == 1
     told = capsys.readouterr().err
     assert told.startswith("error: tiny: the work is not the same: ")
@@ -242,7 +297,10 @@ def test_settings_of_one_result_alone_are_left_out_and_named(tmp_path: Path) -> 
 
 def test_three_folders_have_an_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tiny_plan(factors=FACTORS, replicates=3)
-    folders = [result(tmp_path / name, plan, slower(factor)) for name, factor in [("a", 1.0), ("b", 0.5), ("c", 2.0)]]
+    folders = [
+        result(tmp_path / name, plan, slower(factor))
+        for name, factor in [("a", 1.0), ("b", 0.5), ("c", 2.0)]
+    ]
     assert main(["compare", *map(str, folders)]) == 0
     said = capsys.readouterr().out
     assert "May be the fastest (95%): b." in said
@@ -257,7 +315,10 @@ def test_three_folders_have_an_order(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["here", "gone"], "gone: not a results folder: no such folder"),
         (["here", "empty"], "empty: not a results folder: it holds no <study>/plan.json"),
         (["here", "here"], "compare: here is given twice"),
-        (["here", "copy", "--study", "other"], "--study: here holds no study 'other'; allowed: tiny"),
+        (
+            ["here", "copy", "--study", "other"],
+            "--study: here holds no study 'other'; allowed: tiny",
+        ),
         (["here", "none"], "tiny: none has no run that counts"),
     ],
 )
@@ -292,7 +353,9 @@ def test_bundles_are_compared_as_their_folders_are(
     assert main(["compare", *(str(tmp_path / name / "folder") for name in ("one", "two"))]) == 0
     of_folders = capsys.readouterr().out
     assert of_folders.splitlines()[1].startswith("two/folder and one/folder are tied")
-    assert main(["compare", *(str(tmp_path / name / "results.zip") for name in ("one", "two"))]) == 0
+    assert (
+        main(["compare", *(str(tmp_path / name / "results.zip") for name in ("one", "two"))]) == 0
+    )
     assert capsys.readouterr().out.replace("results.zip", "folder") == of_folders
     assert main(["compare", str(tmp_path / "one/folder"), str(tmp_path / "two/results.zip")]) == 0
     assert "results.zip" in capsys.readouterr().out
@@ -316,16 +379,25 @@ def checked(*arguments: object) -> int:
         (
             slower(1.1),
             3,
-            "not passed: tiny: new takes 1.10 times as long over all settings, and 1.05 is the limit\n"
+            "not passed: tiny: new takes 1.10 times as long over all settings, and 1.05 is "
+            "the limit\n"
             "not passed: tiny: new takes 1.10 times as long at 4, and 1.05 is the limit\n"
             "not passed: tiny: new takes 1.10 times as long at 8, and 1.05 is the limit\n",
         ),
         (failed, 3, "not passed: tiny: some result has no run that counts at 8\n"),
-        (forgot, 3, "not passed: tiny: new learns less at 4\nnot passed: tiny: new learns less at 8\n"),
+        (
+            forgot,
+            3,
+            "not passed: tiny: new learns less at 4\nnot passed: tiny: new learns less at 8\n",
+        ),
     ],
 )
 def test_what_is_slower_or_missing_or_learns_less_does_not_pass(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Record, int], Record], code: int, said: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[Record, int], Record],
+    code: int,
+    said: str,
 ) -> None:
     plan = tiny_plan(factors=FACTORS, replicates=4)
     old, new = result(tmp_path / "old", plan, slower(1.0)), result(tmp_path / "new", plan, change)
@@ -334,27 +406,40 @@ def test_what_is_slower_or_missing_or_learns_less_does_not_pass(
 
 
 def test_a_slowdown_passes_that_the_starts_of_the_baseline_differ_by(tmp_path: Path) -> None:
-    """The slowdown is of a tenth, beyond the limit of 5%, and the baseline's own starts differ by a third."""
+    """The slowdown is of a tenth, beyond the limit of 5%, and the baseline's own starts differ by a
+    third."""
     plan = tiny_plan(factors=FACTORS, replicates=4)
-    restless = result(tmp_path / "old", plan, lambda record, block: slower(1 + 0.1 * block)(record, block))
+    restless = result(
+        tmp_path / "old", plan, lambda record, block: slower(1 + 0.1 * block)(record, block)
+    )
     new = result(tmp_path / "new", plan, slower(1.1 * 1.25))
     assert checked(restless, new) == 0
 
 
-def test_a_study_that_is_missing_does_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_that_is_missing_does_not_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan = tiny_plan(factors=FACTORS, replicates=3)
-    old, new = result(tmp_path / "old", plan, slower(1.0)), result(tmp_path / "new", plan, slower(1.0))
+    old, new = (
+        result(tmp_path / "old", plan, slower(1.0)),
+        result(tmp_path / "new", plan, slower(1.0)),
+    )
     result(old, plan.model_copy(update={"name": "other"}), slower(1.0))
     assert checked(old, new) == 1
-    assert capsys.readouterr().err == f"error: --study: {new} holds no study 'other'; allowed: tiny\n"
+    assert (
+        capsys.readouterr().err == f"error: --study: {new} holds no study 'other'; allowed: tiny\n"
+    )
     assert checked(old, new, "--study", "tiny") == 0
 
 
 @pytest.mark.parametrize("value", ["5 %%", "", "%", "0", "-5%", "500%", "nan", "much"])
-def test_a_limit_that_is_no_share_is_one_line(capsys: pytest.CaptureFixture[str], value: str) -> None:
+def test_a_limit_that_is_no_share_is_one_line(
+    capsys: pytest.CaptureFixture[str], value: str
+) -> None:
     with pytest.raises(SystemExit):
         main(["compare", "a", "b", f"--fail-if-slower={value}"])
     told = (
-        f"error: argument --fail-if-slower: {value!r} is not allowed: a share above 0 and up to 1, such as 0.05 or 5%"
+        f"error: argument --fail-if-slower: {value!r} is not allowed: a share above 0 and "
+        "up to 1, such as 0.05 or 5%"
     )
     assert capsys.readouterr().err == f"{told}; see study compare --help\n"

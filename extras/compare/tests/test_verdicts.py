@@ -1,4 +1,5 @@
-"""Verdicts that must not be given, or must: few starts, settings that differ, accuracies that fell."""
+"""Verdicts that must not be given, or must: few starts, settings that differ, accuracies that
+fell."""
 
 import math
 
@@ -19,18 +20,29 @@ NOISE = 0.02 / math.sqrt(15)
 
 
 def differences(
-    rng: np.random.Generator, studies: int, starts: tuple[int, int], spreads: tuple[float, float], gap: float
+    rng: np.random.Generator,
+    studies: int,
+    starts: tuple[int, int],
+    spreads: tuple[float, float],
+    gap: float,
 ) -> list[Difference]:
-    """Pairs of results, the second of which takes ``gap`` times as long, with standard deviations between starts."""
+    """Pairs of results, the second of which takes ``gap`` times as long, with standard deviations
+    between starts."""
     first, second = (
         math.hypot(spread, NOISE) * rng.standard_normal((studies, count))
         for spread, count in zip(spreads, starts, strict=True)
     )
-    return [difference_of(a, b + math.log(gap), [NOISE**2] * 2) for a, b in zip(first, second, strict=True)]
+    return [
+        difference_of(a, b + math.log(gap), [NOISE**2] * 2)
+        for a, b in zip(first, second, strict=True)
+    ]
 
 
 def side(
-    name: str, seconds: dict[str, list[list[float]]], accuracy: float | dict[str, float] = 0.9, images: int = IMAGES
+    name: str,
+    seconds: dict[str, list[list[float]]],
+    accuracy: float | dict[str, float] = 0.9,
+    images: int = IMAGES,
 ) -> Side:
     """A result with the seconds of the runs of each start, by setting."""
     rows = [
@@ -40,7 +52,9 @@ def side(
         for value in values
     ]
     frame = pd.DataFrame(rows, columns=["start", "setting", "seconds", "accuracy"])
-    return Side(name, frame.assign(valid_images=images, **dict.fromkeys((*PHASES, *STATES), np.nan)))
+    return Side(
+        name, frame.assign(valid_images=images, **dict.fromkeys((*PHASES, *STATES), np.nan))
+    )
 
 
 def starts_of(*means: float) -> list[list[float]]:
@@ -52,12 +66,17 @@ def pair(first: Side, second: Side) -> Pair:
     return compare(first, second, list(dict.fromkeys(first.runs["setting"])), margin=0.05)
 
 
-def test_one_start_against_three_that_differ_by_a_fifth_is_told_apart_by_nothing_that_a_start_may_do() -> None:
+def test_one_start_against_three_that_differ_by_a_fifth_is_told_apart_by_nothing_that_a_start_may_do() -> (
+    None
+):
     """Of these starts a fourth may well take 12 s."""
     found = pair(side("A", {"64": starts_of(8.0, 10.0, 12.0)}), side("B", {"64": starts_of(12.0)}))
     assert found.overall.verdict == "not_enough_starts"
     assert found.spreads[1] == pytest.approx(found.spreads[0]) == pytest.approx(0.2, abs=0.01)
-    assert "fewer than three hardly tell how far starts differ, and 20% is assumed." in verdict_lines(found)[1]
+    assert (
+        "fewer than three hardly tell how far starts differ, and 20% is assumed."
+        in verdict_lines(found)[1]
+    )
 
 
 def test_bounds_beyond_ten_times_are_no_interval() -> None:
@@ -70,7 +89,10 @@ def test_bounds_beyond_ten_times_are_no_interval() -> None:
 
 def test_single_runs_are_told_apart_from_a_factor_of_1_74_on_and_are_never_equal() -> None:
     once = side("A", {"64": [[10.0]]})
-    verdicts = [pair(once, side("B", {"64": [[seconds]]})).overall.verdict for seconds in (10.0, 13.0, 17.3, 17.5, 5.7)]
+    verdicts = [
+        pair(once, side("B", {"64": [[seconds]]})).overall.verdict
+        for seconds in (10.0, 13.0, 17.3, 17.5, 5.7)
+    ]
     assert verdicts == ["not_enough_starts"] * 3 + ["slower", "faster"]
     wide = compare(once, side("B", {"64": [[10.0]]}), ["64"], margin=1.0)
     assert wide.overall.verdict == "not_enough_starts"
@@ -82,7 +104,9 @@ def test_equal_results_are_told_apart_in_one_of_twenty_comparisons_whatever_the_
     starts: tuple[int, int], spreads: tuple[float, float]
 ) -> None:
     """Also where one result's starts differ eight times as much as the other's."""
-    found = differences(np.random.default_rng([*starts, int(100 * spreads[0])]), 400, starts, spreads, 1.0)
+    found = differences(
+        np.random.default_rng([*starts, int(100 * spreads[0])]), 400, starts, spreads, 1.0
+    )
     # With 3 and 3 starts of so unequal spreads it is 6.4%.
     assert sum(differs(one, 1) is not None for one in found) <= at_most(0.064, len(found))
 
@@ -98,7 +122,9 @@ def test_three_starts_tell_a_tenth_and_show_equality_for_nothing_is_assumed_of_t
 
 
 @pytest.mark.parametrize("counts", [(4, 4, 1), (4, 4, 4)])
-def test_of_three_equal_results_one_is_ruled_out_in_one_of_twenty_rankings(counts: tuple[int, ...]) -> None:
+def test_of_three_equal_results_one_is_ruled_out_in_one_of_twenty_rankings(
+    counts: tuple[int, ...],
+) -> None:
     wrong, seeds = 0, repeats(40, 150)
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -127,7 +153,10 @@ def test_one_setting_of_ten_that_differs_forbids_that_all_are_equal() -> None:
     names = [f"s{number}" for number in range(10)]
     first = side("A", {one: starts_of(10.0, 10.01, 10.02) for one in names})
     changed = {
-        one: starts_of(*(seconds * (1.3 if one == "s0" else 1.0) for seconds in (10.0, 10.02, 10.01))) for one in names
+        one: starts_of(
+            *(seconds * (1.3 if one == "s0" else 1.0) for seconds in (10.0, 10.02, 10.01))
+        )
+        for one in names
     }
     found = pair(first, side("B", changed))
     assert found.overall.ratio.value < 1.05
@@ -142,7 +171,10 @@ def test_a_result_that_is_faster_since_it_learned_less_is_not_called_faster_alon
     assert found.overall.learning == ("as_well", "less")
     assert answer_of(found).endswith("; but B learns less (accuracy at 64: 50.0% and not 92.0%).")
     assert "faster, learns less" in settings_table(found)[1]
-    assert pair(first, side("B", {"64": starts_of(5.0, 5.1)}, accuracy=0.9)).overall.learning == ("as_well", "as_well")
+    assert pair(first, side("B", {"64": starts_of(5.0, 5.1)}, accuracy=0.9)).overall.learning == (
+        "as_well",
+        "as_well",
+    )
 
 
 def test_an_accuracy_of_unknown_images_that_fell_by_far_is_told_as_not_shown() -> None:
@@ -152,14 +184,17 @@ def test_an_accuracy_of_unknown_images_that_fell_by_far_is_told_as_not_shown() -
     assert "may learn less, which is not shown" in answer_of(pair(*unknown))
 
 
-def test_equal_accuracies_are_called_unequal_in_at_most_one_of_twenty_comparisons_of_ten_settings() -> None:
+def test_equal_accuracies_are_called_unequal_in_at_most_one_of_twenty_comparisons_of_ten_settings() -> (
+    None
+):
     wrong, seeds, names = 0, repeats(30, 100), [f"s{number}" for number in range(10)]
     for seed in seeds:
         rng = np.random.default_rng(seed)
         first, second = (
             Side(one.name, one.runs.assign(accuracy=rng.binomial(24, 0.8, len(one.runs)) / 24))
             for one in (
-                side(name, {setting: starts_of(1.0, 1.1, 1.2) for setting in names}, images=24) for name in "AB"
+                side(name, {setting: starts_of(1.0, 1.1, 1.2) for setting in names}, images=24)
+                for name in "AB"
             )
         )
         wrong += "less" in pair(first, second).overall.learning

@@ -44,13 +44,15 @@ def fit(
 ) -> Fit:
     """Return the laws and the optimum of any table of times: one row per measurement.
 
-    ``table`` is a frame, or the path of a file that :func:`pandas.read_csv` reads with the options ``read``.
-    ``x`` and ``y`` are columns of numbers above 0; ``y`` is in seconds. ``block`` is a column that names rows measured
-    together, such as a replicate, and ``session`` one that names the start in which a row was measured. With ``rate``
-    the times are 1/y. Another column whose levels have curves of their own, such as a model, is refused unless it is
-    in ``pool``. Raise :class:`StudyError` for a column or a value that cannot be used.
+    ``table`` is a frame, or the path of a file that :func:`pandas.read_csv` reads with the options
+    ``read``. ``x`` and ``y`` are columns of numbers above 0; ``y`` is in seconds. ``block`` is a
+    column that names rows measured together, such as a replicate, and ``session`` one that names
+    the start in which a row was measured. With ``rate`` the times are 1/y. Another column whose
+    levels have curves of their own, such as a model, is refused unless it is in ``pool``. Raise
+    :class:`StudyError` for a column or a value that cannot be used.
 
-    >>> times = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]})
+    >>> seconds = [9.44, 10.50, 7.18, 10.52, 11.35]
+    >>> times = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": seconds})
     >>> fit(times).curve.best
     'constant'
     """
@@ -85,7 +87,10 @@ def as_json(fit: Fit) -> dict[str, Any]:
     interval = power["intervals"].get("alpha")
     power["alpha"] = power["coefficients"]["alpha"]
     power["alpha_interval"] = [interval["low"], interval["high"]] if interval else None
-    return values | {"optimum": fit.optimum.model_dump(mode="json") if fit.optimum else None, "notes": list(fit.notes)}
+    return values | {
+        "optimum": fit.optimum.model_dump(mode="json") if fit.optimum else None,
+        "notes": list(fit.notes),
+    }
 
 
 def as_text(fit: Fit) -> str:
@@ -96,10 +101,12 @@ def as_text(fit: Fit) -> str:
     lines = [
         curve.text(),
         "",
-        f"{runs}. " + (f"Standard deviations: {spreads}." if spreads else "Nothing was measured twice."),
+        f"{runs}. "
+        + (f"Standard deviations: {spreads}." if spreads else "Nothing was measured twice."),
         *fit.notes,
         "",
-        f"Laws, by AICc (undefined: too few rows, or values of {name}, for the law's coefficients):",
+        f"Laws, by AICc (undefined: too few rows, or values of {name}, for the law's "
+        "coefficients):",
         "",
         *_laws(curve),
         "",
@@ -122,14 +129,24 @@ def _laws(fit: CurveFit) -> list[str]:
             )
         )
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return ["  " + "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]]) for row in rows]
+    return [
+        "  " + "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]])
+        for row in rows
+    ]
 
 
 def _fastest(optimum: Optimum | None, name: str, equal: bool) -> list[str]:
     if optimum is None:
-        why = "As repeated rows have equal times" if equal else f"Without enough repeated rows at a value of {name}"
+        why = (
+            "As repeated rows have equal times"
+            if equal
+            else f"Without enough repeated rows at a value of {name}"
+        )
         return [f"{why}, the data do not show which is the fastest."]
     return [
         f"May be the fastest (95%): {name} {listed(optimum.indistinguishable)}.",
-        *(f"  {level}: {number(cost)} times the smallest mean" for level, cost in optimum.cost.items()),
+        *(
+            f"  {level}: {number(cost)} times the smallest mean"
+            for level, cost in optimum.cost.items()
+        ),
     ]

@@ -1,4 +1,5 @@
-"""A table of times, read by pandas and checked: what cannot be used is one error with its row and column."""
+"""A table of times, read by pandas and checked: what cannot be used is one error with its row and
+column."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,8 @@ from study.base.files import check_plain
 from study_fit.mixed import check_unmixed, named
 
 MOST_SIZES = 300
-"""Distinct values of x up to which a table is fitted: it takes some seconds, and 3,000 would take hours."""
+"""Distinct values of x up to which a table is fitted: it takes some seconds, and 3,000 would take
+hours."""
 MOST_BLOCKS = 200
 LEAST, MOST = 1e-9, 1e12
 """Numbers that a table may hold: seconds and sizes of what can be run, in any usual unit."""
@@ -34,7 +36,8 @@ class Columns:
     block: str | None = None
     session: str | None = None
     pool: Sequence[str] = ()
-    """Columns whose levels make no difference: rows that differ in them are repetitions of each other."""
+    """Columns whose levels make no difference: rows that differ in them are repetitions of each
+    other."""
     rate: bool = False
     """Whether ``y`` is a rate, of which 1/y is the time."""
 
@@ -54,10 +57,13 @@ def read_table(path: Path, options: Mapping[str, Any]) -> pd.DataFrame:
     try:
         check_plain(path, LARGEST)
         with warnings.catch_warnings():
-            # Rows with more cells than the header, such as those of decimal commas, would lose some with a warning.
+            # Rows with more cells than the header, such as those of decimal commas, would lose some
+            # with a warning.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(path, **{"index_col": False, **PARSER, **options})
-    except Exception as error:  # pandas raises nearly anything for a file that is no table, and for its options
+    except (
+        Exception
+    ) as error:  # pandas raises nearly anything for a file that is no table, and for its options
         raise StudyError(f"{path}: pandas.read_csv cannot read it: {error}") from None
     if not isinstance(frame, pd.DataFrame):
         raise StudyError(f"{path}: pandas.read_csv with {dict(options)} gives no table")
@@ -65,11 +71,13 @@ def read_table(path: Path, options: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def checked_table(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, list[str]]:
-    """Return the columns of a table as ``x`` and ``y``, and ``block``, which names runs measured together, with notes.
+    """Return the columns of a table as ``x`` and ``y``, and ``block``, which names runs measured
+    together, with notes.
 
-    A block is the repetition ``block`` of the start ``session``, whichever of the two is given. The notes are sentences
-    on what was taken for what. Raise :class:`StudyError` for a column that is missing or twice there, for a value that
-    cannot be used, for rows of several curves, and for blocks that go with x.
+    A block is the repetition ``block`` of the start ``session``, whichever of the two is given. The
+    notes are sentences on what was taken for what. Raise :class:`StudyError` for a column that is
+    missing or twice there, for a value that cannot be used, for rows of several curves, and for
+    blocks that go with x.
     """
     given = columns.roles()
     _check_columns(frame, given)
@@ -91,23 +99,37 @@ def checked_table(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, 
 
 
 def _check_columns(frame: pd.DataFrame, given: Mapping[str, str]) -> None:
-    """Raise :class:`StudyError` for a column that is missing or twice there, and for one that has two uses."""
+    """Raise :class:`StudyError` for a column that is missing or twice there, and for one that has
+    two uses."""
     for key, column in given.items():
         if column not in frame:
-            raise StudyError(f"{key}: the table has no column {column!r}; allowed: {', '.join(map(str, frame))}")
+            raise StudyError(
+                f"{key}: the table has no column {column!r}; allowed: {', '.join(map(str, frame))}"
+            )
         if isinstance(frame[column], pd.DataFrame):
-            raise StudyError(f"{key}: the table has several columns {column!r}: give each a name of its own")
+            raise StudyError(
+                f"{key}: the table has several columns {column!r}: give each a name of its own"
+            )
         before = next(other for other in given if given[other] == column)
         if before != key:
             raise StudyError(f"{key}: {column!r} is {before} already: name another column")
 
 
-def _numbers(column: "pd.Series[Any]", low: float = LEAST, high: float = MOST) -> "pd.Series[float]":
-    """Return a column as numbers in range. Raise :class:`StudyError` that names the first row with another value."""
-    text = column.astype(str) if column.dtype == object else column  # an int of 400 digits fits no float
+def _numbers(
+    column: "pd.Series[Any]", low: float = LEAST, high: float = MOST
+) -> "pd.Series[float]":
+    """Return a column as numbers in range. Raise :class:`StudyError` that names the first row with
+    another value."""
+    text = (
+        column.astype(str) if column.dtype == object else column
+    )  # an int of 400 digits fits no float
     values = pd.to_numeric(text, errors="coerce").astype(float)
     _refuse(column, ~((values > 0) & (values < np.inf)), "give a number above 0")
-    _refuse(column, (values < low) | (values > high), f"give {low:g} to {high:g}, in another unit if need be")
+    _refuse(
+        column,
+        (values < low) | (values > high),
+        f"give {low:g} to {high:g}, in another unit if need be",
+    )
     return values
 
 
@@ -123,9 +145,13 @@ def _refuse(column: "pd.Series[Any]", wrong: "pd.Series[bool]", advice: str) -> 
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
         value = repr(column.iloc[place])
-        shown = value if len(value) <= SHOWN else f"{value[:SHOWN]}... ({len(value) - 2} characters)"
+        shown = (
+            value if len(value) <= SHOWN else f"{value[:SHOWN]}... ({len(value) - 2} characters)"
+        )
         row = column.index[place]
-        raise StudyError(f"the table: row {row}, column {column.name!r}: {shown} is not allowed: {advice}")
+        raise StudyError(
+            f"the table: row {row}, column {column.name!r}: {shown} is not allowed: {advice}"
+        )
 
 
 def _check_sizes(table: pd.DataFrame, x: str) -> None:
@@ -139,8 +165,8 @@ def _check_sizes(table: pd.DataFrame, x: str) -> None:
 
 
 def _check_blocks(table: pd.DataFrame, given: Mapping[str, str]) -> None:
-    """Raise :class:`StudyError` for too many blocks, and where they go with x: a difference may be the one's or the
-    other's."""
+    """Raise :class:`StudyError` for too many blocks, and where they go with x: a difference may be
+    the one's or the other's."""
     keys = [key for key in ("session", "block") if key in given]
     told = f"{keys[-1]}: {' and '.join(repr(given[key]) for key in keys)}"
     blocks = table["block"].nunique()
@@ -150,6 +176,8 @@ def _check_blocks(table: pd.DataFrame, given: Mapping[str, str]) -> None:
     if len(sets) > 1:
         one, other = (label(min(sizes)) for sizes in sets[:2])
         raise StudyError(
-            f"{told}: blocks go with {given['x']!r}: {one} and {other} share none, nor does a chain of blocks join "
-            "them, so their difference may be the blocks'. Leave the blocks out to fit all rows as one"
+            f"{told}: blocks go with {given['x']!r}: {one} and {other} share none, nor does a "
+            "chain of blocks join "
+            "them, so their difference may be the blocks'. Leave the blocks out to fit all "
+            "rows as one"
         )

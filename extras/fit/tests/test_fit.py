@@ -18,7 +18,9 @@ import study_fit.laws
 from study.base.files import ROOT
 from study.cli import main
 
-TIMES = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]})
+TIMES = pd.DataFrame(
+    {"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]}
+)
 BLOG = "batch_size,seconds\n16,9.44\n32,10.50\n64,7.18\n128,10.52\n256,11.35\n"
 
 
@@ -41,14 +43,20 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t.csv"
 
 
-def test_the_blogs_five_points_support_a_constant_and_no_alpha(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_blogs_five_points_support_a_constant_and_no_alpha(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Not what scipy prints, unbounded: c = -4228 with an error of 9e7."""
     found = fit(table, BLOG, "batch_size", "seconds")
     said = capsys.readouterr().out
     assert (found["best"], found["optimum"]) == ("constant", None)
     assert found["verdict"] == {"kind": "too_few_points"}
     power = found["models"]["power"]
-    assert (power["reported"], power["aicc"], power["alpha_interval"]) == (False, None, [None, None])
+    assert (power["reported"], power["aicc"], power["alpha_interval"]) == (
+        False,
+        None,
+        [None, None],
+    )
     assert power["coefficients"]["c"] >= 0
     assert found["models"]["constant"]["coefficients"] == {"T0": pytest.approx(9.680, abs=0.001)}
     assert all(words in said for words in ("too few to compare any law", "undefined", "no finding"))
@@ -72,7 +80,9 @@ def test_a_planted_alpha_of_a_half_is_reported_within_its_interval(
 def test_blocks_that_are_named_are_taken_out(table: Path) -> None:
     """The machine was twice as slow in the second half: the law is the same all the same."""
     sizes, day = np.tile([16, 32, 64, 128, 256], 2), np.repeat([1, 2], 5)
-    found = fit(table, text_of(batch_size=sizes, seconds=(5 + 240 / sizes) * day, day=day), "--block", "day")
+    found = fit(
+        table, text_of(batch_size=sizes, seconds=(5 + 240 / sizes) * day, day=day), "--block", "day"
+    )
     assert "block" in found["spreads"]
     values = found["models"]["power"]["coefficients"]
     assert values["c"] / values["Tmin"] == pytest.approx(240 / 5, rel=1e-3)
@@ -81,44 +91,82 @@ def test_blocks_that_are_named_are_taken_out(table: Path) -> None:
 FEW = "batch_size,seconds\n"
 DAYS = "batch_size,seconds,day\n"
 REFUSED: dict[str, tuple[str, list[str], str]] = {
-    "unknown x": (BLOG, ["size"], "x: the table has no column 'size'; allowed: batch_size, seconds"),
+    "unknown x": (
+        BLOG,
+        ["size"],
+        "x: the table has no column 'size'; allowed: batch_size, seconds",
+    ),
     "unknown y": (BLOG, ["batch_size", "time"], "y: the table has no column 'time'"),
     "unknown block": (BLOG, ["--block", "day"], "block: the table has no column 'day'"),
     "unknown session": (BLOG, ["--session", "day"], "session: the table has no column 'day'"),
     "unknown pool": (BLOG, ["--pool", "net"], "pool: the table has no column 'net'"),
     "one column twice": (BLOG, ["seconds"], "y: 'seconds' is x already: name another column"),
-    "text": (FEW + "16,fast\n32,2\n", [], "row 0, column 'seconds': 'fast' is not allowed: give a number above 0"),
+    "text": (
+        FEW + "16,fast\n32,2\n",
+        [],
+        "row 0, column 'seconds': 'fast' is not allowed: give a number above 0",
+    ),
     "negative": (FEW + "16,1\n32,-2\n", [], "row 1, column 'seconds': "),
     "no time": (FEW + "16,1\n32,\n", [], "row 1, column 'seconds': "),
     "zero": (FEW + "0,1\n32,2\n", [], "row 0, column 'batch_size': "),
     "infinite": (FEW + "16,1\n32,inf\n", [], "row 1, column 'seconds': "),
     "huge": (FEW + "16,1e200\n32,2\n", [], "is not allowed: give 1e-09 to 1e+12"),
     "400 digits": (FEW + f"16,1\n32,{'9' * 400}\n", [], "row 1, column 'seconds': "),
-    "decimal commas": (FEW + "16,9,44\n32,7,18\n", [], "t.csv: pandas.read_csv cannot read it: Length of header"),
+    "decimal commas": (
+        FEW + "16,9,44\n32,7,18\n",
+        [],
+        "t.csv: pandas.read_csv cannot read it: Length of header",
+    ),
     "long row": (FEW + "16,1\n32,2,3\n", [], "t.csv: pandas.read_csv cannot read it: "),
     "open quote": (FEW + '16,1\n32,"2\n64,3\n', [], "t.csv: pandas.read_csv cannot read it: "),
-    "thousands": ("batch_size;seconds\n512;9\n1,024;8\n", ["--read", "sep=;"], "'1,024' is not allowed: give a number"),
+    "thousands": (
+        "batch_size;seconds\n512;9\n1,024;8\n",
+        ["--read", "sep=;"],
+        "'1,024' is not allowed: give a number",
+    ),
     "unknown option": (BLOG, ["--read", "separator=;"], "unexpected keyword argument 'separator'"),
-    "parts of a table": (BLOG, ["--read", "chunksize=2"], "pandas.read_csv with {'chunksize': 2} gives no table"),
+    "parts of a table": (
+        BLOG,
+        ["--read", "chunksize=2"],
+        "pandas.read_csv with {'chunksize': 2} gives no table",
+    ),
     "devices in one table": (
         "batch_size,seconds,device\n16,9,cpu\n32,8,cpu\n16,2,gpu\n32,1,gpu\n",
         [],
-        "column 'device' varies (cpu, gpu) and is not used, and one curve would mix its levels: fit each alone, or",
+        "column 'device' varies (cpu, gpu) and is not used, and one curve would mix its "
+        "levels: fit each alone, or",
     ),
     "a model that ran once": (
         "batch_size,seconds,net\n16,9,a\n32,8,a\n16,2,b\n",
         [],
         "column 'net' varies (a, b) and is not used",
     ),
-    "days without --block": (DAYS + "16,1,1\n32,2,1\n16,1,2\n32,2,2\n", [], "column 'day' varies (1, 2)"),
-    "no block": (DAYS + "16,1,a\n32,2,\n", ["--block", "day"], "row 1, column 'day': nan is not allowed: name what"),
-    "blank session": (DAYS + "16,1,a\n32,2,  \n", ["--session", "day"], "row 1, column 'day': '  ' is not allowed"),
+    "days without --block": (
+        DAYS + "16,1,1\n32,2,1\n16,1,2\n32,2,2\n",
+        [],
+        "column 'day' varies (1, 2)",
+    ),
+    "no block": (
+        DAYS + "16,1,a\n32,2,\n",
+        ["--block", "day"],
+        "row 1, column 'day': nan is not allowed: name what",
+    ),
+    "blank session": (
+        DAYS + "16,1,a\n32,2,  \n",
+        ["--session", "day"],
+        "row 1, column 'day': '  ' is not allowed",
+    ),
     "blocks go with some x": (
         DAYS + "16,1,a\n32,2,a\n64,3,b\n128,4,b\n",
         ["--block", "day"],
-        "block: 'day': blocks go with 'batch_size': 16 and 64 share none, nor does a chain of blocks join them",
+        "block: 'day': blocks go with 'batch_size': 16 and 64 share none, nor does a chain "
+        "of blocks join them",
     ),
-    "one size": (FEW + "16,1\n16,2\n", [], "x: the table has 2 row(s) with 1 value(s) of 'batch_size'"),
+    "one size": (
+        FEW + "16,1\n16,2\n",
+        [],
+        "x: the table has 2 row(s) with 1 value(s) of 'batch_size'",
+    ),
     "no row": (FEW, [], "has 0 row(s) with 0 value(s)"),
     "3000 sizes": (
         FEW + "".join(f"{size},{size}\n" for size in range(1, 3001)),
@@ -130,7 +178,9 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
 
 
 @pytest.mark.parametrize("given", REFUSED)
-def test_a_table_that_cannot_be_used_is_one_line(given: str, table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_that_cannot_be_used_is_one_line(
+    given: str, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text, arguments, words = REFUSED[given]
     table.write_text(text)
     assert main(["fit", str(table), *arguments]) == 1
@@ -139,7 +189,9 @@ def test_a_table_that_cannot_be_used_is_one_line(given: str, table: Path, capsys
     assert error.count("\n") == 1
 
 
-def test_what_is_no_text_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_text_file_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "binary.csv").write_bytes(b"batch_size,seconds\n\x81\xff,1\n")
     (tmp_path / "sheet.csv").write_bytes(b"PK\3\4\x14\0\6\0\x08\0\0\0!\0")
     os.mkfifo(tmp_path / "pipe.csv")
@@ -166,9 +218,13 @@ def test_the_options_of_pandas_read_the_table_of_another_country(table: Path) ->
     assert str(study.fit(table, sep=";", decimal=",", encoding="utf-16")) == str(study.fit(plain))
 
 
-def test_a_rate_is_inverted_where_that_is_asked(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rate_is_inverted_where_that_is_asked(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The slowest size was the fastest with probability 1.00."""
-    text = "batch_size,img/s\n" + "".join(f"{b},{r}\n{b},{r + 1}\n" for b, r in ((16, 100), (32, 180), (64, 300)))
+    text = "batch_size,img/s\n" + "".join(
+        f"{b},{r}\n{b},{r + 1}\n" for b, r in ((16, 100), (32, 180), (64, 300))
+    )
     told = fit(table, text, "batch_size", "img/s", "--rate")
     assert told["optimum"]["indistinguishable"] == ["64"]
     assert told["notes"] == ["The times are 1/img/s."]
@@ -176,11 +232,17 @@ def test_a_rate_is_inverted_where_that_is_asked(table: Path, capsys: pytest.Capt
 
 
 def test_rows_of_pooled_levels_are_repetitions_and_what_varies_is_named(table: Path) -> None:
-    text = "batch_size,seconds,host,accuracy\n16,9,a,0.91\n32,8,a,0.92\n16,9.1,b,0.90\n32,8.1,b,0.92\n"
-    assert fit(table, text, "--pool", "host")["notes"] == ["Not used, though they vary: host, accuracy."]
+    text = (
+        "batch_size,seconds,host,accuracy\n16,9,a,0.91\n32,8,a,0.92\n16,9.1,b,0.90\n32,8.1,b,0.92\n"
+    )
+    assert fit(table, text, "--pool", "host")["notes"] == [
+        "Not used, though they vary: host, accuracy."
+    ]
 
 
-def test_a_table_is_never_replaced_by_what_it_determines(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_is_never_replaced_by_what_it_determines(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table.write_text(BLOG)
     assert main(["fit", str(table), "--output", str(table)]) == 1
     assert "is not allowed: it is the table that is read" in capsys.readouterr().err
@@ -195,7 +257,9 @@ def test_equal_times_are_repetitions(table: Path) -> None:
     assert found["optimum"] is not None
 
 
-def test_times_that_are_all_equal_are_not_called_single_runs(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_times_that_are_all_equal_are_not_called_single_runs(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = FEW + "".join(f"{size},{time}\n" * 3 for size, time in ((16, 9), (32, 7), (64, 5)))
     assert fit(table, text)["verdict"] == {"kind": "equal_times"}
     said = capsys.readouterr().out
@@ -203,7 +267,9 @@ def test_times_that_are_all_equal_are_not_called_single_runs(table: Path, capsys
     assert "one row" not in said
 
 
-def test_sizes_that_differ_in_the_seventh_digit_stay_apart(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sizes_that_differ_in_the_seventh_digit_stay_apart(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sizes = np.repeat([1000001, 1000002, 2000000], 3)
     found = fit(table, text_of(batch_size=sizes, seconds=sizes / 1e6 + np.tile([0, 0.01, 0.02], 3)))
     assert found["batch_sizes"] == 3
@@ -215,13 +281,20 @@ def test_blocks_of_different_sessions_are_different_blocks(table: Path) -> None:
     """The machine was slower in the second session, whose replicates have the same numbers."""
     sizes, start = np.tile([16, 32, 64, 128], 4), np.repeat([1, 2], 8)
     seconds = (5 + 240 / sizes) * start * np.exp(np.random.default_rng(2).normal(0, 0.01, 16))
-    text = text_of(batch_size=sizes, seconds=seconds, start=start, replicate=np.tile(np.repeat([1, 2], 4), 2))
+    text = text_of(
+        batch_size=sizes, seconds=seconds, start=start, replicate=np.tile(np.repeat([1, 2], 4), 2)
+    )
     nested = fit(table, text, "--block", "replicate", "--session", "start")
     assert list(nested["spreads"]) == ["noise", "block", "start"]
-    assert list(fit(table, text, "--session", "start", "--pool", "replicate")["spreads"]) == ["noise", "block"]
+    assert list(fit(table, text, "--session", "start", "--pool", "replicate")["spreads"]) == [
+        "noise",
+        "block",
+    ]
 
 
-def test_what_the_times_do_not_determine_is_not_printed(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_times_do_not_determine_is_not_printed(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Of every interval that is printed the upper end is less than ten times the lower one."""
     fit(table, FEW + "16,9\n32,14\n64,6\n128,9\n16,11\n32,8\n64,12\n128,7\n")
     said = capsys.readouterr().out
@@ -245,7 +318,9 @@ def test_three_hundred_sizes_of_two_rows_each_have_a_law_and_an_optimum(table: P
     seconds = (5 + 240 / sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
     found = fit(table, text_of(batch_size=sizes, seconds=seconds))
     assert (found["observations"], found["batch_sizes"], found["best"]) == (600, 300, "power")
-    assert found["models"]["power"]["coefficients"] == pytest.approx({"Tmin": 5, "c": 240, "alpha": 1}, rel=0.03)
+    assert found["models"]["power"]["coefficients"] == pytest.approx(
+        {"Tmin": 5, "c": 240, "alpha": 1}, rel=0.03
+    )
     assert found["spreads"]["noise"] == pytest.approx(0.05, rel=0.1)
     tied = [int(size) for size in found["optimum"]["indistinguishable"]]
     assert min(tied) > 20
@@ -273,5 +348,7 @@ def test_any_table_is_fitted_as_the_command_fits_a_file(tmp_path: Path) -> None:
 
 
 def test_an_option_for_a_file_is_refused_beside_a_frame() -> None:
-    with pytest.raises(study.StudyError, match="sep: an option for a file, and the table is a frame"):
+    with pytest.raises(
+        study.StudyError, match="sep: an option for a file, and the table is a frame"
+    ):
         study.fit(TIMES, sep=";")

@@ -1,4 +1,5 @@
-"""What a run asks SLURM for, by Snakemake's names of resources, and what SLURM gave this process."""
+"""What a run asks SLURM for, by Snakemake's names of resources, and what SLURM gave this
+process."""
 
 import os
 import re
@@ -12,8 +13,11 @@ from study.config.selection import MachineClass
 from study.config.settings import Settings
 
 
-def allocation(machine: str | None, environment: Mapping[str, str] = os.environ) -> Allocation | None:
-    """Return SLURM's allocation of this process, whose run asked for the class ``machine``; None outside of one."""
+def allocation(
+    machine: str | None, environment: Mapping[str, str] = os.environ
+) -> Allocation | None:
+    """Return SLURM's allocation of this process, whose run asked for the class ``machine``; None
+    outside of one."""
     if "SLURM_JOB_ID" not in environment:
         return None
     job = _job(environment)
@@ -42,13 +46,21 @@ def nodes_of(count: int, environment: Mapping[str, str] = os.environ) -> list[No
     found = []
     for name in names:
         address = re.search(r"NodeAddr=(\S+)", " ".join(_told("scontrol", "show", "node", name)))
-        step = ["srun", f"--jobid={job}", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}"]
+        step = [
+            "srun",
+            f"--jobid={job}",
+            "--overlap",
+            "--nodes=1",
+            "--ntasks=1",
+            f"--nodelist={name}",
+        ]
         found.append(Node(address=address.group(1) if address else name, command=step))
     return found
 
 
 def end_of_allocation(environment: Mapping[str, str] = os.environ) -> float | None:
-    """Return when this process's allocation ends, in epoch seconds; None without one, or if it has no end."""
+    """Return when this process's allocation ends, in epoch seconds; None without one, or if it has
+    no end."""
     job = environment.get("SLURM_JOB_ID", "")
     if not job.isdigit():
         return None
@@ -59,20 +71,24 @@ def end_of_allocation(environment: Mapping[str, str] = os.environ) -> float | No
 
 
 def _job(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what SLURM says of this process's job, by its own words; nothing if it does not answer.
+    """Return what SLURM says of this process's job, by its own words; nothing if it does not
+    answer.
 
-    Snakemake's plugin makes a run a step on one node, and takes the job's variables from it: SLURM then sets those of
-    the step alone.
+    Snakemake's plugin makes a run a step on one node, and takes the job's variables from it: SLURM
+    then sets those of the step alone.
     """
     words = _told("scontrol", "show", "job", environment["SLURM_JOB_ID"])
     return dict(word.split("=", 1) for word in words if "=" in word)
 
 
 def _told(*command: str) -> list[str]:
-    """Return the words that a command of SLURM's prints; none if it fails. Times are in epoch seconds."""
+    """Return the words that a command of SLURM's prints; none if it fails. Times are in epoch
+    seconds."""
     seconds = dict(os.environ) | {"SLURM_TIME_FORMAT": "%s"}
     try:
-        return subprocess.check_output(command, text=True, timeout=20, stderr=subprocess.DEVNULL, env=seconds).split()
+        return subprocess.check_output(
+            command, text=True, timeout=20, stderr=subprocess.DEVNULL, env=seconds
+        ).split()
     except (OSError, subprocess.SubprocessError):
         return []
 
@@ -83,16 +99,19 @@ def _number(environment: Mapping[str, str], name: str) -> int | None:
 
 
 ALONE = "--exclusive"
-"""Nothing else is to be on the node while a run is measured. What a class adds comes after it, and may revoke it."""
+"""Nothing else is to be on the node while a run is measured. What a class adds comes after it, and
+may revoke it."""
 
 
-def requested_resources(runs: Sequence[Settings], machines: Mapping[str, MachineClass]) -> dict[str, str | int | None]:
-    """Return the resources that a block of runs with these settings asks an executor for; None for one that it
-    does not.
+def requested_resources(
+    runs: Sequence[Settings], machines: Mapping[str, MachineClass]
+) -> dict[str, str | int | None]:
+    """Return the resources that a block of runs with these settings asks an executor for; None for
+    one that it does not.
 
-    Its class of machine, one of ``machines``, counts first; then the run that needs most. A run on two nodes asks for
-    the GPUs of each: SLURM would divide a total between them in any way. A number of tasks is for CPUs alone: SLURM's
-    plugin makes it tasks per GPU.
+    Its class of machine, one of ``machines``, counts first; then the run that needs most. A run on
+    two nodes asks for the GPUs of each: SLURM would divide a total between them in any way. A
+    number of tasks is for CPUs alone: SLURM's plugin makes it tasks per GPU.
     """
     own = machines.get(runs[0].machine or "")
     given = own.model_dump() if own else dict.fromkeys(MachineClass.model_fields)

@@ -67,13 +67,27 @@ def submitted(settings: Settings, machines: dict[str, MachineClass]) -> set[str]
         pytest.importorskip(f"snakemake_executor_plugin_slurm.{part}", reason="needs `make dev`")
         for part in ("submit_string", "utils")
     )
-    job = Job({name: value for name, value in requested_resources([settings], machines).items() if value is not None})
-    params = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "account", "partition", "workdir"), "")
+    job = Job(
+        {
+            name: value
+            for name, value in requested_resources([settings], machines).items()
+            if value is not None
+        }
+    )
+    params = dict.fromkeys(
+        ("run_uuid", "slurm_logfile", "comment_str", "account", "partition", "workdir"), ""
+    )
     words = shlex.split(plugin.get_submit_command(job, params) + utils.set_gres_string(job))
-    return {word for word in words if word.startswith(("--exc", "--res", "--nodes", "--ntasks", "--gpus", "--gres"))}
+    return {
+        word
+        for word in words
+        if word.startswith(("--exc", "--res", "--nodes", "--ntasks", "--gpus", "--gres"))
+    }
 
 
-def run_settings(device: str, strategy: str, processes: int, machine: str | None = None) -> Settings:
+def run_settings(
+    device: str, strategy: str, processes: int, machine: str | None = None
+) -> Settings:
     """The settings of a planned run."""
     training = {"freeze_epochs": 0, "strategy": strategy, "processes": processes, "batch_size": 8}
     study = Study.model_validate(
@@ -81,7 +95,14 @@ def run_settings(device: str, strategy: str, processes: int, machine: str | None
     )
     machines = None if machine is None else [machine]
     none: dict[str, str | None] = {"cpu": None, "cuda": None}
-    plan = make_plan("tiny", study, EngineChoice("none", ""), none, {"cpu": None, "cuda": None}, machines=machines)
+    plan = make_plan(
+        "tiny",
+        study,
+        EngineChoice("none", ""),
+        none,
+        {"cpu": None, "cuda": None},
+        machines=machines,
+    )
     assert {run.unavailable for run in plan.runs} == {None}
     return plan.runs[0].settings
 
@@ -102,25 +123,41 @@ def test_sbatch_is_asked_for_the_gpus_and_nodes_of_a_run_and_for_nothing_else_on
     device: str, strategy: str, processes: int, machine: str | None, words: set[str]
 ) -> None:
     """A number of tasks would become tasks per GPU (snakemake-executor-plugin-slurm 2.8)."""
-    machines = {"big": MachineClass.model_validate({"gres": "gpu:a100:4", "slurm_extra": "--reservation=x"})}
-    assert submitted(run_settings(device, strategy, processes, machine), machines) == words | {"--exclusive"}
+    machines = {
+        "big": MachineClass.model_validate({"gres": "gpu:a100:4", "slurm_extra": "--reservation=x"})
+    }
+    assert submitted(run_settings(device, strategy, processes, machine), machines) == words | {
+        "--exclusive"
+    }
 
 
 def test_a_block_asks_for_what_its_largest_run_needs() -> None:
-    runs = [run_settings("cpu", "single", 1), run_settings("cuda", "single", 1), run_settings("cuda", "ddp", 4)]
+    runs = [
+        run_settings("cpu", "single", 1),
+        run_settings("cuda", "single", 1),
+        run_settings("cuda", "ddp", 4),
+    ]
     assert requested_resources(runs, {})["gpu"] == 4
     wide = requested_resources([*runs, run_settings("cuda", "ddp_two_nodes", 8)], {})
     assert (wide["nodes"], wide["gres"], wide["gpu"]) == (2, "gpu:4", None)
 
 
-def test_a_record_tells_what_the_scheduler_gave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_tells_what_the_scheduler_gave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert allocation(None, {}) is None
     answers(tmp_path, monkeypatch, "scontrol", JOB)
     found = allocation("fast", SLURM)
     assert found
     assert found.model_dump() == {
-        "scheduler": "slurm", "machine": "fast", "partition": "gpu", "nodes": 3, "cpus": 16, "gpus": 2, "restarts": 1,
-    }  # fmt: skip
+        "scheduler": "slurm",
+        "machine": "fast",
+        "partition": "gpu",
+        "nodes": 3,
+        "cpus": 16,
+        "gpus": 2,
+        "restarts": 1,
+    }
     answers(tmp_path, monkeypatch, "scontrol", "exit 1")
     odd = allocation(None, {"SLURM_JOB_ID": "7", "SLURM_CPUS_ON_NODE": "many"})
     assert odd
@@ -140,13 +177,21 @@ def test_the_machines_of_an_allocation_are_reached_by_steps_of_it(
     assert nodes_of(2, {}) == []
 
 
-def test_an_allocation_that_ends_is_a_time_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_allocation_that_ends_is_a_time_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     began = time.time()
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(began + 600)))
     plan, files = tiny_plan(), Results(tmp_path)
-    for budget, expected in ((None, int(began + 600) - MARGIN_SECONDS), (2.0, began + 120), (60.0, None)):
-        forecast.note(plan, SELECTION.model_copy(update={"time_budget_minutes": budget}), began, files)
+    for budget, expected in (
+        (None, int(began + 600) - MARGIN_SECONDS),
+        (2.0, began + 120),
+        (60.0, None),
+    ):
+        forecast.note(
+            plan, SELECTION.model_copy(update={"time_budget_minutes": budget}), began, files
+        )
         session = read_session(files.session("tiny"))
         assert session.deadline == (expected or int(began + 600) - MARGIN_SECONDS)
 
@@ -157,5 +202,7 @@ def test_without_an_allocation_or_an_answer_of_slurm_there_is_no_end(
     assert end_of_allocation({}) is None
     assert end_of_allocation({"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": "soon"}) is None
     for script, expected in (("echo 1234", 1234.0), ("echo NONE", None), ("exit 1", None)):
-        answers(tmp_path, monkeypatch, "squeue", f'test "$SLURM_TIME_FORMAT" = %s || exit 2\n{script}')
+        answers(
+            tmp_path, monkeypatch, "squeue", f'test "$SLURM_TIME_FORMAT" = %s || exit 2\n{script}'
+        )
         assert end_of_allocation({"SLURM_JOB_ID": "7"}) == expected

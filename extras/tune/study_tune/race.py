@@ -1,8 +1,9 @@
-"""The race: settings are run in rounds, and the slower half is dropped, until one is left or the time is over.
+"""The race: settings are run in rounds, and the slower half is dropped, until one is left or the
+time is over.
 
-This is successive halving (Jamieson and Talwalkar 2016): each round has half of the settings and twice the runs. A
-round is one start of the pipeline, for a start costs as much as several short runs. Batch sizes are tried first, and
-then what differs least from the fastest so far.
+This is successive halving (Jamieson and Talwalkar 2016): each round has half of the settings and
+twice the runs. A round is one start of the pipeline, for a start costs as much as several short
+runs. Batch sizes are tried first, and then what differs least from the fastest so far.
 """
 
 import math
@@ -41,8 +42,8 @@ class Standing:
 
 
 Measure = Callable[[Sequence[Levels], Mapping[Setting, int], float], Mapping[Setting, Standing]]
-"""Runs each setting the given number of times in all, within some seconds, and returns what is known of those that
-have a successful run."""
+"""Runs each setting the given number of times in all, within some seconds, and returns what is
+known of those that have a successful run."""
 
 
 @dataclass
@@ -61,18 +62,26 @@ class Race:
     """Seconds of the last start beyond those of its runs."""
 
     def run(self) -> tuple[Setting, Mapping[Setting, Standing]]:
-        """Return the fastest setting beside the baseline, and the last standings; 0 where no other one learned.
+        """Return the fastest setting beside the baseline, and the last standings; 0 where no other
+        one learned.
 
         Raise :class:`StudyError` if no setting was trained, or none of them learned.
         """
         self.tried = [self.space.baseline, *self.space.others[: FIRST - 1]]
         standings = self._round(dict.fromkeys(range(len(self.tried)), 1))
         more = int((SHARE * self._left() - self.start) / self._cost())
-        both = int((self.deadline - self.clock() - self.start - sum(map(self._cost, self.runs))) / (2 * self._cost()))
+        both = int(
+            (self.deadline - self.clock() - self.start - sum(map(self._cost, self.runs)))
+            / (2 * self._cost())
+        )
         if more > 0:
             self.tried += self._next(standings)[:more]
-            standings = self._round({one: max(self.runs.get(one, 0), 1) for one in range(len(self.tried))})
-        elif both > 0:  # one more start is all there is time for: it tries others, and repeats those that ran
+            standings = self._round(
+                {one: max(self.runs.get(one, 0), 1) for one in range(len(self.tried))}
+            )
+        elif (
+            both > 0
+        ):  # one more start is all there is time for: it tries others, and repeats those that ran
             self.tried += self._next(standings)[:both]
             standings = self._round(dict.fromkeys(range(len(self.tried)), 2))
         racing = survivors(standings)
@@ -83,17 +92,22 @@ class Race:
             if blocks < 1:
                 break
             standings = self._round({one: self.runs[one] + blocks for one in block})
-            racing = survivors({one: standing for one, standing in standings.items() if one in racing})
+            racing = survivors(
+                {one: standing for one, standing in standings.items() if one in racing}
+            )
         winner = next((one for one in (*racing, *_learned(standings)) if one != 0), 0)
         if winner != 0 and racing[0] != 0:
             left = self.deadline - self.clock() - self.start
             blocks = min(CONFIRMING, int(left / (self._cost(0) + self._cost(winner))))
             if blocks > 0:
-                standings = self._round(dict.fromkeys((0, winner), max(self.runs[0], self.runs[winner]) + blocks))
+                standings = self._round(
+                    dict.fromkeys((0, winner), max(self.runs[0], self.runs[winner]) + blocks)
+                )
         return winner, standings
 
     def _next(self, standings: Mapping[Setting, Standing]) -> list[Levels]:
-        """Return the settings that were not tried: other batch sizes of the fastest, then the nearest."""
+        """Return the settings that were not tried: other batch sizes of the fastest, then the
+        nearest."""
         fastest = next((one for one in _learned(standings) if one != 0), 0)
         best = self.tried[fastest]
 
@@ -104,13 +118,19 @@ class Race:
         return sorted((one for one in self.space.others if one not in self.tried), key=distance)
 
     def _left(self) -> float:
-        """Return the seconds until the last round has to begin, with a run of the baseline in hand."""
+        """Return the seconds until the last round has to begin, with a run of the baseline in
+        hand."""
         last = self.start + LAST * (self._cost(0) + self._cost())
         return self.deadline - self.clock() - last - self._cost(0)
 
     def _cost(self, setting: Setting | None = None) -> float:
-        """Return the seconds that a run of a setting takes; of one without a successful run the mean of the others."""
-        others = [seconds for one, seconds in self.costs.items() if one != 0] or list(self.costs.values()) or [0.0]
+        """Return the seconds that a run of a setting takes; of one without a successful run the
+        mean of the others."""
+        others = (
+            [seconds for one, seconds in self.costs.items() if one != 0]
+            or list(self.costs.values())
+            or [0.0]
+        )
         known = None if setting is None else self.costs.get(setting)
         return max(fmean(others) if known is None else known, LEAST_SECONDS)
 
@@ -127,9 +147,11 @@ class Race:
 
 
 def survivors(standings: Mapping[Setting, Standing]) -> list[Setting]:
-    """Return the settings that stay in the race, the fastest first: half of those that learned, if not told apart.
+    """Return the settings that stay in the race, the fastest first: half of those that learned, if
+    not told apart.
 
-    A setting of which it cannot be told yet stays: further runs tell. Raise :class:`StudyError` if there is none.
+    A setting of which it cannot be told yet stays: further runs tell. Raise :class:`StudyError` if
+    there is none.
     """
     learned = _learned(standings)
     if not learned:

@@ -1,4 +1,5 @@
-"""The settings that a race compares: what makes the same training faster on a device, with the levels worth trying."""
+"""The settings that a race compares: what makes the same training faster on a device, with the
+levels worth trying."""
 
 import itertools
 import random
@@ -22,13 +23,15 @@ SWITCHES: dict[str, tuple[Any, ...]] = {
     "loader.kind": ("workers", "threads"),
     "loader.workers": ("auto", 0),
 }
-"""What is tried of each switch, the plain level first. `torch.compile` is not: it takes longer than a short training.
-Images on the device are not: they are decoded before the clock starts, so their time is not that of the others."""
+"""What is tried of each switch, the plain level first. `torch.compile` is not: it takes longer than
+a short training. Images on the device are not: they are decoded before the clock starts, so their
+time is not that of the others."""
 PROMISING = tuple(SWITCHES)[:4] + ("loader.kind",)
 """The switches whose last levels together are tried first."""
 OF_A_GPU = ("training.cuda_graph", "training.cudnn_benchmark")
 NO_LOADER: dict[str, tuple[Any, ...]] = {"loader.kind": (), "loader.workers": ()}
-"""What is tried of the loader where the study's own images are decoded before the clock starts: nothing."""
+"""What is tried of the loader where the study's own images are decoded before the clock starts:
+nothing."""
 BATCHES = (0.5, 1.0, 2.0, 4.0)
 """Batch sizes that are tried, as multiples of the study's own."""
 BATCH_SIZE = "training.batch_size"
@@ -71,7 +74,11 @@ def space_of(study: Study, device: Device, train_images: int) -> Space:
 
 def _factors(study: Study, device: Device, train_images: int) -> dict[str, list[Any]]:
     """Return the factors with their levels, the study's own value first."""
-    own = {key: levels for key, levels in study.factors.items() if key not in ("device", "control", *STOCK)}
+    own = {
+        key: levels
+        for key, levels in study.factors.items()
+        if key not in ("device", "control", *STOCK)
+    }
     batch = study.training.batch_size
     sizes = [batch, *(int(batch * times) for times in BATCHES if times != 1)]
     switches = SWITCHES | ({} if study.loader.kind in SWITCHES["loader.kind"] else NO_LOADER)

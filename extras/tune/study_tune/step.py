@@ -1,4 +1,5 @@
-"""The step ``tune``: the name of a study and a time in; a race of runs, and the study file that repeats it, out."""
+"""The step ``tune``: the name of a study and a time in; a race of runs, and the study file that
+repeats it, out."""
 
 import subprocess
 import sys
@@ -31,7 +32,18 @@ from study_tune import words
 from study_tune.race import Race, Setting, Standing
 from study_tune.space import Levels, Space, space_of
 
-ITS_OWN = ("factors", "only", "null_control", "replicates", "curve", "time", "effects", "contrast", "reduced", "claims")
+ITS_OWN = (
+    "factors",
+    "only",
+    "null_control",
+    "replicates",
+    "curve",
+    "time",
+    "effects",
+    "contrast",
+    "reduced",
+    "claims",
+)
 """Keys of a study that its race does not take over."""
 LEAST_MINUTES = 0.5
 RESULTS = Path("results")
@@ -39,19 +51,26 @@ RESULTS = Path("results")
 
 
 def tune(study: str, minutes: float, device: Device | None, say: Callable[[str], None]) -> None:
-    """Race what may train ``study`` faster on ``device`` (default: its first that is here), and say what won.
+    """Race what may train ``study`` faster on ``device`` (default: its first that is here), and say
+    what won.
 
-    The race is a study of its own, ``<study>-tuned``. Raise :class:`StudyError` if there is one already, or if
-    nothing can be trained.
+    The race is a study of its own, ``<study>-tuned``. Raise :class:`StudyError` if there is one
+    already, or if nothing can be trained.
     """
     began, name = time.monotonic(), f"{study_name(study)}-tuned"
     studies, here = configuration.study_folders(), Path.cwd()
-    file = (studies[0] if studies[0].is_relative_to(here) else here).relative_to(here) / f"{name}.yaml"
+    file = (studies[0] if studies[0].is_relative_to(here) else here).relative_to(
+        here
+    ) / f"{name}.yaml"
     if minutes < LEAST_MINUTES:
         raise StudyError(f"--minutes: {minutes:g} is not allowed: at least {LEAST_MINUTES:g}")
     if file.exists():
-        raise StudyError(f"{file.name} is there already: remove it to race again, or start it to repeat its runs")
-    base = read_study(study, studies, read_selection(configuration.of_one_study(study, [], None, False)))
+        raise StudyError(
+            f"{file.name} is there already: remove it to race again, or start it to repeat its runs"
+        )
+    base = read_study(
+        study, studies, read_selection(configuration.of_one_study(study, [], None, False))
+    )
     chosen = _device(base, device)
     space = space_of(base, chosen, sources.inspect(base.dataset).train_images)
     course = _Course(name, strict_yaml.read_mapping(study_file(study, studies)), space, file)
@@ -62,7 +81,9 @@ def tune(study: str, minutes: float, device: Device | None, say: Callable[[str],
         if Results(RESULTS).plan(name).exists():
             report_now([name], RESULTS, Results(RESULTS).report, say)
     gain = course.gain(race.tried, winner)
-    for line in words.ending(base, space, race.tried, winner, standings, gain, race.runs, time.monotonic() - began):
+    for line in words.ending(
+        base, space, race.tried, winner, standings, gain, race.runs, time.monotonic() - began
+    ):
         say(line)
     say(f"to repeat it: {file}")
 
@@ -74,7 +95,9 @@ def _device(study: Study, given: Device | None) -> Device:
     for one, why in missing.items():
         if not why:
             return one
-    raise StudyError(f"device: {', '.join(named)} is not allowed here: {next(iter(missing.values()))}")
+    raise StudyError(
+        f"device: {', '.join(named)} is not allowed here: {next(iter(missing.values()))}"
+    )
 
 
 @dataclass(frozen=True)
@@ -86,18 +109,26 @@ class _Course:
     space: Space
     file: Path
 
-    def measure(self, tried: Sequence[Levels], runs: Mapping[Setting, int], within: float) -> dict[Setting, Standing]:
-        """Make the runs of these settings, and return what is known of each that has a successful one."""
+    def measure(
+        self, tried: Sequence[Levels], runs: Mapping[Setting, int], within: float
+    ) -> dict[Setting, Standing]:
+        """Make the runs of these settings, and return what is known of each that has a successful
+        one."""
         self.write(tried, runs)
         start = [sys.executable, "-m", "study", "start", str(self.file), "--", "--until", "measure"]
-        if subprocess.run([*start, "--config", f"time_budget_minutes={within / 60:.2f}"], check=False).returncode:
+        if subprocess.run(
+            [*start, "--config", f"time_budget_minutes={within / 60:.2f}"], check=False
+        ).returncode:
             raise StudyError("tune: the start did not end well; what it measured is kept")
         result = result_of(Results(RESULTS), self.name)
         places = _places(result.plan, tried)
         (group,) = groups_of(result.plan.study, result.frame)
         (told,) = result.analysis.groups
         labels = {str(row.level): places[str(row.run)] for row in group.part.itertuples()}
-        processes, between = group.part.groupby("level")["process_seconds"].mean(), seconds_between(group.part)
+        processes, between = (
+            group.part.groupby("level")["process_seconds"].mean(),
+            seconds_between(group.part),
+        )
         return {
             labels[level.label]: Standing(
                 seconds=level.time.value,
@@ -118,13 +149,20 @@ class _Course:
             "question": "Which settings train this network fastest on this machine?",
             "factors": dict(self.space.factors),
             "replicates": max(runs.values()),
-            "only": [{key: tried[one][key] for key in many} | {"replicates": count} for one, count in runs.items()],
+            "only": [
+                {key: tried[one][key] for key in many} | {"replicates": count}
+                for one, count in runs.items()
+            ],
         }
-        told = f"# Written by `python -m study tune {self.name.removesuffix('-tuned')}`: every setting with its runs.\n"
+        told = (
+            f"# Written by `python -m study tune {self.name.removesuffix('-tuned')}`: "
+            "every setting with its runs.\n"
+        )
         write_whole(self.file, told + yaml.safe_dump(study, sort_keys=False, width=120))
 
     def gain(self, tried: Sequence[Levels], winner: Setting) -> words.Gain | None:
-        """Return how many times as fast as the baseline the winner is; None where one of them has no run."""
+        """Return how many times as fast as the baseline the winner is; None where one of them has
+        no run."""
         result = result_of(Results(RESULTS), self.name)
         places = _places(result.plan, tried)
         (group,) = groups_of(result.plan.study, result.frame)
@@ -135,20 +173,28 @@ class _Course:
         accuracy = group.clean.groupby("level")["accuracy"].mean()
         runs = group.clean["level"].value_counts()
         times_as_fast = gain_over(group.model, base, best)
-        return words.Gain(times_as_fast, int(min(runs[base], runs[best])), float(accuracy[base]), float(accuracy[best]))
+        return words.Gain(
+            times_as_fast,
+            int(min(runs[base], runs[best])),
+            float(accuracy[base]),
+            float(accuracy[best]),
+        )
 
 
 def gain_over(model: LogModel, base: Hashable, winner: Hashable) -> Estimate:
-    """Return how many times as fast as ``base`` the winner is, with bounds that hold for the gain of every setting.
+    """Return how many times as fast as ``base`` the winner is, with bounds that hold for the gain
+    of every setting.
 
-    The winner was chosen for its times, so its own interval would be too narrow: these are Dunnett's two-sided bounds
-    over all settings of the model (Dunnett 1955). There are none without replicates.
+    The winner was chosen for its times, so its own interval would be too narrow: these are
+    Dunnett's two-sided bounds over all settings of the model (Dunnett 1955). There are none without
+    replicates.
     """
     return model.interval(model.weights(base, winner), against_one(len(model.levels)))
 
 
 def seconds_between(runs: pd.DataFrame) -> float:
-    """Return the mean seconds between the process of a run and that of the next one of its start; 0 where none is."""
+    """Return the mean seconds between the process of a run and that of the next one of its start; 0
+    where none is."""
     ordered = runs.dropna(subset=["started", "process_seconds"]).sort_values("started")
     begun = pd.to_datetime(ordered["started"]).map(pd.Timestamp.timestamp)
     gaps = -begun.groupby(ordered["session"]).diff(-1) - ordered["process_seconds"]
@@ -156,7 +202,8 @@ def seconds_between(runs: pd.DataFrame) -> float:
 
 
 def _learned(group: GroupFit, level: str) -> bool | None:
-    """Return whether a level has learned; None where its runs do not tell, as with few images to validate on."""
+    """Return whether a level has learned; None where its runs do not tell, as with few images to
+    validate on."""
     if level not in group.unfair:
         return True
     return None if group.learning[level].learned is None and level not in group.censored else False
@@ -165,6 +212,10 @@ def _learned(group: GroupFit, level: str) -> bool | None:
 def _places(plan: Plan, tried: Sequence[Levels]) -> dict[str, Setting]:
     """Return the setting of each run, by the run's name."""
     return {
-        run.name: next(place for place, levels in enumerate(tried) if run.setting.levels.items() >= levels.items())
+        run.name: next(
+            place
+            for place, levels in enumerate(tried)
+            if run.setting.levels.items() >= levels.items()
+        )
         for run in plan.runs
     }

@@ -40,7 +40,9 @@ def ending(
 ) -> list[str]:
     """Return the verdict, the settings to take, and what was tried, in lines."""
     stock = (
-        "stock fastai with its defaults" if space.baseline.get("training.loop") == "fastai" else "the study as it is"
+        "stock fastai with its defaults"
+        if space.baseline.get("training.loop") == "fastai"
+        else "the study as it is"
     )
     changed = {key: level for key, level in tried[winner].items() if level != space.baseline[key]}
     failed = len(runs) - len(standings)
@@ -48,7 +50,9 @@ def ending(
     unclear = sum(standing.learned is None for standing in standings.values())
     left = [f"{failed} without a successful run"] * bool(failed)
     left += [f"{unlearned} did not learn as well as the best"] * bool(unlearned)
-    left += [f"of {unclear} it cannot be told whether they learned as well as the best"] * bool(unclear)
+    left += [f"of {unclear} it cannot be told whether they learned as well as the best"] * bool(
+        unclear
+    )
     learned = standings[winner].learned if winner in standings else None
     taken = bool(changed) and gain is not None and gain.shown and learned is not False
     lines = [_verdict(study, changed, stock, gain, learned)] + [f"take: {_yaml(changed)}"] * taken
@@ -60,7 +64,9 @@ def ending(
     ]
 
 
-def _verdict(study: Study, changed: Levels, stock: str, gain: Gain | None, learned: bool | None) -> str:
+def _verdict(
+    study: Study, changed: Levels, stock: str, gain: Gain | None, learned: bool | None
+) -> str:
     if not changed:
         return f"no gain shown: no other setting was trained and learned as well as {stock}"
     named = ", ".join(_named(study, key, level) for key, level in changed.items())
@@ -68,8 +74,10 @@ def _verdict(study: Study, changed: Levels, stock: str, gain: Gain | None, learn
         return f"no gain shown: fastest in the race: {named}; {stock} has no run to compare it with"
     bounds = interval(gain.times_as_fast.low, gain.times_as_fast.high)
     told = (
-        f"{named}: {number(gain.times_as_fast.value)} times{f' (95%: {bounds})' if bounds else ''} as fast as {stock}, "
-        f"in {quantity(gain.runs, 'run')} each; accuracy {gain.winner_accuracy:.0%} and {gain.baseline_accuracy:.0%}"
+        f"{named}: {number(gain.times_as_fast.value)} "
+        f"times{f' (95%: {bounds})' if bounds else ''} as fast as {stock}, "
+        f"in {quantity(gain.runs, 'run')} each; accuracy {gain.winner_accuracy:.0%} and "
+        f"{gain.baseline_accuracy:.0%}"
     )
     if learned is False:
         return f"no gain shown: {told}; it did not learn as well"
@@ -81,10 +89,13 @@ def _named(study: Study, key: str, level: object) -> str:
     if key == "training.loop":
         return "the plain loop"
     plain = isinstance(level, (int, float)) and not isinstance(level, bool)
-    return f"{short_key(key)} {level}" if plain or level == "auto" else str(shown(study, key, level))
+    return (
+        f"{short_key(key)} {level}" if plain or level == "auto" else str(shown(study, key, level))
+    )
 
 
 def _yaml(changed: Levels) -> str:
     return ", ".join(
-        f"{key}: {str(level).lower() if isinstance(level, bool) else level}" for key, level in changed.items()
+        f"{key}: {str(level).lower() if isinstance(level, bool) else level}"
+        for key, level in changed.items()
     )

@@ -20,10 +20,16 @@ from tests.conftest import repeats, study_values
 
 
 class Machine:
-    """A machine with planted times: each run takes its time, and a start takes some seconds more."""
+    """A machine with planted times: each run takes its time, and a start takes some seconds
+    more."""
 
     def __init__(
-        self, seconds: Sequence[float], noise: float = 0.05, fails: Sequence[int] = (), seed: int = 0, start: float = 10
+        self,
+        seconds: Sequence[float],
+        noise: float = 0.05,
+        fails: Sequence[int] = (),
+        seed: int = 0,
+        start: float = 10,
     ) -> None:
         self.seconds, self.fails, self.noise = seconds, set(fails), noise
         self.random, self.now, self.starts = random.Random(seed), 0.0, 0
@@ -31,7 +37,9 @@ class Machine:
         self.unlearned: set[int] = set()
         self.start = start
 
-    def measure(self, tried: Sequence[Levels], runs: Mapping[Setting, int], within: float) -> dict[Setting, Standing]:
+    def measure(
+        self, tried: Sequence[Levels], runs: Mapping[Setting, int], within: float
+    ) -> dict[Setting, Standing]:
         self.now += self.start
         self.starts += 1
         for one, count in runs.items():
@@ -40,15 +48,23 @@ class Machine:
                 far = 3.0 if self.random.random() < 0.03 else 1.0
                 self.runs[one].append(planted * far * self.random.lognormvariate(0, self.noise))
                 self.now += self.runs[one][-1] + 1
-        known = {one: times for one, times in self.runs.items() if tried[one]["setting"] not in self.fails}
+        known = {
+            one: times
+            for one, times in self.runs.items()
+            if tried[one]["setting"] not in self.fails
+        }
         return {
-            one: Standing(fmean(times), fmean(times) + 1, learned=tried[one]["setting"] not in self.unlearned)
+            one: Standing(
+                fmean(times), fmean(times) + 1, learned=tried[one]["setting"] not in self.unlearned
+            )
             for one, times in known.items()
         }
 
 
 def race(machine: Machine, minutes: float = 5) -> Race:
-    space = Space({}, {"setting": 0}, [{"setting": number} for number in range(1, len(machine.seconds))])
+    space = Space(
+        {}, {"setting": 0}, [{"setting": number} for number in range(1, len(machine.seconds))]
+    )
     return Race(space, machine.measure, lambda: machine.now, 60 * minutes)
 
 
@@ -58,7 +74,9 @@ def planted(seed: int) -> Machine:
     return Machine([8.0, 7.0, 5.0, *(shuffled.uniform(3, 9) for _ in range(17))], seed=seed)
 
 
-def test_the_winner_is_near_the_fastest_that_was_tried_although_runs_are_noisy_and_some_are_far() -> None:
+def test_the_winner_is_near_the_fastest_that_was_tried_although_runs_are_noisy_and_some_are_far() -> (
+    None
+):
     near = 0
     for seed in range(60):
         machine = planted(seed)
@@ -70,7 +88,11 @@ def test_the_winner_is_near_the_fastest_that_was_tried_although_runs_are_noisy_a
 
 
 def gain(machine: Machine, winner: Setting) -> words.Gain:
-    rows = [(time, one, str(block)) for one, times in machine.runs.items() for block, time in enumerate(times)]
+    rows = [
+        (time, one, str(block))
+        for one, times in machine.runs.items()
+        for block, time in enumerate(times)
+    ]
     times, places, blocks = zip(*rows, strict=True)
     model = fit_log_model(list(times), list(places), list(blocks))
     return words.Gain(gain_over(model, 0, winner), len(machine.runs[winner]), 0.9, 0.9)
@@ -83,7 +105,9 @@ def taken(machine: Machine, minutes: float = 5) -> bool:
 
 
 @pytest.mark.parametrize("slower", [1.0, 1.05])
-def test_of_settings_that_gain_nothing_one_is_taken_in_at_most_one_race_of_twenty(slower: float) -> None:
+def test_of_settings_that_gain_nothing_one_is_taken_in_at_most_one_race_of_twenty(
+    slower: float,
+) -> None:
     seeds = repeats(40, 150)
     machines = [Machine([5.0] + 10 * [5.0 * slower], seed=seed) for seed in seeds]
     assert sum(map(taken, machines)) <= at_most(0.05, len(machines))
@@ -102,7 +126,8 @@ def test_the_winner_and_the_baseline_have_the_most_runs() -> None:
 
 
 def test_a_round_is_one_start() -> None:
-    """Twenty settings in three minutes, of which a start takes ten seconds: most of the time trains."""
+    """Twenty settings in three minutes, of which a start takes ten seconds: most of the time
+    trains."""
     machine = planted(3)
     one = race(machine, 3)
     one.run()
@@ -113,24 +138,39 @@ def test_a_round_is_one_start() -> None:
 
 def test_batch_sizes_are_tried_before_the_switches_and_one_change_before_two() -> None:
     def levels(size: int, precision: str, graph: bool) -> Levels:
-        return {"training.batch_size": size, "training.precision": precision, "training.cuda_graph": graph}
+        return {
+            "training.batch_size": size,
+            "training.precision": precision,
+            "training.cuda_graph": graph,
+        }
 
     first = [levels(32, "auto", False), levels(32, "bf16", True)]
-    rest = [levels(64, "auto", False), levels(32, "bf16", False), levels(64, "bf16", False), levels(64, "bf16", True)]
+    rest = [
+        levels(64, "auto", False),
+        levels(32, "bf16", False),
+        levels(64, "bf16", False),
+        levels(64, "bf16", True),
+    ]
     space = Space({}, {**levels(32, "auto", False), "training.loop": "fastai"}, first + rest)
     seconds = {0: 9.0, 1: 8.0, 2: 4.0}
     asked: list[Sequence[Levels]] = []
 
-    def measure(tried: Sequence[Levels], runs: Mapping[Setting, int], within: float) -> dict[Setting, Standing]:
+    def measure(
+        tried: Sequence[Levels], runs: Mapping[Setting, int], within: float
+    ) -> dict[Setting, Standing]:
         asked.append(list(tried))
-        return {one: Standing(seconds.get(one, 5.0), seconds.get(one, 5.0), learned=True) for one in runs}
+        return {
+            one: Standing(seconds.get(one, 5.0), seconds.get(one, 5.0), learned=True)
+            for one in runs
+        }
 
     Race(space, measure, lambda: 0.0, 300.0).run()
     assert asked[1][3:] == [rest[3], rest[1], rest[2], rest[0]]
 
 
 def test_where_a_start_takes_long_the_second_one_tries_others_and_repeats_all() -> None:
-    """A GPU on which a start takes 38 s, stock fastai 18 and the others 7: three minutes tried three settings."""
+    """A GPU on which a start takes 38 s, stock fastai 18 and the others 7: three minutes tried
+    three settings."""
     machine = Machine([18.0, *(19 * [7.0])], start=38)
     one = race(machine, 3)
     one.run()
@@ -154,13 +194,18 @@ def ends(winner: Setting, learned: bool | None, low: float | None) -> list[str]:
     study = Study.model_validate(study_values())
     tried = [{"training.batch_size": 32}, {"training.batch_size": 64}]
     standings = {0: Standing(9.0, 10.0, True), 1: Standing(6.0, 7.0, learned)}
-    found = words.Gain(Estimate(value=1.5, low=low, high=None if low is None else 2.25 / low), 4, 0.9, 0.82)
-    return words.ending(study, Space({}, tried[0], tried[1:]), tried, winner, standings, found, {0: 4, 1: 4}, 60.0)
+    found = words.Gain(
+        Estimate(value=1.5, low=low, high=None if low is None else 2.25 / low), 4, 0.9, 0.82
+    )
+    return words.ending(
+        study, Space({}, tried[0], tried[1:]), tried, winner, standings, found, {0: 4, 1: 4}, 60.0
+    )
 
 
 def test_only_what_is_shown_to_gain_and_not_to_learn_less_is_to_be_taken() -> None:
     assert ends(1, True, 1.2)[:2] == [
-        "batch size 64: 1.50 times (95%: 1.20 to 1.88) as fast as the study as it is, in 4 runs each; "
+        "batch size 64: 1.50 times (95%: 1.20 to 1.88) as fast as the study as it is, in 4 "
+        "runs each; "
         "accuracy 82% and 90%",
         "take: training.batch_size: 64",
     ]
@@ -232,7 +277,10 @@ def test_without_a_setting_that_learned_there_is_no_winner() -> None:
 
 
 def test_settings_that_are_told_from_the_fastest_leave_the_race_before_the_half() -> None:
-    standings = {one: Standing(float(one + 1), float(one + 1), learned=True, tied=one == 0) for one in range(8)}
+    standings = {
+        one: Standing(float(one + 1), float(one + 1), learned=True, tied=one == 0)
+        for one in range(8)
+    }
     assert survivors(standings) == [0]
     untold = {one: Standing(float(one + 1), float(one + 1), learned=True) for one in range(8)}
     assert survivors(untold) == [0, 1, 2, 3]

@@ -26,7 +26,9 @@ def study(**changes: Any) -> Study:
 
 def test_every_setting_that_is_offered_can_be_run() -> None:
     found = space("cuda")
-    base = {key: value for key, value in study().model_dump().items() if key in Settings.model_fields}
+    base = {
+        key: value for key, value in study().model_dump().items() if key in Settings.model_fields
+    }
     for levels in (found.baseline, *found.others):
         Settings.of_values(with_values(base, dict(levels)), "offered")
     assert len({repr(sorted(levels.items())) for levels in found.others}) == len(found.others) > 100
@@ -60,13 +62,17 @@ def test_a_cpu_is_offered_nothing_that_only_a_gpu_has() -> None:
     assert {"training.cuda_graph", "training.cudnn_benchmark"} <= set(space("cuda").factors)
 
 
-def test_images_that_are_decoded_before_the_clock_starts_are_compared_with_none_that_are_not() -> None:
+def test_images_that_are_decoded_before_the_clock_starts_are_compared_with_none_that_are_not() -> (
+    None
+):
     found = space(loader={"kind": "device"})
     assert {one["loader.kind"] for one in found.others} == {"device"}
 
 
 def test_the_order_of_trial_is_seeded_and_what_trains_nothing_is_refused() -> None:
     assert space().others == space().others
-    assert any(first != second for first, second in pairwise([space(seed=seed).others for seed in (1, 2)]))
+    assert any(
+        first != second for first, second in pairwise([space(seed=seed).others for seed in (1, 2)])
+    )
     with pytest.raises(StudyError, match="task: 'inference' is not allowed"):
         space(task="inference")

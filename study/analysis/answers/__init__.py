@@ -1,4 +1,5 @@
-"""What a study answers. Each kind of answer is one class in one file: its fields, how it is found, and its words."""
+"""What a study answers. Each kind of answer is one class in one file: its fields, how it is found,
+and its words."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -28,11 +29,14 @@ Answer = Annotated[
 """One statement of the answer."""
 
 
-def first_answer(study: Study, answers: Sequence[Answer], switches: Sequence[Switches]) -> Answer | Switches:
+def first_answer(
+    study: Study, answers: Sequence[Answer], switches: Sequence[Switches]
+) -> Answer | Switches:
     """Return the statement that the study's question asks for.
 
-    A contrast asks for the ratio, effects for what each switch buys, several ways for the fastest of them, a loader
-    run alone for what limits the run, a null control by itself for the noise, and all others for the fastest setting.
+    A contrast asks for the ratio, effects for what each switch buys, several ways for the fastest
+    of them, a loader run alone for what limits the run, a null control by itself for the noise, and
+    all others for the fastest setting.
     """
     if study.effects and switches and any(one.effects for one in switches):
         return switches[0]

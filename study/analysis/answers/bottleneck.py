@@ -1,4 +1,5 @@
-"""The limit of a run, loader or training: the same configuration with either alone, and with both."""
+"""The limit of a run, loader or training: the same configuration with either alone, and with
+both."""
 
 from typing import Literal
 
@@ -14,7 +15,8 @@ from study.base.strict import Strict
 from study.config.study import Study
 
 COMPETING = 0.5
-"""Share of the smaller time by which both together exceed the larger one, from which neither hides the other."""
+"""Share of the smaller time by which both together exceed the larger one, from which neither hides
+the other."""
 Limit = Literal["loader", "training", "both"]
 ALONE, TRAINING, BOTH = "alone", "device", "workers"
 
@@ -43,12 +45,18 @@ class Bottleneck(Strict):
             "both": "**Loader and training** hold each other up",
             None: "**Not decided** whether loader or training limits the run",
         }[self.limit]
-        loader, training, both = map(short, (self.loader_seconds, self.training_seconds, self.both_seconds))
-        return f"{lead}{f' {at}' if at else ''}: alone they take {loader} and {training} s, together {both} s."
+        loader, training, both = map(
+            short, (self.loader_seconds, self.training_seconds, self.both_seconds)
+        )
+        return (
+            f"{lead}{f' {at}' if at else ''}: alone they take {loader} and {training} s, "
+            f"together {both} s."
+        )
 
 
 def bottlenecks_of(study: Study, usable: pd.DataFrame) -> list[Bottleneck]:
-    """Return the bottleneck of each configuration that was run in all three ways, from the usable runs."""
+    """Return the bottleneck of each configuration that was run in all three ways, from the usable
+    runs."""
     if "loader.kind" not in study.factors or usable.empty:
         return []
     others = [key for key in study.compared if key != "loader.kind"]
@@ -63,10 +71,17 @@ def bottlenecks_of(study: Study, usable: pd.DataFrame) -> list[Bottleneck]:
 
 def _bottleneck(at: Setting, model: LogModel) -> Bottleneck:
     loader, training, both = (model.mean(kind).value for kind in (ALONE, TRAINING, BOTH))
-    added, ratio = model.ratio(BOTH, ALONE if loader >= training else TRAINING), model.ratio(ALONE, TRAINING)
+    added, ratio = (
+        model.ratio(BOTH, ALONE if loader >= training else TRAINING),
+        model.ratio(ALONE, TRAINING),
+    )
     limit: Limit | None = None
-    if added.low is not None and added.low > 1 + COMPETING * min(loader, training) / max(loader, training):
+    if added.low is not None and added.low > 1 + COMPETING * min(loader, training) / max(
+        loader, training
+    ):
         limit = "both"
     elif ratio.excludes_one:
         limit = "loader" if ratio.value > 1 else "training"
-    return Bottleneck(at=at, loader_seconds=loader, training_seconds=training, both_seconds=both, limit=limit)
+    return Bottleneck(
+        at=at, loader_seconds=loader, training_seconds=training, both_seconds=both, limit=limit
+    )

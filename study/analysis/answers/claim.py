@@ -1,4 +1,5 @@
-"""A claim beside what was measured here: the same quantity with its interval, and one of three words."""
+"""A claim beside what was measured here: the same quantity with its interval, and one of three
+words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,8 +36,12 @@ class ClaimRow(Strict):
 
     claim: str = Field(description="The claim's words.")
     kind: Kind
-    claimed: float | None = Field(description="The claimed number; null where it is a setting or several numbers.")
-    here: Estimate | None = Field(description="The same quantity here; null where it was not measured.")
+    claimed: float | None = Field(
+        description="The claimed number; null where it is a setting or several numbers."
+    )
+    here: Estimate | None = Field(
+        description="The same quantity here; null where it was not measured."
+    )
     measured: str = Field(description="The same in words.")
     word: Word
     note: str = Field(description="`less here` or `more here` where a number is contradicted.")
@@ -61,7 +66,11 @@ class _Found:
     def words(self, where: str) -> str:
         """Return what was measured with its place."""
         whole = f"{self.measured} {where}".rstrip()
-        return f"{self.brief} {where}".rstrip() if self.brief and len(whole.split()) > MOST_WORDS else whole
+        return (
+            f"{self.brief} {where}".rstrip()
+            if self.brief and len(whole.split()) > MOST_WORDS
+            else whole
+        )
 
 
 class Judge(Measured):
@@ -76,8 +85,12 @@ class Judge(Measured):
         return rows
 
     def _rows(self, claim: Claim) -> Iterator[ClaimRow]:
-        judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(claim.kind, self._value)(claim)
-        found = [*judged] or [_Found({}, "not decided", "Not measured: no run of this setting counts.")]
+        judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(
+            claim.kind, self._value
+        )(claim)
+        found = [*judged] or [
+            _Found({}, "not decided", "Not measured: no run of this setting counts.")
+        ]
         varied = [
             key
             for key in found[0].at
@@ -112,7 +125,9 @@ class Judge(Measured):
         claimed = claim.ratio or 1
         pairs = [
             (slower, faster)
-            for slower, faster in product(self.ends(claim.at | claim.slower), self.ends(claim.at | claim.faster))
+            for slower, faster in product(
+                self.ends(claim.at | claim.slower), self.ends(claim.at | claim.faster)
+            )
             if self.rest(slower, claim.slower) == self.rest(faster, claim.faster)
         ]
         for slower, faster in pairs:
@@ -121,7 +136,12 @@ class Judge(Measured):
             word = word_of(claimed, claimed, here, self._margin, ratio=True)
             mark = _mark(faster, slower.time.value / claimed)
             yield _Found(
-                rest, word, told_of(here, " times", against(word, claimed)), here, note_of(word, here, claimed), (mark,)
+                rest,
+                word,
+                told_of(here, " times", against(word, claimed)),
+                here,
+                note_of(word, here, claimed),
+                (mark,),
             )
 
     def _best(self, claim: Claim) -> Iterator[_Found]:
@@ -131,7 +151,9 @@ class Judge(Measured):
             if not others:
                 yield _Found(rest, "not decided", "Not measured: no run of another setting counts.")
                 continue
-            rival = min(others, key=lambda end: (end.level.label in end.group.unfair, end.time.value))
+            rival = min(
+                others, key=lambda end: (end.level.label in end.group.unfair, end.time.value)
+            )
             tests = len(ends) * len(others)
             here = self.over(own, rival, tests)
             names = [self.name(end, claim.best) for end in (own, rival)]
@@ -143,19 +165,24 @@ class Judge(Measured):
             tied = len(own.group.indistinguishable) > 1
             at_once = f"equal within {self._margin:.0%}" if tied else "told from all at once"
             whole, brief = (
-                told_of(longer, unit, (1.0,)) if agrees else f"{short(longer.value)}{unit}, {at_once}"
+                told_of(longer, unit, (1.0,))
+                if agrees
+                else f"{short(longer.value)}{unit}, {at_once}"
                 for unit in (" times as long", f" times as long as {second}")
             )
             seconds = [end.time.value for end in (own, rival)]
             digits = number if len({short(one) for one in seconds}) == 1 else short
-            pair = " and ".join(f"{name} takes {digits(one)} s" for name, one in zip(names, seconds, strict=True))
+            pair = " and ".join(
+                f"{name} takes {digits(one)} s" for name, one in zip(names, seconds, strict=True)
+            )
             yield _Found(rest, word, f"{pair}: {whole}", here, brief=f"{first} takes {brief}")
 
     def _fastest(self, own: End, others: Sequence[End], here: Estimate, tests: int) -> Word:
-        """Return the word for a setting that is claimed to be the fastest; ``here`` is its time over the best other's.
+        """Return the word for a setting that is claimed to be the fastest; ``here`` is its time
+        over the best other's.
 
-        Beside the rest of its group it is told from all others at once, as the group's own answer is. A claim about
-        several settings has them equal by bounds that hold for all of them.
+        Beside the rest of its group it is told from all others at once, as the group's own answer
+        is. A claim about several settings has them equal by bounds that hold for all of them.
         """
         group, label = own.group, own.level.label
         if group.machine or label in group.unfair:
@@ -163,9 +190,15 @@ class Judge(Measured):
         if here.low is not None and here.low > 1 + self._margin:
             return "contradicted"
         timed = [level.label for level in group.levels if level.time]
-        if {(end.place, end.level.label) for end in (own, *others)} == {(own.place, name) for name in timed}:
-            alone = group.best == label and {*group.indistinguishable} - {label} <= {*group.equivalent}
-            equal = label in group.equivalent and (tests == len(others) or here.within(self._margin))
+        if {(end.place, end.level.label) for end in (own, *others)} == {
+            (own.place, name) for name in timed
+        }:
+            alone = group.best == label and {*group.indistinguishable} - {label} <= {
+                *group.equivalent
+            }
+            equal = label in group.equivalent and (
+                tests == len(others) or here.within(self._margin)
+            )
             return "holds" if alone or equal else "not decided"
         most = [self.over(own, end, tests).high for end in others]
         faster = all(high is not None and high < 1 for high in most)
@@ -183,8 +216,11 @@ class Judge(Measured):
         tests = sum(len(chosen) for _, chosen in asked)
         yield from (self._shares_at(claim, base, chosen, tests) for base, chosen in asked if chosen)
 
-    def _shares_at(self, claim: Claim, base: End, chosen: Sequence[tuple[Share, End]], tests: int) -> _Found:
-        """Return the word on several shares of one setting's speed, and those that are contradicted by name."""
+    def _shares_at(
+        self, claim: Claim, base: End, chosen: Sequence[tuple[Share, End]], tests: int
+    ) -> _Found:
+        """Return the word on several shares of one setting's speed, and those that are contradicted
+        by name."""
         words, found, marks = list[Word](), list[Estimate](), list[Mark]()
         beyond, notes, names = list[str](), set[str](), list[str]()
         for share, end in chosen:
@@ -201,7 +237,9 @@ class Judge(Measured):
                 beyond.append(f"{names[-1]}: {told}, claimed {said}")
                 notes.add(note_of("contradicted", here, low))
         rest, values = self.rest(base, claim.of), [one.value for one in found]
-        told = " to ".join(dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values))))
+        told = " to ".join(
+            dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values)))
+        )
         if not beyond:
             word: Word = "holds" if {*words} == {"holds"} else "not decided"
             one = found[0] if len(found) == 1 else None
@@ -209,7 +247,9 @@ class Judge(Measured):
             return _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
         brief = f"{told}; beyond the claim (95%): {listed(names)}"
         note = notes.pop() if len(notes) == 1 else ""
-        return _Found(rest, "contradicted", f"{told}. {'; '.join(beyond)}", None, note, tuple(marks), brief)
+        return _Found(
+            rest, "contradicted", f"{told}. {'; '.join(beyond)}", None, note, tuple(marks), brief
+        )
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
         points, ends = claim.kind == "accuracy", self.ends(claim.at)
@@ -219,14 +259,20 @@ class Judge(Measured):
             if here is None:
                 continue
             word, scale = word_of(claimed, claimed, here, margin, points), 100 if points else 1
-            told = told_of(here.times(scale), unit, against(word, scale * claimed), decimals=1 if points else None)
+            told = told_of(
+                here.times(scale),
+                unit,
+                against(word, scale * claimed),
+                decimals=1 if points else None,
+            )
             if claim.kind == "seconds" and self._less_work:
                 word, told = "not decided", f"{told} at the reduced size, which does less work"
             marks = (_mark(end, claimed),) if claim.kind == "seconds" else ()
             yield _Found(end.levels, word, told, here, note_of(word, here, claimed), marks)
 
     def _measured(self, claim: Claim, end: End, tests: int) -> tuple[float, Estimate | None, str]:
-        """Return the claimed number, the same quantity here with bounds for so many at once, and its unit."""
+        """Return the claimed number, the same quantity here with bounds for so many at once, and
+        its unit."""
         if claim.seconds is not None:
             return claim.seconds, self.time(end, tests), " s"
         clean = self.fitted[end.place].clean
@@ -237,7 +283,9 @@ class Judge(Measured):
         if end.level.label not in set(known["level"]):
             return 0, None, ""
         # A run is far by its time: so rates are fitted as the times that they are of.
-        model = model_of(known.assign(each=1 / known["images_per_second"]), "each", known["level"].tolist())
+        model = model_of(
+            known.assign(each=1 / known["images_per_second"]), "each", known["level"].tolist()
+        )
         rate = model.interval(model.weights(end.level.label), together(tests)).inverse
         return claim.images_per_second or 0, rate if end.time.bounds else rate.bare, " images/s"
 
@@ -247,7 +295,8 @@ def _mark(end: End, seconds: float) -> Mark:
 
 
 def source_line(source: Source, less_work: bool) -> str:
-    """Return the document, its kind and date, what was measured there on what, and what differs, in one line."""
+    """Return the document, its kind and date, what was measured there on what, and what differs, in
+    one line."""
     document = ", ".join(filter(None, (source.title, source.place, source.kind, _day(source.date))))
     made = " on ".join(filter(None, (source.runs, source.hardware)))
     told = [f"{document}{f': {made}' if made else ''}.", source.differs or ""]

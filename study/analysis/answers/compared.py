@@ -1,7 +1,9 @@
-"""What a claim is set beside: the settings that it is about, with their ratios, and the word for its number.
+"""What a claim is set beside: the settings that it is about, with their ratios, and the word for
+its number.
 
-A claim holds if the whole interval lies within the study's margin around the claimed number, or if the number lies in
-an interval whose upper end is at most twice its lower. It is contradicted if the whole interval lies beyond the margin.
+A claim holds if the whole interval lies within the study's margin around the claimed number, or if
+the number lies in an interval whose upper end is at most twice its lower. It is contradicted if the
+whole interval lies beyond the margin.
 """
 
 from collections.abc import Collection, Sequence
@@ -40,7 +42,8 @@ class Measured:
         return level_words(key, shown(self.study, key, level))
 
     def ends(self, chosen: Levels) -> list[End]:
-        """Return the settings that have these levels. A level that the study does not vary is its own."""
+        """Return the settings that have these levels. A level that the study does not vary is its
+        own."""
         return ends_with(self.study, self.groups, chosen)
 
     @staticmethod
@@ -55,7 +58,9 @@ class Measured:
 
     def name(self, end: End, named: Levels) -> str:
         """Return what the claim tells a setting by, in words."""
-        return ", ".join(device_words(self.words(key, end.levels[key])) for key in named if key in end.levels)
+        return ", ".join(
+            device_words(self.words(key, end.levels[key])) for key in named if key in end.levels
+        )
 
     def time(self, end: End, tests: int) -> Estimate:
         """Return the time of a setting, with bounds that hold for so many at once."""
@@ -65,17 +70,27 @@ class Measured:
         return model.interval(model.weights(end.level.label), together(tests))
 
     def over(self, slower: End, faster: End, tests: int = 1) -> Estimate:
-        """Return the time of one setting over that of another; without bounds where the machine may explain it."""
+        """Return the time of one setting over that of another; without bounds where the machine may
+        explain it."""
         for one in self.ratios:
-            sides = [str(shown(self.study, one.contrast, end.levels[one.contrast])) for end in (slower, faster)]
+            sides = [
+                str(shown(self.study, one.contrast, end.levels[one.contrast]))
+                for end in (slower, faster)
+            ]
             same = self.rest(slower, [one.contrast]) == self.rest(faster, [one.contrast])
-            if same and sides == [one.slower, one.faster] and one.at.levels.items() <= slower.levels.items():
+            if (
+                same
+                and sides == [one.slower, one.faster]
+                and one.at.levels.items() <= slower.levels.items()
+            ):
                 return one.together
         if any(end.level.undetermined or end.group.machine for end in (slower, faster)):
             return Estimate(value=slower.time.value / faster.time.value)
         model = self.fitted[slower.place].model
         if slower.place == faster.place and model:
-            return model.interval(model.weights(slower.level.label, faster.level.label), together(tests))
+            return model.interval(
+                model.weights(slower.level.label, faster.level.label), together(tests)
+            )
         ends = ((slower.place, slower.level.label), (faster.place, faster.level.label))
         return quotient_of(self.fitted, *ends, self.study.total, tests)
 
@@ -84,19 +99,31 @@ Word = Literal["holds", "contradicted", "not decided"]
 
 
 NARROW = 1.5
-"""How many times the lower end the upper end of an interval is at most, where a number in it is said to hold."""
+"""How many times the lower end the upper end of an interval is at most, where a number in it is
+said to hold."""
 
 
-def word_of(low: float, high: float, here: Estimate, margin: float, points: bool = False, ratio: bool = False) -> Word:
-    """Return the word for a claimed number, or a range of them, by the interval of what was measured.
+def word_of(
+    low: float,
+    high: float,
+    here: Estimate,
+    margin: float,
+    points: bool = False,
+    ratio: bool = False,
+) -> Word:
+    """Return the word for a claimed number, or a range of them, by the interval of what was
+    measured.
 
-    The margin is a factor, or a difference with ``points``. A number has to lie in the interval, and what was measured
-    in a range: an interval that only reaches into it decides nothing. An interval that holds 1 shows no gain and no
-    loss: with ``ratio`` a claimed gain needs one without it, and "no gain" one within the margin.
+    The margin is a factor, or a difference with ``points``. A number has to lie in the interval,
+    and what was measured in a range: an interval that only reaches into it decides nothing. An
+    interval that holds 1 shows no gain and no loss: with ``ratio`` a claimed gain needs one without
+    it, and "no gain" one within the margin.
     """
     if here.low is None or here.high is None:
         return "not decided"
-    least, most = (low - margin, high + margin) if points else (low / (1 + margin), high * (1 + margin))
+    least, most = (
+        (low - margin, high + margin) if points else (low / (1 + margin), high * (1 + margin))
+    )
     if least <= here.low and here.high <= most:
         return "holds"
     if here.high < least or here.low > most:
@@ -107,22 +134,34 @@ def word_of(low: float, high: float, here: Estimate, margin: float, points: bool
 
 
 def told_of(
-    here: Estimate, unit: str, claimed: Sequence[float], first: bool = True, decimals: int | None = None
+    here: Estimate,
+    unit: str,
+    claimed: Sequence[float],
+    first: bool = True,
+    decimals: int | None = None,
 ) -> str:
-    """Return what was measured; its digits stand on its side of the numbers ``claimed``, so that they bear the word.
+    """Return what was measured; its digits stand on its side of the numbers ``claimed``, so that
+    they bear the word.
 
     Documents print accuracies with one of the ``decimals``, and shares with none.
     """
     known = [one for one in (here.value, here.low, here.high) if one is not None]
-    forms = (short(one, like=here.value) if decimals is None else f"{one:.{decimals}f}" for one in known)
+    forms = (
+        short(one, like=here.value) if decimals is None else f"{one:.{decimals}f}" for one in known
+    )
     value, *ends = (clear_of(one, claimed, form) for one, form in zip(known, forms, strict=True))
     if len(set(ends)) < len(ends):  # so narrow that two digits tell nothing of it
         value, *ends = (clear_of(one, claimed, number(one)) for one in known)
-    return f"{value}{unit} ({'95%: ' * first}{' to '.join(ends)})" if ends else f"{value}{unit} (no interval)"
+    return (
+        f"{value}{unit} ({'95%: ' * first}{' to '.join(ends)})"
+        if ends
+        else f"{value}{unit} (no interval)"
+    )
 
 
 def against(word: Word, claimed: float) -> tuple[float, ...]:
-    """Return the number of which the digits of what was measured must stand clear: none where the claim holds."""
+    """Return the number of which the digits of what was measured must stand clear: none where the
+    claim holds."""
     return () if word == "holds" else (claimed,)
 
 

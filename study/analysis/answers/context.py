@@ -1,4 +1,5 @@
-"""What the sentences of a study share: its groups, the names of its settings, and the time that it compares."""
+"""What the sentences of a study share: its groups, the names of its settings, and the time that it
+compares."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +64,8 @@ class Context:
 
     @property
     def factor(self) -> str | None:
-        """The only factor in which the levels of a group differ; None where there are several, or none."""
+        """The only factor in which the levels of a group differ; None where there are several, or
+        none."""
         curve = self.study.curve
         keys = [curve.x] if curve else [key for key in self.study.compared if key != "device"]
         return keys[0] if len(keys) == 1 else None
@@ -84,11 +86,13 @@ class Context:
         return times[0].value if times and times[0] else None
 
     def where(self, group: Setting) -> str:
-        """Return a group's place: ``on the GPU``, ``with fp32``; nothing where the study has no other."""
+        """Return a group's place: ``on the GPU``, ``with fp32``; nothing where the study has no
+        other."""
         return place(self.names.get(group, group)) if self.names else ""
 
     def who(self, group: Setting) -> str:
-        """Return a group as a noun: ``the GPU``, ``stock fastai``; nothing where the study has no other."""
+        """Return a group as a noun: ``the GPU``, ``stock fastai``; nothing where the study has no
+        other."""
         return self.where(group).partition(" ")[2]
 
     def setting(self, label: str) -> str:
@@ -108,27 +112,35 @@ class Context:
         """Return labels in the order of the group's levels."""
         known = self.group(group)
         order = [level.label for level in known.levels] if known else []
-        return sorted(labels, key=lambda label: order.index(label) if label in order else len(order))
+        return sorted(
+            labels, key=lambda label: order.index(label) if label in order else len(order)
+        )
 
 
 def scope_of(starts: int) -> str:
-    """Return of which starts an interval tells: what another start shifts by itself is not in it, below three."""
+    """Return of which starts an interval tells: what another start shifts by itself is not in it,
+    below three."""
     return {1: "95% in this start", 2: "95% in these two starts"}.get(starts, SCOPE)
 
 
 def place(group: Setting) -> str:
-    """Return the place of a group: ``on the GPU``, ``on the GPU with fp32``, ``with stock fastai``."""
+    """Return the place of a group: ``on the GPU``, ``on the GPU with fp32``, ``with stock
+    fastai``."""
     return f"{'on' if device_of(group) else 'with'} {place_words(group, article=True)}"
 
 
 def bounds(estimate: Estimate, scope: str = SCOPE, apart: Sequence[float] = (1.0,)) -> str:
-    """Return an interval in brackets, `` (95% in this start: 1.5 to 1.8)``; nothing where there is none.
+    """Return an interval in brackets, `` (95% in this start: 1.5 to 1.8)``; nothing where there is
+    none.
 
-    The first of a text names its ``scope``. The digits stand on their side of what it is told ``apart`` from.
+    The first of a text names its ``scope``. The digits stand on their side of what it is told
+    ``apart`` from.
     """
     if estimate.bounds is None:
         return ""
-    low, high = (clear_of(value, apart, short(value, like=estimate.value)) for value in estimate.bounds)
+    low, high = (
+        clear_of(value, apart, short(value, like=estimate.value)) for value in estimate.bounds
+    )
     return f" ({scope}{': ' * bool(scope)}{low} to {high})"
 
 

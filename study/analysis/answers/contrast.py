@@ -29,7 +29,8 @@ class RatioAt(Strict):
 
 
 class Contrast(Strict):
-    """The time at one level of the contrast over that at another: the smallest and the largest of the ratios."""
+    """The time at one level of the contrast over that at another: the smallest and the largest of
+    the ratios."""
 
     kind: Literal["contrast"] = "contrast"
     contrast: str = Field(description="Dotted key of the factor.")
@@ -40,9 +41,11 @@ class Contrast(Strict):
     overall: Estimate
     """The mean of the ratios over all settings, with the block as the unit."""
     machine: bool
-    """Whether the machine's change within blocks may be the difference: no ratio has bounds then."""
+    """Whether the machine's change within blocks may be the difference: no ratio has bounds
+    then."""
     equal: bool = False
-    """Whether `overall` lies within the study's margin, and no setting is told to differ by more."""
+    """Whether `overall` lies within the study's margin, and no setting is told to differ by
+    more."""
     alone: list[Setting] = []
     """Where runs count on one of the two sides alone, or never in one block: no ratio."""
 
@@ -53,7 +56,8 @@ class Contrast(Strict):
 
     @property
     def decided(self) -> bool:
-        """Whether one side is told to be faster over all settings, or each at some, or both to be equal.
+        """Whether one side is told to be faster over all settings, or each at some, or both to be
+        equal.
 
         What the machine may explain is not told.
         """
@@ -63,7 +67,8 @@ class Contrast(Strict):
         return all(one.excludes_one for one in ratios)
 
     def text(self, context: Context) -> str:
-        """Return the answer in words: the faster side first, one ratio or the smallest and the largest."""
+        """Return the answer in words: the faster side first, one ratio or the smallest and the
+        largest."""
         names = [side(context.study, self.contrast, level) for level in (self.slower, self.faster)]
         shown = [self.least] if self.least == self.most else [self.least, self.most]
         if all(one.ratio.value < 1 for one in shown):
@@ -75,7 +80,9 @@ class Contrast(Strict):
         mean = self.overall.inverse if self.overall.value < 1 else self.overall
         where = " in the mean" * (len(shown) > 1)
         if self.equal:
-            told = f"{short(mean.value)} times as long{where}{bounds(mean, context.scope, apart=())}"
+            told = (
+                f"{short(mean.value)} times as long{where}{bounds(mean, context.scope, apart=())}"
+            )
             return f"{capital(faster)} and {slower} are **equal within {context.margin}**: {told}."
         if self.machine or all(one.low is None for one in ratios):
             times = f"{' and '.join(short(one.value) for one in ratios)} times as fast as {slower}"
@@ -85,32 +92,50 @@ class Contrast(Strict):
                 f"{why if self.machine else 'runs are too few for an interval'}."
             )
         if self.one_way and self.decided and not all(one.excludes_one for one in ratios):
-            told = f"**{short(mean.value)} times as fast** as {slower} in the mean{bounds(mean, context.scope)}"
+            told = (
+                f"**{short(mean.value)} times as fast** as {slower} in the "
+                f"mean{bounds(mean, context.scope)}"
+            )
             return f"{capital(faster)} {context.verb} {told}."
         both = f"{capital(faster)} and {slower} are"
         if self.one_way and not self.decided and any(one.excludes_one for one in ratios):
             if self.overall.low is None:
                 unit = f"times as fast as {slower}"
-                return f"**Not decided** over all: {faster} was {self._told(context, ratios, shown, unit)}."
-            return f"{both} **tied**{where}: {short(mean.value)} times as long{bounds(mean, context.scope)}."
+                return (
+                    f"**Not decided** over all: {faster} was "
+                    f"{self._told(context, ratios, shown, unit)}."
+                )
+            return (
+                f"{both} **tied**{where}: {short(mean.value)} times as "
+                f"long{bounds(mean, context.scope)}."
+            )
         if not (self.decided or any(one.excludes_one for one in ratios)):
             return f"{both} **tied**: {self._told(context, ratios, shown, 'times as long')}."
         told = self._told(context, ratios, shown, f"times as fast** as {slower}", "**")
         return f"{capital(faster)} {context.verb} {told}."
 
     @staticmethod
-    def _told(context: Context, ratios: Sequence[Estimate], shown: Sequence[RatioAt], unit: str, bold: str = "") -> str:
-        """Return the ratios with their settings; the first has the words of the unit, and names the interval."""
+    def _told(
+        context: Context,
+        ratios: Sequence[Estimate],
+        shown: Sequence[RatioAt],
+        unit: str,
+        bold: str = "",
+    ) -> str:
+        """Return the ratios with their settings; the first has the words of the unit, and names the
+        interval."""
         told = [
             f"{bold}{short(one.value)} {unit if not place else f'times{bold}'}"
-            f"{' ' * bool(at_setting(at.at))}{at_setting(at.at)}{bounds(one, '' if place else context.scope)}"
+            f"{' ' * bool(at_setting(at.at))}{at_setting(at.at)}"
+            f"{bounds(one, '' if place else context.scope)}"
             for place, (one, at) in enumerate(zip(ratios, shown, strict=True))
         ]
         return ", and ".join(told)
 
 
 class NoRatio(Strict):
-    """Runs count on both sides of a contrast, and no two of them met in one block at one setting."""
+    """Runs count on both sides of a contrast, and no two of them met in one block at one
+    setting."""
 
     kind: Literal["no_ratio"] = "no_ratio"
     decided: ClassVar[bool] = False
@@ -121,7 +146,9 @@ class NoRatio(Strict):
     def text(self, context: Context) -> str:
         """Return the answer in words."""
         names = [side(context.study, self.contrast, level) for level in (self.slower, self.faster)]
-        return f"**Not decided** between {listed(names)}: no block holds a run of each at one setting."
+        return (
+            f"**Not decided** between {listed(names)}: no block holds a run of each at one setting."
+        )
 
 
 def side(study: Study, contrast: str, level: str) -> str:
@@ -133,9 +160,14 @@ def side(study: Study, contrast: str, level: str) -> str:
 
 
 def contrasts_of(
-    study: Study, groups: Sequence[GroupFit], overalls: Sequence[Overall], ratios: Sequence[Ratio], contrast: str
+    study: Study,
+    groups: Sequence[GroupFit],
+    overalls: Sequence[Overall],
+    ratios: Sequence[Ratio],
+    contrast: str,
 ) -> list[Contrast | NoRatio]:
-    """Return what the ratios say of the contrast: a finding for each of its levels that the first one is set beside."""
+    """Return what the ratios say of the contrast: a finding for each of its levels that the first
+    one is set beside."""
     sides, keys = sides_of(groups, study, contrast), telling_keys(study, groups, contrast)
     met = {overall.faster: overall for overall in overalls}
     found: list[Contrast | NoRatio] = []
@@ -147,19 +179,26 @@ def contrasts_of(
         ends = pd.concat([sides[slower], sides[level]])
         settings = row_settings(study, ends.drop_duplicates(keys), keys) if keys else []
         mine, paired = [ratio for ratio in ratios if ratio.faster == level], met[level].settings
-        found.append(contrast_of(study, mine, met[level], [one for one in settings if one not in paired]))
+        found.append(
+            contrast_of(study, mine, met[level], [one for one in settings if one not in paired])
+        )
     return found
 
 
-def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall, alone: Sequence[Setting]) -> Contrast:
-    """Return the smallest and the largest of the ratios over one level, and what makes them doubtful.
+def contrast_of(
+    study: Study, ratios: Sequence[Ratio], overall: Overall, alone: Sequence[Setting]
+) -> Contrast:
+    """Return the smallest and the largest of the ratios over one level, and what makes them
+    doubtful.
 
     ``alone`` are the settings without a ratio.
     """
     least = min(ratios, key=lambda ratio: ratio.ratio.value)
     most = max(ratios, key=lambda ratio: ratio.ratio.value)
     margin = study.equivalence_margin
-    differ = any(ratio.together.excludes_one and not ratio.together.within(margin) for ratio in ratios)
+    differ = any(
+        ratio.together.excludes_one and not ratio.together.within(margin) for ratio in ratios
+    )
     return Contrast(
         contrast=least.contrast,
         slower=least.slower,
@@ -174,7 +213,8 @@ def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall, alone: 
 
 
 class NullControl(Strict):
-    """Each configuration, run twice as if it were two, over itself: what this study finds where nothing is."""
+    """Each configuration, run twice as if it were two, over itself: what this study finds where
+    nothing is."""
 
     kind: Literal["null_control"] = "null_control"
     at: Setting
@@ -193,13 +233,15 @@ class NullControl(Strict):
         if not self.intervals:
             return f"Null control, each setting against itself: {furthest}, without an interval."
         return (
-            f"Null control, each setting against itself: {self.outside} of {self.intervals} intervals exclude 1, where "
+            f"Null control, each setting against itself: {self.outside} of {self.intervals} "
+            "intervals exclude 1, where "
             f"one in twenty is expected; {furthest}."
         )
 
 
 def control_of(ratios: Sequence[Ratio]) -> NullControl:
-    """Return what the null control shows: the differences that this study finds where there is none."""
+    """Return what the null control shows: the differences that this study finds where there is
+    none."""
     furthest = max(ratios, key=lambda ratio: abs(math.log(ratio.ratio.value)))
     return NullControl(
         at=furthest.at,

@@ -1,4 +1,5 @@
-"""The curve T(b) of a group: every law fitted to its points, and the verdict on what they determine."""
+"""The curve T(b) of a group: every law fitted to its points, and the verdict on what they
+determine."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
@@ -23,7 +24,14 @@ TEXTS: dict[Kind, str] = {
     "undetermined": "No law can be weighed against a constant:",
 }
 Reason = Literal[
-    "another_law", "untested", "lack_of_fit", "wide_interval", "rising_root", "points", "replicates", "equal_times"
+    "another_law",
+    "untested",
+    "lack_of_fit",
+    "wide_interval",
+    "rising_root",
+    "points",
+    "replicates",
+    "equal_times",
 ]
 REASONS: dict[Reason, str] = {
     "another_law": "another law fits better",
@@ -40,19 +48,27 @@ REASONS: dict[Reason, str] = {
 class Verdict(Strict):
     """What the points of T(b) determine.
 
-    `power_law`: the coefficients of T(b) = Tmin + c / b^alpha are findings. `falls`: the time falls, and the exponent
-    is none. `turns`: some setting is slower than a smaller one beyond the noise. `flat`: no difference shows, or none
-    that a law describes. `undetermined`: something is missing to tell.
+    `power_law`: the coefficients of T(b) = Tmin + c / b^alpha are findings. `falls`: the time
+    falls, and the exponent is none. `turns`: some setting is slower than a smaller one beyond the
+    noise. `flat`: no difference shows, or none that a law describes. `undetermined`: something is
+    missing to tell.
     """
 
     kind: Kind
-    reason: Reason | None = Field(None, description="Why the exponent is no finding, or what is missing.")
-    low: float | None = Field(None, description="The level below all that may be the fastest, where it falls to them.")
-    high: float | None = Field(None, description="The level above all that may be the fastest, where it then rises.")
+    reason: Reason | None = Field(
+        None, description="Why the exponent is no finding, or what is missing."
+    )
+    low: float | None = Field(
+        None, description="The level below all that may be the fastest, where it falls to them."
+    )
+    high: float | None = Field(
+        None, description="The level above all that may be the fastest, where it then rises."
+    )
 
 
 def law_words(curve: "CurveFit", x: str) -> str:
-    """Return the power law in words, where it is a finding: ``14.2 s + 380 s / batch size^0.52``; else nothing."""
+    """Return the power law in words, where it is a finding: ``14.2 s + 380 s / batch size^0.52``;
+    else nothing."""
     if curve.verdict.kind != "power_law":
         return ""
     known = {name: three_digits(value) for name, value in curve.power.coefficients.items()}
@@ -60,7 +76,8 @@ def law_words(curve: "CurveFit", x: str) -> str:
 
 
 NARROW = 0.5
-"""Width of the interval of alpha from which alpha is no finding: it would hold both alpha = 1 and alpha = 0.5."""
+"""Width of the interval of alpha from which alpha is no finding: it would hold both alpha = 1 and
+alpha = 0.5."""
 
 
 class CurveFit(Strict):
@@ -69,11 +86,15 @@ class CurveFit(Strict):
     observations: int
     batch_sizes: int
     spreads: dict[str, float]
-    """Relative standard deviation of the noise, between blocks and between starts, where each can be told; empty
-    without replicates."""
-    differs_p: float | None = Field(description="p of the F test that no batch size differs; null without replicates.")
+    """Relative standard deviation of the noise, between blocks and between starts, where each can
+    be told; empty without replicates."""
+    differs_p: float | None = Field(
+        description="p of the F test that no batch size differs; null without replicates."
+    )
     models: dict[str, Fitted]
-    best: str | None = Field(description="The law with the smallest criterion; null where none has one.")
+    best: str | None = Field(
+        description="The law with the smallest criterion; null where none has one."
+    )
     verdict: Verdict
 
     @property
@@ -87,22 +108,37 @@ class CurveFit(Strict):
         if verdict.reason:
             return f"{told} {REASONS[verdict.reason]}."
         if verdict.low is not None and verdict.high is not None:
-            return f"{told} Its shortest lies between {label(verdict.low)} and {label(verdict.high)} (95%)."
+            return (
+                f"{told} Its shortest lies between {label(verdict.low)} and "
+                f"{label(verdict.high)} (95%)."
+            )
         if verdict.kind != "power_law":
             return told
         told = f"{told} {coefficients(self.power.coefficients, self.power.intervals)}."
         alpha = self.power.intervals["alpha"]
         one = (alpha.low or 0) <= 1 <= (alpha.high or 1)
-        return f"{told} It does not exclude alpha = 1, a cost of each step and one of each image." if one else told
+        return (
+            f"{told} It does not exclude alpha = 1, a cost of each step and one of each image."
+            if one
+            else told
+        )
 
 
-def curve_of_model(model: LogModel, sizes: Sequence[float | None], optimum: Optimum | None) -> CurveFit:
+def curve_of_model(
+    model: LogModel, sizes: Sequence[float | None], optimum: Optimum | None
+) -> CurveFit:
     """Return every law fitted to the means of a model.
 
     ``sizes`` (m,) are those of its levels, None for one that is left out (of ``optimum``, too).
     """
-    named = {label(level): size for level, size in zip(model.levels, sizes, strict=True) if size is not None}
-    differs_p = level_test(model, [level for level, size in zip(model.levels, sizes, strict=True) if size is not None])
+    named = {
+        label(level): size
+        for level, size in zip(model.levels, sizes, strict=True)
+        if size is not None
+    }
+    differs_p = level_test(
+        model, [level for level, size in zip(model.levels, sizes, strict=True) if size is not None]
+    )
     means, replicated = means_of(model, sizes), model.spare > 0
     models = fit_laws(means)
     known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
@@ -114,7 +150,9 @@ def curve_of_model(model: LogModel, sizes: Sequence[float | None], optimum: Opti
         verdict = judge(models, means, best, differs_p, shape_of(means, tied))
     models["power"] = models["power"].model_copy(update={"reported": verdict.kind == "power_law"})
     return CurveFit(
-        observations=int(sum(runs for runs, size in zip(model.counts, sizes, strict=True) if size is not None)),
+        observations=int(
+            sum(runs for runs, size in zip(model.counts, sizes, strict=True) if size is not None)
+        ),
         batch_sizes=len(means.sizes),
         spreads=model.spreads if replicated else {},
         differs_p=differs_p,
@@ -143,8 +181,8 @@ def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:
 def shape_of(means: LogMeans, tied: Collection[float]) -> Verdict | None:
     """Return that the levels turn, whatever law describes them; None where they fall at most.
 
-    ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once, the minimum of the
-    curve lies between the neighbours of the fastest size.
+    ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once,
+    the minimum of the curve lies between the neighbours of the fastest size.
     """
     sizes = means.sizes
     places = [place for place, size in enumerate(sizes) if size in tied]
@@ -155,7 +193,11 @@ def shape_of(means: LogMeans, tied: Collection[float]) -> Verdict | None:
     first, last = places[0], places[-1]
     if last == len(sizes) - 1:
         return None
-    return Verdict(kind="turns", low=sizes[first - 1], high=sizes[last + 1]) if first else Verdict(kind="turns")
+    return (
+        Verdict(kind="turns", low=sizes[first - 1], high=sizes[last + 1])
+        if first
+        else Verdict(kind="turns")
+    )
 
 
 def _turns_again(means: LogMeans) -> bool:
@@ -174,12 +216,17 @@ def _turns_again(means: LogMeans) -> bool:
 
 
 def judge(
-    models: Mapping[str, Fitted], means: LogMeans, best: str | None, differs_p: float | None, turn: Verdict | None
+    models: Mapping[str, Fitted],
+    means: LogMeans,
+    best: str | None,
+    differs_p: float | None,
+    turn: Verdict | None,
 ) -> Verdict:
-    """Return what the laws that were fitted to ``means`` determine; ``best`` is the one with the smallest criterion.
+    """Return what the laws that were fitted to ``means`` determine; ``best`` is the one with the
+    smallest criterion.
 
-    ``differs_p`` is p of the test that no size differs from another, None without replicates. ``turn`` is what the
-    levels show by themselves.
+    ``differs_p`` is p of the test that no size differs from another, None without replicates.
+    ``turn`` is what the levels show by themselves.
     """
     if turn and differs_p is not None and differs_p < DIFFERENCE:
         return turn
@@ -189,7 +236,9 @@ def judge(
         return Verdict(kind="undetermined", reason="replicates")
     constant, other = models["constant"].aicc, models[best].aicc
     # By more than criteria may differ by chance.
-    beats = best != "constant" and (constant is None or (other is not None and other < constant - CLOSE))
+    beats = best != "constant" and (
+        constant is None or (other is not None and other < constant - CLOSE)
+    )
     if differs_p >= DIFFERENCE or not beats:
         return Verdict(kind="flat")
     doubt = _doubt(models["power"], models[best], means)
@@ -208,8 +257,17 @@ def _doubt(power: Fitted, best: Fitted, means: LogMeans) -> Reason | None:
         return "another_law"
     if power.lack_of_fit_p < SIGNIFICANCE:
         return "lack_of_fit"
-    if interval is None or interval.low is None or interval.high is None or interval.high - interval.low >= NARROW:
+    if (
+        interval is None
+        or interval.low is None
+        or interval.high is None
+        or interval.high - interval.low >= NARROW
+    ):
         return "wide_interval"
     rival = fit_laws(means, [RISING_ROOT])["rising_root"]
     rises = rival.intervals["g"].low or 0.0
-    return "rising_root" if rises > 0 and rival.aicc is not None and rival.aicc < power.aicc + CLOSE else None
+    return (
+        "rising_root"
+        if rises > 0 and rival.aicc is not None and rival.aicc < power.aicc + CLOSE
+        else None
+    )

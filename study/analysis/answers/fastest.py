@@ -1,4 +1,5 @@
-"""Which setting of a group is the fastest: that one, those tied for it, or why it cannot be said."""
+"""Which setting of a group is the fastest: that one, those tied for it, or why it cannot be
+said."""
 
 from typing import ClassVar, Literal
 
@@ -34,7 +35,9 @@ class OnlyLevel(Strict):
     decided: ClassVar[bool] = True
     group: Setting
     time: Estimate
-    accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
+    accuracy: float | None = Field(
+        None, description="Mean accuracy of its runs, 0 to 1; null where not known."
+    )
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
@@ -56,14 +59,17 @@ WHY = {
 
 
 class CannotSay(Strict):
-    """The means of some levels are not determined, and one of these may be the fastest; or none is a candidate."""
+    """The means of some levels are not determined, and one of these may be the fastest; or none is
+    a candidate."""
 
     kind: Literal["cannot_say"] = "cannot_say"
     decided: ClassVar[bool] = False
     group: Setting
     factor: str | None = Field(description="Null where the levels differ in several factors.")
     reasons: dict[str, Undetermined | Unfair] = Field(description="By the label of the level.")
-    more_runs: int | None = Field(description="More runs a level that could decide it; null where runs cannot.")
+    more_runs: int | None = Field(
+        description="More runs a level that could decide it; null where runs cannot."
+    )
     only: bool = Field(default=False, description="Whether the group has a single level.")
 
     def text(self, context: Context) -> str:
@@ -74,9 +80,14 @@ class CannotSay(Strict):
         why = WHY[min(self.reasons.values(), key=list(WHY).index)]
         if self.only or len(timed) < 2:
             took = [f"{short(level.time.value)} s" for level in timed if level.time]
-            once = f"One run: **{took[0]}**" if took and timed[0].runs == 1 else f"Not decided: {why}"
+            once = (
+                f"One run: **{took[0]}**" if took and timed[0].runs == 1 else f"Not decided: {why}"
+            )
             return f"{once}{f' {where}' if where else ''}.{self._more()}"
-        return f"{capital(self._pair(context, timed))}{f' {where}' if where else ''}: {why}.{self._more()}"
+        return (
+            f"{capital(self._pair(context, timed))}{f' {where}' if where else ''}: "
+            f"{why}.{self._more()}"
+        )
 
     def _pair(self, context: Context, timed: list[Level]) -> str:
         """Return the two fastest settings, as far as is known, with their times."""
@@ -92,18 +103,25 @@ class CannotSay(Strict):
 
 
 class Fastest(Strict):
-    """The level with the smallest mean, and whether it can be told from the others; no answer with ``machine``."""
+    """The level with the smallest mean, and whether it can be told from the others; no answer with
+    ``machine``."""
 
     kind: Literal["fastest"] = "fastest"
     group: Setting
     factor: str | None = Field(description="Null where the levels differ in several factors.")
     level: Setting
     time: Estimate
-    accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
+    accuracy: float | None = Field(
+        None, description="Mean accuracy of its runs, 0 to 1; null where not known."
+    )
     tied: list[str]
     """Labels of the levels that cannot be told from the fastest; those below are labels, too."""
-    equivalent: list[str] = Field(description="Those of them whose time is the same within the study's margin.")
-    left_out: list[str] = Field(description="Levels whose means are not determined, and which are slower.")
+    equivalent: list[str] = Field(
+        description="Those of them whose time is the same within the study's margin."
+    )
+    left_out: list[str] = Field(
+        description="Levels whose means are not determined, and which are slower."
+    )
     unfair: dict[str, Unfair] = Field(description="Levels that are no candidates, with the reason.")
     slower: list[str] = Field(description="Candidates that are slower by more than the noise.")
     missing: list[str] = Field(description="Levels without a run that counts.")
@@ -119,23 +137,36 @@ class Fastest(Strict):
 
     @property
     def leaders(self) -> list[str]:
-        """The level with the smallest mean, and those that are tied with it and whose own time is known."""
-        return [self.level.label, *([one for one in self.tied if one not in self.left_out] or self.tied)]
+        """The level with the smallest mean, and those that are tied with it and whose own time is
+        known."""
+        return [
+            self.level.label,
+            *([one for one in self.tied if one not in self.left_out] or self.tied),
+        ]
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
         where = f" {context.where(self.group)}".rstrip()
         if self.machine:
             change = f"the machine's own speed changed {self.machine_change or 1:.1f}-fold"
-            return f"**Not decided**{where}: {change}, and within blocks by as much as the settings differ."
+            return (
+                f"**Not decided**{where}: {change}, and within blocks by as much as the "
+                "settings differ."
+            )
         if not self.tied:
-            lead = f"{capital(context.setting(f'**{self.level.label}**'))} is the fastest{where}, at "
-            return f"{lead}{short(self.time.value)} s{bounds(self.time, context.scope)}{self._behind(context)}."
+            lead = (
+                f"{capital(context.setting(f'**{self.level.label}**'))} is the fastest{where}, at "
+            )
+            return (
+                f"{lead}{short(self.time.value)} "
+                f"s{bounds(self.time, context.scope)}{self._behind(context)}."
+            )
         leaders = context.in_order(self.group, self.leaders)
         equal = set(self.tied) <= set(self.equivalent)
         verdict = f"equal within {context.margin}" if equal else "tied for the fastest"
-        return f"{capital(context.settings(leaders, bold=True))} are **{verdict}**{where}, {self._times(context)}" + (
-            f"{self._behind(context)}."
+        return (
+            f"{capital(context.settings(leaders, bold=True))} are **{verdict}**{where}, "
+            f"{self._times(context)}" + (f"{self._behind(context)}.")
         )
 
     def _times(self, context: Context) -> str:
@@ -144,20 +175,35 @@ class Fastest(Strict):
         told = [short(one) for one in seconds]
         if len(set(told)) == 1:
             return f"at {told[0]} s"
-        return f"at {listed(told)} s" if len(told) <= FEW else f"at {short(min(seconds))} to {short(max(seconds))} s"
+        return (
+            f"at {listed(told)} s"
+            if len(told) <= FEW
+            else f"at {short(min(seconds))} to {short(max(seconds))} s"
+        )
 
     def _behind(self, context: Context) -> str:
         """Return how many times as long the next and the last of the slower settings take."""
-        known = [(seconds, label) for label in self.slower if (seconds := context.seconds(self.group, label))]
+        known = [
+            (seconds, label)
+            for label in self.slower
+            if (seconds := context.seconds(self.group, label))
+        ]
         if not known:
             return ""
         (least, label), (most, other) = min(known), max(known)
-        told = f"; {context.setting(label)} takes **{short(least / self.time.value)} times as long**"
-        return told if other == label else f"{told}, and {other} {short(most / self.time.value)} times"
+        told = (
+            f"; {context.setting(label)} takes **{short(least / self.time.value)} times as long**"
+        )
+        return (
+            told if other == label else f"{told}, and {other} {short(most / self.time.value)} times"
+        )
 
 
-def group_answer(group: Group, factor: str | None) -> Fastest | CannotSay | OnlyLevel | NothingSucceeded:
-    """Return the fastest level of a group with what can be said of it; ``factor`` is what its levels differ in."""
+def group_answer(
+    group: Group, factor: str | None
+) -> Fastest | CannotSay | OnlyLevel | NothingSucceeded:
+    """Return the fastest level of a group with what can be said of it; ``factor`` is what its
+    levels differ in."""
     timed = [level for level in group.levels if level.time]
     if not timed:
         return NothingSucceeded(group=group.setting, made=True)
@@ -184,14 +230,25 @@ def group_answer(group: Group, factor: str | None) -> Fastest | CannotSay | Only
         level=best.setting,
         time=best.time,
         accuracy=best.accuracy,
-        tied=[one.label for one in timed if one.label in {*group.indistinguishable, *group.equivalent} - {best.label}],
+        tied=[
+            one.label
+            for one in timed
+            if one.label in {*group.indistinguishable, *group.equivalent} - {best.label}
+        ],
         equivalent=group.equivalent,
         left_out=list(open_levels),
         unfair=group.unfair,
         slower=[
             level.label
             for level in timed
-            if level.label not in {best.label, *group.indistinguishable, *group.equivalent, *open_levels, *group.unfair}
+            if level.label
+            not in {
+                best.label,
+                *group.indistinguishable,
+                *group.equivalent,
+                *open_levels,
+                *group.unfair,
+            }
         ],
         missing=[level.label for level in group.levels if not level.time],
         machine=group.machine,
@@ -200,17 +257,25 @@ def group_answer(group: Group, factor: str | None) -> Fastest | CannotSay | Only
 
 
 def level_verdict(level: Level, group: Group, margin: float) -> str:
-    """Return what the runs determine of a level beside the fastest, in a few words; nothing where it is alone."""
+    """Return what the runs determine of a level beside the fastest, in a few words; nothing where
+    it is alone."""
     if level.time is None:
-        return listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
+        return (
+            listed([name.replace("_", " ") for name in level.outcomes])
+            if level.outcomes
+            else "no run"
+        )
     if level.label in group.unfair:
-        return {"not_learned": "did not learn as well", "censored": "missed the target or the limit"}[
-            group.unfair[level.label]
-        ]
+        return {
+            "not_learned": "did not learn as well",
+            "censored": "missed the target or the limit",
+        }[group.unfair[level.label]]
     if len(group.levels) == 1:
         return ""
     alike = {*group.indistinguishable} - {group.best} <= {*group.equivalent}
-    if level.label in group.equivalent or (level.label == group.best and group.equivalent and alike):
+    if level.label in group.equivalent or (
+        level.label == group.best and group.equivalent and alike
+    ):
         return f"equal within {margin:.0%}"
     behind = level.label not in group.indistinguishable
     if group.best is None or (level.undetermined and not behind):

@@ -1,4 +1,5 @@
-"""A group of settings that are compared with each other: the time of each level, and which may be the fastest."""
+"""A group of settings that are compared with each other: the time of each level, and which may be
+the fastest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,22 +26,33 @@ from study.config.study import Study, shown
 class Level(Strict):
     """The runs of one level: their time, and what else was measured."""
 
-    setting: Setting = Field(description="The level on the curve's axis, or the levels of all factors but the device.")
+    setting: Setting = Field(
+        description="The level on the curve's axis, or the levels of all factors but the device."
+    )
     x: float | None = Field(description="The curve's factor; null in a study without a curve.")
     runs: int = Field(description="Runs that count: they succeeded, and none is excluded.")
-    excluded: dict[str, int] = Field(description="Number of successful runs that a rule excludes, by reason.")
+    excluded: dict[str, int] = Field(
+        description="Number of successful runs that a rule excludes, by reason."
+    )
     time: Estimate | None
-    """Seconds; null where no run counts, and without bounds where the mean is not determined, or beside its runs."""
-    undetermined: Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
+    """Seconds; null where no run counts, and without bounds where the mean is not determined, or
+    beside its runs."""
+    undetermined: Undetermined | None = Field(
+        description="Why the mean is not determined; null where it is."
+    )
     time_without_far: float | None
     """Mean seconds without the far runs; null where no run is far."""
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     images_per_second: float | None
-    """Images over the whole training time, or over the time of all timed batches of inference; median over the runs."""
-    data_wait_share: float | None = Field(description="Share of the training time spent waiting for data; median.")
+    """Images over the whole training time, or over the time of all timed batches of inference;
+    median over the runs."""
+    data_wait_share: float | None = Field(
+        description="Share of the training time spent waiting for data; median."
+    )
     images_per_epoch: float | None = Field(description="Images trained on, mean over epochs.")
     resources: dict[str, float]
-    """Medians over the runs of columns of the table of timings: phases, memory, energy and arithmetic."""
+    """Medians over the runs of columns of the table of timings: phases, memory, energy and
+    arithmetic."""
     outcomes: dict[str, int] = Field(description="Number of runs by outcome.")
 
     @property
@@ -50,29 +62,35 @@ class Level(Strict):
 
 
 class Group(Strict):
-    """Levels that differ in the curve's factor alone (in a study without a curve: all levels on one device).
+    """Levels that differ in the curve's factor alone (in a study without a curve: all levels on one
+    device).
 
-    Where no run succeeded, all but the setting and the levels is empty. Levels are referred to by their labels.
+    Where no run succeeded, all but the setting and the levels is empty. Levels are referred to by
+    their labels.
     """
 
     setting: Setting = Field(description="The levels that all of its runs share.")
     levels: list[Level]
     best: str | None = None
-    """The candidate with the smallest mean; null where nothing can be said of it: one that is not determined may be
-    faster, or the machine's change may be the differences."""
+    """The candidate with the smallest mean; null where nothing can be said of it: one that is not
+    determined may be faster, or the machine's change may be the differences."""
     indistinguishable: list[str] = []
     """Candidates that hold the truly fastest one with 95% probability: all without replicates."""
     machine_change: float | None = None
-    """The slowest reference workload over the fastest: how far the machine changed; null without a reference
-    workload."""
+    """The slowest reference workload over the fastest: how far the machine changed; null without a
+    reference workload."""
     machine: bool = False
     """Whether the machine's change within blocks may be what tells the two candidates apart."""
     curve: CurveFit | None = None
     """Null with fewer than three levels whose time is determined, or without a curve."""
-    unfair: dict[str, Unfair] = Field(default={}, description="Levels that are no candidates, with the reason.")
+    unfair: dict[str, Unfair] = Field(
+        default={}, description="Levels that are no candidates, with the reason."
+    )
     equivalent: list[str] = []
     """Levels whose time is shown to be that of the fastest, within the study's margin."""
-    sensitivity: Sensitivity | None = Field(None, description="Null without replicates, or with a single level.")
+    sensitivity: Sensitivity | None = Field(
+        None, description="Null without replicates, or with a single level."
+    )
 
     @property
     def label(self) -> str:
@@ -126,8 +144,14 @@ def group_of(study: Study, group: GroupFit) -> Group:
         setting=group.setting,
         levels=levels,
         best=best,
-        indistinguishable=[one for one in fair if one in optimum.indistinguishable] if optimum else fair,
-        unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
+        indistinguishable=[one for one in fair if one in optimum.indistinguishable]
+        if optimum
+        else fair,
+        unfair={
+            level.label: group.unfair[level.label]
+            for level in levels
+            if level.label in group.unfair
+        },
         machine_change=machine_change(group.clean),
         machine=group.machine,
         curve=_curve(levels, group, model) if study.curve else None,
@@ -137,18 +161,29 @@ def group_of(study: Study, group: GroupFit) -> Group:
 
 
 def _curve(levels: Sequence[Level], group: GroupFit, model: LogModel) -> CurveFit | None:
-    """Return the curve through the levels whose time is determined (where none is, through all); None below three."""
+    """Return the curve through the levels whose time is determined (where none is, through all);
+    None below three."""
     timed = [level for level in levels if level.time]
-    sizes = {level.label: level.x for level in [level for level in timed if not level.undetermined] or timed}
+    sizes = {
+        level.label: level.x
+        for level in [level for level in timed if not level.undetermined] or timed
+    }
     if len(sizes) < 3:
         return None
-    return curve_of_model(model, [sizes.get(level) for level in model.levels], group.optimum_among(list(sizes)))
+    return curve_of_model(
+        model, [sizes.get(level) for level in model.levels], group.optimum_among(list(sizes))
+    )
 
 
 def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
-    """Return the candidate with the smallest mean; None where one that is not determined may be faster."""
+    """Return the candidate with the smallest mean; None where one that is not determined may be
+    faster."""
     timed = [(level, level.time) for level in levels if level.time and level.label not in unfair]
-    told = [(time.value, level.label, time.high or time.value) for level, time in timed if not level.undetermined]
+    told = [
+        (time.value, level.label, time.high or time.value)
+        for level, time in timed
+        if not level.undetermined
+    ]
     if not told:
         return None
     _, label, high = min(told)
@@ -156,7 +191,8 @@ def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | Non
 
 
 def _levels(study: Study, group: GroupFit) -> list[Level]:
-    """Return the levels of a group along the curve's factor, or as the study lists those of its other factors."""
+    """Return the levels of a group along the curve's factor, or as the study lists those of its
+    other factors."""
     x, firsts = study.curve.x if study.curve else None, group.part.drop_duplicates("level")
     places = dict(zip(firsts["level"], places_of(study, firsts, keys_of(study)[0]), strict=True))
     parts = sorted(group.part.groupby("level"), key=lambda item: places[item[0]])
@@ -168,21 +204,29 @@ def _level(name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Lev
     clean = group.clean[group.clean["level"] == name]
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
     columns = ["images_per_second", "data_wait_share", *resources()]
-    typical = {str(column): float(value) for column, value in clean[columns].median().dropna().items()}
+    typical = {
+        str(column): float(value) for column, value in clean[columns].median().dropna().items()
+    }
     far, model = (clean["far"] != 0).any(), group.model
     recorded = rows[rows["excluded"].isna() | rows["excluded"].isin(BY_RULE)]
     return Level(
         setting=group.levels[name],
         x=float(rows[x].iloc[0]) if x else None,
         runs=len(clean),
-        excluded={str(reason): int(count) for reason, count in left["excluded"].value_counts().items()},
+        excluded={
+            str(reason): int(count) for reason, count in left["excluded"].value_counts().items()
+        },
         time=group.times.get(name),
         undetermined=group.undetermined.get(name),
-        time_without_far=float(np.exp(model.effects[model.levels.index(name)])) if model and far else None,
+        time_without_far=float(np.exp(model.effects[model.levels.index(name)]))
+        if model and far
+        else None,
         accuracy=mean_of(clean, "accuracy"),
         images_per_second=typical.get("images_per_second"),
         data_wait_share=typical.get("data_wait_share"),
         images_per_epoch=mean_of(clean, "images_per_epoch"),
         resources={column: typical[column] for column in resources() if column in typical},
-        outcomes={str(key): int(value) for key, value in recorded["outcome"].value_counts().items()},
+        outcomes={
+            str(key): int(value) for key, value in recorded["outcome"].value_counts().items()
+        },
     )

@@ -1,7 +1,8 @@
-"""What each switch buys: the effect of every factor by itself, averaged over the settings of the others.
+"""What each switch buys: the effect of every factor by itself, averaged over the settings of the
+others.
 
-The design is a full factorial, so each effect uses every run, and none is mixed up with another (Box, Hunter and
-Hunter, Statistics for Experimenters, 2005, chapter 5).
+The design is a full factorial, so each effect uses every run, and none is mixed up with another
+(Box, Hunter and Hunter, Statistics for Experimenters, 2005, chapter 5).
 """
 
 import math
@@ -30,7 +31,8 @@ from study.config.names import level_words
 from study.config.study import Study, shown
 
 Cell = tuple[int, ...]
-"""The place of a setting's level of each switch among the study's levels, in the order of its factors."""
+"""The place of a setting's level of each switch among the study's levels, in the order of its
+factors."""
 BESIDE = {
     "accuracy": ("accuracy",),
     "memory": ("peak_device_allocated_bytes", "peak_host_resident_bytes"),
@@ -40,32 +42,43 @@ BESIDE = {
 
 
 class Effect(Strict):
-    """One level of a switch against its first one, everything else equal: means over the settings of the others."""
+    """One level of a switch against its first one, everything else equal: means over the settings
+    of the others."""
 
     factor: str
     base: str
     level: str
-    settings: int = Field(description="Number of settings of the other switches over which this is a mean.")
+    settings: int = Field(
+        description="Number of settings of the other switches over which this is a mean."
+    )
     times_as_fast: Estimate
     """Time at `base` over time at `level`; the bounds hold for all effects of the group at once."""
-    accuracy: Estimate | None = Field(None, description="Difference, 0 to 1; above 0 at a better level.")
+    accuracy: Estimate | None = Field(
+        None, description="Difference, 0 to 1; above 0 at a better level."
+    )
     memory: Estimate | None = Field(None, description="Peak memory at `level` over that at `base`.")
     energy: Estimate | None = None
-    """Energy at `level` over that at `base`. These three are null where too few runs know them; their bounds hold for
-    all three of all effects at once."""
+    """Energy at `level` over that at `base`. These three are null where too few runs know them;
+    their bounds hold for all three of all effects at once."""
 
     def changes(self) -> list[str]:
-        """Return what else it changes, where that is shown: accuracy in points, memory and energy in times."""
+        """Return what else it changes, where that is shown: accuracy in points, memory and energy
+        in times."""
         told = []
         for change, none in ((self.accuracy, 0.0), (self.memory, 1.0), (self.energy, 1.0)):
             ends = [change.value, *(change.bounds or ())] if change else []
-            words = [clear_of(one, (none,), number(one) if none else f"{100 * one:+.1f}") for one in ends]
+            words = [
+                clear_of(one, (none,), number(one) if none else f"{100 * one:+.1f}") for one in ends
+            ]
             shown = len(ends) == 3 and not ends[1] - ROUNDING <= none <= ends[2] + ROUNDING
-            told.append("{} ({} to {})".format(*words) if shown else "no change shown" if ends else "")
+            told.append(
+                "{} ({} to {})".format(*words) if shown else "no change shown" if ends else ""
+            )
         return told
 
     def label(self, several: bool) -> str:
-        """Return the name of the switch's level; with its first level where the switch has ``several`` others."""
+        """Return the name of the switch's level; with its first level where the switch has
+        ``several`` others."""
         name = with_key(self.factor, level_words(self.factor, self.level))
         return f"{name} over {level_words(self.factor, self.base)}" if several else name
 
@@ -76,7 +89,8 @@ class Interaction(Strict):
     first: Setting = Field(description="The level of the one, which is not its first.")
     second: Setting
     more: Estimate
-    """What both buy together over the product of what each buys; the bounds hold for all pairs at once."""
+    """What both buy together over the product of what each buys; the bounds hold for all pairs at
+    once."""
 
 
 class Combination(Strict):
@@ -106,8 +120,12 @@ class Switches(Strict):
 
     group: Setting
     effects: list[Effect]
-    interactions: list[Interaction] = Field(description="Those that are shown: their bounds exclude 1.")
-    combination: Combination | None = Field(description="Null where the first or the best setting is not determined.")
+    interactions: list[Interaction] = Field(
+        description="Those that are shown: their bounds exclude 1."
+    )
+    combination: Combination | None = Field(
+        description="Null where the first or the best setting is not determined."
+    )
 
     @property
     def decided(self) -> bool:
@@ -121,8 +139,14 @@ class Switches(Strict):
     def text(self, context: Context) -> str:
         """Return which switch buys most, and what the best setting of all buys."""
         where = f" {context.where(self.group)}".rstrip()
-        faster = [one for one in self.effects if one.times_as_fast.excludes_one and one.times_as_fast.value > 1]
-        gains = [one for one in faster if not one.times_as_fast.within(context.study.equivalence_margin)]
+        faster = [
+            one
+            for one in self.effects
+            if one.times_as_fast.excludes_one and one.times_as_fast.value > 1
+        ]
+        gains = [
+            one for one in faster if not one.times_as_fast.within(context.study.equivalence_margin)
+        ]
         together = ""
         if self.combination and self.combination.decided:
             times = self.combination.times_as_fast
@@ -140,10 +164,13 @@ class Switches(Strict):
 
 
 def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | None:
-    """Return what each switch buys in a group, whose fastest candidate is ``best``; None where no run counts."""
+    """Return what each switch buys in a group, whose fastest candidate is ``best``; None where no
+    run counts."""
     if group.model is None:
         return None
-    levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys_of(study)[0]}
+    levels = {
+        key: [shown(study, key, level) for level in study.factors[key]] for key in keys_of(study)[0]
+    }
     model, cells = group.model, _cells(study, group)
     return Switches(
         group=group.setting,
@@ -157,7 +184,9 @@ def _cells(study: Study, group: GroupFit) -> dict[Cell, str]:
     """Return the label of each setting that is a candidate and has a run that counts."""
     rows = group.clean.drop_duplicates("level")
     rows = rows[~rows["level"].isin(list(group.unfair))]
-    return dict(zip(places_of(study, rows, keys_of(study)[0]), map(str, rows["level"]), strict=True))
+    return dict(
+        zip(places_of(study, rows, keys_of(study)[0]), map(str, rows["level"]), strict=True)
+    )
 
 
 def _effects(
@@ -187,7 +216,8 @@ def _effects(
 
 
 def _pairs(cells: Mapping[Cell, str], place: int, at: int) -> list[tuple[str, str]]:
-    """Return the labels of each two settings that differ in the switch at ``place`` alone: its first level, ``at``."""
+    """Return the labels of each two settings that differ in the switch at ``place`` alone: its
+    first level, ``at``."""
     changed = {cell: (*cell[:place], at, *cell[place + 1 :]) for cell in cells if cell[place] == 0}
     return [(cells[cell], cells[other]) for cell, other in changed.items() if other in cells]
 
@@ -209,30 +239,45 @@ def _interactions(
         pairs += [(one, first, two, second) for first, second in changes]
     found = []
     for one, first, two, second in pairs:
-        sides = ({cell: label for cell, label in cells.items() if cell[two] == side} for side in (0, second))
+        sides = (
+            {cell: label for cell, label in cells.items() if cell[two] == side}
+            for side in (0, second)
+        )
         alone, beside = (_pairs(side, one, first) for side in sides)
         if alone and beside:
-            more = model.interval(_difference(model, beside) - _difference(model, alone), together(len(pairs)))
+            more = model.interval(
+                _difference(model, beside) - _difference(model, alone), together(len(pairs))
+            )
             if more.excludes_one:
                 ends = ((keys[one], first), (keys[two], second))
-                both = (setting_of(study, {key: level_of(study, key, levels[key][at])}) for key, at in ends)
+                both = (
+                    setting_of(study, {key: level_of(study, key, levels[key][at])})
+                    for key, at in ends
+                )
                 found.append(Interaction(first=next(both), second=next(both), more=more))
     return found
 
 
-def _combination(group: GroupFit, model: LogModel, base: str | None, best: str | None) -> Combination | None:
-    """Return how many times as fast the best setting is as ``base``, the one with the first level of each switch.
+def _combination(
+    group: GroupFit, model: LogModel, base: str | None, best: str | None
+) -> Combination | None:
+    """Return how many times as fast the best setting is as ``base``, the one with the first level
+    of each switch.
 
-    The best of many is fast by chance, too: the bounds are Dunnett's, of all settings against the base (1955).
+    The best of many is fast by chance, too: the bounds are Dunnett's, of all settings against the
+    base (1955).
     """
     if base is None or best is None or base in group.undetermined or best == base:
         return None
     times = model.interval(model.weights(base, best), against_one(len(model.levels)))
-    return Combination(group=group.setting, base=group.levels[base], best=group.levels[best], times_as_fast=times)
+    return Combination(
+        group=group.setting, base=group.levels[base], best=group.levels[best], times_as_fast=times
+    )
 
 
 def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
-    """Return the models of what is compared beside the time, each of the runs that know it; accuracies as exponents."""
+    """Return the models of what is compared beside the time, each of the runs that know it;
+    accuracies as exponents."""
     models = {}
     for name, columns in BESIDE.items():
         column = next((one for one in columns if clean[one].notna().any()), columns[0])
@@ -243,8 +288,11 @@ def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
     return models
 
 
-def _changes(beside: Mapping[str, LogModel], pairs: Sequence[tuple[str, str]], effects: int) -> dict[str, Estimate]:
-    """Return the mean changes from the first to the second of the ``pairs``; none of what one of several knows."""
+def _changes(
+    beside: Mapping[str, LogModel], pairs: Sequence[tuple[str, str]], effects: int
+) -> dict[str, Estimate]:
+    """Return the mean changes from the first to the second of the ``pairs``; none of what one of
+    several knows."""
     found = {}
     for name, model in beside.items():
         known = [(other, base) for base, other in pairs if {base, other} <= {*model.levels}]

@@ -1,7 +1,7 @@
 """The fastest of several ways to train: the best setting of each group, beside those of the others.
 
-Which way is the fastest is told by one number for each way and block, the mean over its settings: a way may shift in a
-block as one. So it can be told from two blocks, and before its best setting is.
+Which way is the fastest is told by one number for each way and block, the mean over its settings: a
+way may shift in a block as one. So it can be told from two blocks, and before its best setting is.
 """
 
 from collections.abc import Sequence
@@ -33,10 +33,11 @@ class Way(Strict):
     level: Setting
     seconds: float
     times: Estimate | None
-    """Its time over that of the fastest of all, with bounds that hold for all groups at once; null for that one
-    itself."""
+    """Its time over that of the fastest of all, with bounds that hold for all groups at once; null
+    for that one itself."""
     mean: Estimate | None = None
-    """The same in the mean over the settings that all ways have, with bounds for all ways at once."""
+    """The same in the mean over the settings that all ways have, with bounds for all ways at
+    once."""
     slower: bool = False
     """Whether it is told to be slower than another way."""
 
@@ -45,7 +46,9 @@ class Ways(Strict):
     """The fastest level of each group beside those of the others, the fastest of all first."""
 
     kind: Literal["ways"] = "ways"
-    base: Setting = Field(description="The study's first group: the others are named by what they do otherwise.")
+    base: Setting = Field(
+        description="The study's first group: the others are named by what they do otherwise."
+    )
     ways: list[Way] = Field(min_length=2)
     without: list[Setting] = Field(description="Groups that have no answer of their own.")
     margin: float = Field(0.0, description="The study's margin of equivalence.")
@@ -53,7 +56,9 @@ class Ways(Strict):
     @property
     def decided(self) -> bool:
         """Whether the fastest way is told from every other, or to be equal to it."""
-        return not self.ways[0].slower and all(way.slower or self.equal(way) for way in self.ways[1:])
+        return not self.ways[0].slower and all(
+            way.slower or self.equal(way) for way in self.ways[1:]
+        )
 
     def equal(self, way: Way) -> bool:
         """Return whether the ratio that tells of a way lies within the margin."""
@@ -63,40 +68,59 @@ class Ways(Strict):
     def told(self, way: Way) -> Estimate | None:
         """Return the ratio that tells of a way: that of the best settings, or else of the mean."""
         known = [one for one in (way.times, way.mean) if one]
-        return next((one for one in known if one.excludes_one or one.within(self.margin)), way.times)
+        return next(
+            (one for one in known if one.excludes_one or one.within(self.margin)), way.times
+        )
 
     @property
     def beside(self) -> Way:
-        """The way that the fastest is compared with: the study's first, or the next where that one is the fastest."""
+        """The way that the fastest is compared with: the study's first, or the next where that one
+        is the fastest."""
         return next((way for way in self.ways[1:] if way.group == self.base), self.ways[1])
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
         first, other = self.ways[0], self.beside
         where, takes = context.where(first.group), context.takes
-        bold = " ".join(f"**{part}**" if at else part for at, part in enumerate(where.split(" ", 1)))
+        bold = " ".join(
+            f"**{part}**" if at else part for at, part in enumerate(where.split(" ", 1))
+        )
         lead = f"{bold[0].upper()}{bold[1:]} {takes} {short(first.seconds)} s, "
         times, end = self.told(other), f", {short(other.seconds)} s{self._others(context)}."
         if times is None or times.low is None or times.high is None:
             return (
-                f"{lead}{context.where(other.group)} {short(other.seconds)} s: **not decided**, there is no interval."
+                f"{lead}{context.where(other.group)} {short(other.seconds)} s: **not "
+                "decided**, there is no interval."
             )
         mean = " in the mean" * (times is not other.times)
         if self.equal(other):
-            return f"{lead}**equal within {context.margin}**{mean} to {context.who(other.group)}{end}"
+            return (
+                f"{lead}**equal within {context.margin}**{mean} to {context.who(other.group)}{end}"
+            )
         if not other.slower:
             return f"{lead}**tied** with {context.who(other.group)}{end}"
-        told = f"**{short(times.value)} times as fast** as {context.where(other.group).removeprefix('with ')}"
+        told = (
+            f"**{short(times.value)} times as fast** as "
+            f"{context.where(other.group).removeprefix('with ')}"
+        )
         return f"{lead}{told}{mean}{bounds(times, context.scope)}{self._others(context)}."
 
     def _others(self, context: Context) -> str:
-        """Return the other ways that are equal to the first or tied with it, or else the settings of the first."""
+        """Return the other ways that are equal to the first or tied with it, or else the settings
+        of the first."""
         others = [way for way in self.ways[1:] if way != self.beside]
         equal = [context.who(way.group) for way in others if self.equal(way)]
         tied = [context.who(way.group) for way in others if not way.slower and not self.equal(way)]
         if equal or tied:
-            kinds = ((equal, f"**equal within {context.margin}** to it"), (tied, "**tied** with it"))
-            return "".join(f"; {listed(one)} {agreeing(len(one), 'is', 'are')} {words}" for one, words in kinds if one)
+            kinds = (
+                (equal, f"**equal within {context.margin}** to it"),
+                (tied, "**tied** with it"),
+            )
+            return "".join(
+                f"; {listed(one)} {agreeing(len(one), 'is', 'are')} {words}"
+                for one, words in kinds
+                if one
+            )
         group = context.group(self.ways[0].group)
         if group is None or len(group.indistinguishable) < 2:
             return ""
@@ -105,15 +129,20 @@ class Ways(Strict):
         return f"; {context.settings(group.indistinguishable)} are **{words}**"
 
 
-def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], factor: str | None) -> list[Ways]:
-    """Return the fastest level of each group side by side; nothing where switches compare the groups."""
+def ways_of(
+    study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], factor: str | None
+) -> list[Ways]:
+    """Return the fastest level of each group side by side; nothing where switches compare the
+    groups."""
     bests = {index: group.best for index, group in enumerate(groups) if group.best}
     if study.effects or len(bests) < 2:
         return []
     first, *others = sorted(bests, key=lambda index: fitted[index].times[bests[index]].value)
     model = _model([fitted[index] for index in bests], study.total)
     places = {index: place for place, index in enumerate(bests)}
-    kept = may_be_fastest(model, model.levels) if model and has_noise(model) else list(places.values())
+    kept = (
+        may_be_fastest(model, model.levels) if model and has_noise(model) else list(places.values())
+    )
 
     def way(index: int) -> Way:
         ends = (index, bests[index]), (first, bests[first])
@@ -123,7 +152,9 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], f
             level=fitted[index].levels[bests[index]],
             seconds=fitted[index].times[bests[index]].value,
             times=None if index == first else quotient_of(fitted, *ends, study.total, len(others)),
-            mean=model.interval(model.weights(places[index], places[first]), against_one(len(bests)))
+            mean=model.interval(
+                model.weights(places[index], places[first]), against_one(len(bests))
+            )
             if model and index != first
             else None,
             slower=places[index] not in kept,
@@ -143,8 +174,8 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], f
 def _model(groups: Sequence[GroupFit], y: str) -> LogModel | None:
     """Return the model of one number for each way and block; None where the ways share no setting.
 
-    That is the mean of what the block's runs lie above their settings' means, and of the means of the settings that all
-    ways have.
+    That is the mean of what the block's runs lie above their settings' means, and of the means of
+    the settings that all ways have.
     """
     shared = set.intersection(*(set(group.times) for group in groups))
     if not shared:
@@ -152,7 +183,11 @@ def _model(groups: Sequence[GroupFit], y: str) -> LogModel | None:
     parts = []
     for place, group in enumerate(groups):
         means = group.clean.assign(y=np.log(group.clean[y])).groupby("level")["y"].mean()
-        over = np.log(group.clean[y]) - group.clean["level"].map(means) + float(means[list(shared)].mean())
+        over = (
+            np.log(group.clean[y])
+            - group.clean["level"].map(means)
+            + float(means[list(shared)].mean())
+        )
         blocks = over.groupby([group.clean["session"], group.clean["session_block"]]).mean()
         parts.append(blocks.rename("y").reset_index().assign(way=place))
     runs = pd.concat(parts)

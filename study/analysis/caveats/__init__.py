@@ -1,4 +1,5 @@
-"""What a reader must know before believing the numbers: one class for each caveat, from its detection to its words."""
+"""What a reader must know before believing the numbers: one class for each caveat, from its
+detection to its words."""
 
 from collections.abc import Sequence
 from typing import Annotated, get_args
@@ -30,7 +31,8 @@ Every = (
     | RandomWeights
 )
 Caveat = Annotated[Every, Field(discriminator="kind")]
-"""One thing that a reader must know before believing the numbers; the kinds stand in the order of their importance."""
+"""One thing that a reader must know before believing the numbers; the kinds stand in the order of
+their importance."""
 KINDS: tuple[type[OneCaveat], ...] = get_args(Every)
 
 
@@ -43,8 +45,8 @@ def find_caveats(
 ) -> list[Caveat]:
     """Return every caveat of a study, the most important first.
 
-    ``frame`` is its table of timings with the reasons for exclusions, ``fitted`` and ``groups`` are its groups, and
-    ``records`` those of its runs.
+    ``frame`` is its table of timings with the reasons for exclusions, ``fitted`` and ``groups`` are
+    its groups, and ``records`` those of its runs.
     """
     seen = Seen(study, frame, fitted, groups, records)
     found: list[Caveat] = []

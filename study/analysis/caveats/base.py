@@ -27,7 +27,8 @@ SHORT = 30
 
 @dataclass(frozen=True)
 class Seen:
-    """What caveats are found in: a study, its table of timings with the reasons for exclusions, and its groups."""
+    """What caveats are found in: a study, its table of timings with the reasons for exclusions, and
+    its groups."""
 
     study: Study
     frame: pd.DataFrame
@@ -43,7 +44,11 @@ class Seen:
     @cached_property
     def usable(self) -> pd.DataFrame:
         """The rows of the runs that count and have the time that is compared."""
-        return counted(self.recorded[(self.recorded["outcome"] == "ok") & self.recorded[self.study.total].notna()])
+        return counted(
+            self.recorded[
+                (self.recorded["outcome"] == "ok") & self.recorded[self.study.total].notna()
+            ]
+        )
 
     @property
     def kept(self) -> Collection[Record]:
@@ -56,12 +61,14 @@ class Seen:
         return group_names([group.setting for group in self.fitted or self.groups])
 
     def setting(self, group: GroupFit | Group, level: Setting) -> Setting:
-        """Return a level as it is named in this study: after the short setting of its group, if there are several."""
+        """Return a level as it is named in this study: after the short setting of its group, if
+        there are several."""
         return level.within(self.names[group.setting]) if self.names else level
 
 
 class OneCaveat(Strict):
-    """One kind of caveat: its fields, how it is found, what it says, and what the answer becomes with it."""
+    """One kind of caveat: its fields, how it is found, what it says, and what the answer becomes
+    with it."""
 
     EFFECT: ClassVar[str] = ""
     ADVICE: ClassVar[str] = ""
@@ -82,11 +89,13 @@ class OneCaveat(Strict):
         return self.EFFECT
 
     def advice(self) -> str:
-        """Return what to do; nothing where there is nothing to be done. ``STUDY`` stands for the study's name."""
+        """Return what to do; nothing where there is nothing to be done. ``STUDY`` stands for the
+        study's name."""
         return self.ADVICE
 
     def applied(self, group: Group) -> dict[str, float] | None:
-        """Return the mean seconds of each level of a group, by its label, with the caveat counted in.
+        """Return the mean seconds of each level of a group, by its label, with the caveat counted
+        in.
 
         None where it does not concern the group, or its means cannot be computed anew.
         """
@@ -114,7 +123,11 @@ def of_levels(group: Group, values: Sequence[OfSetting]) -> dict[str, float]:
 
 def few(names: Sequence[str], thing: str) -> str:
     """Return names where they are short, and their number where they are not."""
-    return listed(names) if len(names) == 1 or len(listed(names)) <= SHORT else quantity(len(names), thing)
+    return (
+        listed(names)
+        if len(names) == 1 or len(listed(names)) <= SHORT
+        else quantity(len(names), thing)
+    )
 
 
 def spans(values: Sequence[float]) -> str:

@@ -16,22 +16,32 @@ class Unlearned(Strict):
     """A level that is not shown to have learned as well as the others."""
 
     level: Setting
-    setting: Setting = Field(description="The level after its group, where the study has several groups.")
+    setting: Setting = Field(
+        description="The level after its group, where the study has several groups."
+    )
     reason: Literal["at_chance", "below_best", "unclear"]
     """`unclear`: its runs' accuracies differ too much to tell."""
     accuracy: float = Field(description="Mean over its runs, 0 to 1.")
-    beside: float = Field(description="The accuracy of chance, or with `below_best` that of the group's best level.")
+    beside: float = Field(
+        description="The accuracy of chance, or with `below_best` that of the group's best level."
+    )
 
 
 class NotLearned(OneCaveat):
-    """Settings that are out of the ranking because they are not shown to have learned as well as the others."""
+    """Settings that are out of the ranking because they are not shown to have learned as well as
+    the others."""
 
     kind: Literal["not_learned"] = "not_learned"
     levels: list[Unlearned]
     margin: float = Field(description="Shortfall from the best that the study allows.")
-    everywhere: bool = Field(description="Whether they are the same levels in each group of the study.")
+    everywhere: bool = Field(
+        description="Whether they are the same levels in each group of the study."
+    )
     EFFECT = "Speed counts only at equal learning."
-    ADVICE = "Give them more epochs or another learning rate (`training.epochs`, `training.learning_rate_rule`)."
+    ADVICE = (
+        "Give them more epochs or another learning rate (`training.epochs`, "
+        "`training.learning_rate_rule`)."
+    )
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
@@ -47,7 +57,9 @@ class NotLearned(OneCaveat):
                     accuracy=one.accuracy or 0.0,
                     beside=best if one.reason == "below_best" else group.chance,
                 )
-                for label, one in sorted(group.learning.items(), key=lambda item: every.index(item[0]))
+                for label, one in sorted(
+                    group.learning.items(), key=lambda item: every.index(item[0])
+                )
                 if one.reason in ("at_chance", "below_best", "unclear")
             ]
             found += lost
@@ -57,17 +69,21 @@ class NotLearned(OneCaveat):
 
     def text(self) -> str:
         """Return which settings are out of the ranking, and the accuracies that they reach."""
-        names = dict.fromkeys(one.level.label if self.everywhere else one.setting.label for one in self.levels)
+        names = dict.fromkeys(
+            one.level.label if self.everywhere else one.setting.label for one in self.levels
+        )
         verb = "did not learn as well"
         if all(one.reason == "unclear" for one in self.levels):
             verb = f"{agreeing(len(names), 'is', 'are')} not shown to have learned"
         return (
-            f"{few(list(names), 'setting')} {verb} ({spans([one.accuracy for one in self.levels])}): out of the ranking"
+            f"{few(list(names), 'setting')} {verb} "
+            f"({spans([one.accuracy for one in self.levels])}): out of the ranking"
         )
 
 
 class Missed(Strict):
-    """The runs of one setting that did not reach the target accuracy, or that their time limit ended."""
+    """The runs of one setting that did not reach the target accuracy, or that their time limit
+    ended."""
 
     setting: Setting
     missed: int
@@ -75,7 +91,8 @@ class Missed(Strict):
 
 
 class Censored(OneCaveat):
-    """Settings with runs that ended before they were done: the time of the others is that of the lucky ones."""
+    """Settings with runs that ended before they were done: the time of the others is that of the
+    lucky ones."""
 
     kind: Literal["censored"] = "censored"
     missed: list[Missed]
@@ -100,7 +117,8 @@ class Censored(OneCaveat):
 
 
 class MayLearnLess(OneCaveat):
-    """Levels tied for the fastest whose accuracy lies below the best one's by more than the margin, if not by noise."""
+    """Levels tied for the fastest whose accuracy lies below the best one's by more than the margin,
+    if not by noise."""
 
     kind: Literal["may_learn_less"] = "may_learn_less"
     group: Setting
@@ -119,15 +137,24 @@ class MayLearnLess(OneCaveat):
                 if level.accuracy is not None and level.label not in group.unfair
             ]
             best = max(known, key=lambda one: one.value, default=None)
-            tied = [one for one in known if one.setting.label in (*group.indistinguishable, group.best)]
-            less = [one for one in tied if best and best.value - one.value > seen.study.learning_margin]
+            tied = [
+                one for one in known if one.setting.label in (*group.indistinguishable, group.best)
+            ]
+            less = [
+                one for one in tied if best and best.value - one.value > seen.study.learning_margin
+            ]
             if best and less:
-                yield cls(group=group.setting, levels=less, best=best, where=seen.names.get(group.setting))
+                yield cls(
+                    group=group.setting, levels=less, best=best, where=seen.names.get(group.setting)
+                )
 
     def text(self) -> str:
         """Return both accuracies."""
         where = f"{place_words(self.where)}: " if self.where else ""
-        names, reached = [one.setting.label for one in self.levels], spans([one.value for one in self.levels])
+        names, reached = (
+            [one.setting.label for one in self.levels],
+            spans([one.value for one in self.levels]),
+        )
         best = f"{self.best.value:.0%} at {self.best.setting.label}"
         return f"{where}{few(names, 'setting')} may learn less, {reached} against {best}"
 

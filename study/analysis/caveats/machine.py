@@ -17,11 +17,14 @@ from study.base.errors import quantity
 
 
 class MachineChanged(OneCaveat):
-    """A device's reference workload changed during the study; that of its CPUs, where it changed more."""
+    """A device's reference workload changed during the study; that of its CPUs, where it changed
+    more."""
 
     kind: Literal["machine_changed"] = "machine_changed"
     device: str
-    host: bool = Field(description="Whether it is the reference workload of the CPUs beside the device.")
+    host: bool = Field(
+        description="Whether it is the reference workload of the CPUs beside the device."
+    )
     fastest_seconds: float
     slowest_seconds: float
     EFFECT = "Small differences between settings may be the machine's."
@@ -30,7 +33,11 @@ class MachineChanged(OneCaveat):
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
         for device, rows in seen.usable.groupby("device", sort=False):
-            known = {column: rows[column].dropna() for column in REFERENCE_COLUMNS if rows[column].notna().any()}
+            known = {
+                column: rows[column].dropna()
+                for column in REFERENCE_COLUMNS
+                if rows[column].notna().any()
+            }
             column = max(known, key=lambda one: known[one].max() / known[one].min(), default="")
             if not column or known[column].max() < CHANGE_LIMIT * known[column].min():
                 continue
@@ -44,16 +51,22 @@ class MachineChanged(OneCaveat):
     def text(self) -> str:
         """Return how much the speed changed."""
         whose = f"{'the CPUs beside ' * self.host}{device_words(self.device, article=True)}"
-        return f"The speed of {whose} changed {self.slowest_seconds / self.fastest_seconds:.1f}-fold"
+        return (
+            f"The speed of {whose} changed {self.slowest_seconds / self.fastest_seconds:.1f}-fold"
+        )
 
 
 class Starts(OneCaveat):
     """The starts of the pipeline from which the runs come, on one or several machines."""
 
     kind: Literal["starts"] = "starts"
-    starts: int = Field(description="A start that had several machines counts as one on each of them.")
+    starts: int = Field(
+        description="A start that had several machines counts as one on each of them."
+    )
     machines: int
-    shifted: list[Setting] = Field(default=[], description="Groups whose levels a start shifts by themselves.")
+    shifted: list[Setting] = Field(
+        default=[], description="Groups whose levels a start shifts by themselves."
+    )
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
@@ -61,10 +74,15 @@ class Starts(OneCaveat):
         shifted = [
             seen.names.get(group.setting, group.setting)
             for group in seen.fitted
-            if group.model and (one := group.model.starts) and one.p is not None and one.p < SIGNIFICANCE
+            if group.model
+            and (one := group.model.starts)
+            and one.p is not None
+            and one.p < SIGNIFICANCE
         ]
         if starts:
-            yield cls(starts=starts, machines=max(1, seen.recorded["node"].nunique()), shifted=shifted)
+            yield cls(
+                starts=starts, machines=max(1, seen.recorded["node"].nunique()), shifted=shifted
+            )
 
     def text(self) -> str:
         """Return how many starts there are."""
@@ -91,14 +109,18 @@ LOADER = "loader.kind"
 
 
 class DecodedBefore(OneCaveat):
-    """Some settings have their images on the device before the clock starts; the others decode them in every epoch."""
+    """Some settings have their images on the device before the clock starts; the others decode them
+    in every epoch."""
 
     kind: Literal["decoded_before"] = "decoded_before"
     prepared: list[OfSetting]
-    """Median seconds of the preparation before the clock, of each setting whose images are on the device: the decoding,
-    and the building of the loader."""
+    """Median seconds of the preparation before the clock, of each setting whose images are on the
+    device: the decoding, and the building of the loader."""
     EFFECT = "Part of the gain is work that their clock does not count."
-    ADVICE = "Take it for images that, decoded, fit into the device's memory and are trained on for many epochs."
+    ADVICE = (
+        "Take it for images that, decoded, fit into the device's memory and are trained "
+        "on for many epochs."
+    )
     IF = "Counted"
 
     @classmethod
@@ -108,26 +130,40 @@ class DecodedBefore(OneCaveat):
             return
         prepared = []
         for group in seen.fitted:
-            mine = group.clean[(group.clean[LOADER] == "device") & group.clean["setup_seconds"].notna()]
+            mine = group.clean[
+                (group.clean[LOADER] == "device") & group.clean["setup_seconds"].notna()
+            ]
             prepared += [
-                OfSetting(setting=group.levels[str(level)].within(group.setting), value=float(rows.median()))
+                OfSetting(
+                    setting=group.levels[str(level)].within(group.setting),
+                    value=float(rows.median()),
+                )
                 for level, rows in mine.groupby("level", sort=False)["setup_seconds"]
             ]
         yield cls(prepared=prepared)
 
     def text(self) -> str:
         """Return what the clock leaves out, and how long it takes."""
-        took = f": up to {short(max(one.value for one in self.prepared))} s are not counted" if self.prepared else ""
+        took = (
+            f": up to {short(max(one.value for one in self.prepared))} s are not counted"
+            if self.prepared
+            else ""
+        )
         return f"With images on the device, decoding is off the clock{took}"
 
     def applied(self, group: Group) -> dict[str, float] | None:
         """Return the means with the preparation counted."""
         extra = of_levels(group, self.prepared)
-        return {label: time + extra.get(label, 0.0) for label, time in means(group).items()} if extra else None
+        return (
+            {label: time + extra.get(label, 0.0) for label, time in means(group).items()}
+            if extra
+            else None
+        )
 
 
 class RandomWeights(OneCaveat):
-    """Runs that start from random weights, for one reason, because the pretrained ones were not to be had."""
+    """Runs that start from random weights, for one reason, because the pretrained ones were not to
+    be had."""
 
     kind: Literal["random_weights"] = "random_weights"
     reason: str
@@ -136,7 +172,9 @@ class RandomWeights(OneCaveat):
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
-        weights = [record.weights for record in seen.kept if record.weights and record.weights.fell_back]
+        weights = [
+            record.weights for record in seen.kept if record.weights and record.weights.fell_back
+        ]
         for reason in sorted({one.reason for one in weights}):
             yield cls(reason=_said(reason))
 
@@ -146,7 +184,11 @@ class RandomWeights(OneCaveat):
 
 
 def _said(reason: str) -> str:
-    """Return a reason without the number of an error, and a name that was not found in plain words."""
+    """Return a reason without the number of an error, and a name that was not found in plain
+    words."""
     told = re.sub(r"\[Errno -?\d+\] ", "", reason)
-    unknown = "Name or service not known|Temporary failure in name resolution|nodename nor servname provided.*"
+    unknown = (
+        "Name or service not known|Temporary failure in name resolution|nodename nor "
+        "servname provided.*"
+    )
     return re.sub(unknown, "the server's name was not found, as without a network", told)

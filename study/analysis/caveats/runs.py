@@ -23,11 +23,14 @@ class SetAsideRun(Strict):
     setting: Setting
     reason: str
     seconds: float
-    mean_seconds: float | None = Field(description="Mean of its setting; null where no run of it counts.")
+    mean_seconds: float | None = Field(
+        description="Mean of its setting; null where no run of it counts."
+    )
 
 
 class ExcludedRuns(OneCaveat):
-    """Runs that are kept, shown and not analysed, by the rules that were declared before any run."""
+    """Runs that are kept, shown and not analysed, by the rules that were declared before any
+    run."""
 
     kind: Literal["excluded_runs"] = "excluded_runs"
     runs: list[SetAsideRun]
@@ -48,7 +51,9 @@ class ExcludedRuns(OneCaveat):
                     setting=seen.setting(group, group.levels[str(run["level"])]),
                     reason=str(run["excluded"]),
                     seconds=float(run[y]),
-                    mean_seconds=mean.value if (mean := group.times.get(str(run["level"]))) else None,
+                    mean_seconds=mean.value
+                    if (mean := group.times.get(str(run["level"])))
+                    else None,
                 )
                 for _, run in left.iterrows()
             ]
@@ -59,7 +64,10 @@ class ExcludedRuns(OneCaveat):
         """Return the run with its time, or how many there are for each reason."""
         firsts = sum(run.reason == FIRST for run in self.runs)
         if len(self.runs) > 1:
-            reasons = {"the first of a start without a warm-up": firsts, "far from the rest": len(self.runs) - firsts}
+            reasons = {
+                "the first of a start without a warm-up": firsts,
+                "far from the rest": len(self.runs) - firsts,
+            }
             told = listed([f"{count} {reason}" for reason, count in reasons.items() if count])
             told = told if 0 < firsts < len(self.runs) else told.partition(" ")[2]
             return f"{len(self.runs)} of {self.of} runs are set aside: {told}"
@@ -98,16 +106,29 @@ class FarRuns(OneCaveat):
 
     def text(self) -> str:
         """Return the run beside the others, or the two groups of times with their shares."""
-        far, others, runs = geometric_mean(self.far), geometric_mean(self.others), len(self.far) + len(self.others)
+        far, others, runs = (
+            geometric_mean(self.far),
+            geometric_mean(self.others),
+            len(self.far) + len(self.others),
+        )
         if len(self.far) == 1:
-            more = f"{short(far / others)} times as long" if self.slow else f"{short(far / others)} of the others' time"
-            return f"One of {runs} runs of {self.setting.label} took {more}: {short(far)} s, not {short(others)} s"
+            more = (
+                f"{short(far / others)} times as long"
+                if self.slow
+                else f"{short(far / others)} of the others' time"
+            )
+            return (
+                f"One of {runs} runs of {self.setting.label} took {more}: {short(far)} s, "
+                f"not {short(others)} s"
+            )
         times = f"{short(others)} s in {len(self.others)} runs, {short(far)} s in {len(self.far)}"
         return f"The times of {self.setting.label} fall into two groups: {times}"
 
     def applied(self, group: Group) -> dict[str, float] | None:
         """Return the means without the far runs."""
-        far = {level.label: level.time_without_far for level in group.levels if level.time_without_far}
+        far = {
+            level.label: level.time_without_far for level in group.levels if level.time_without_far
+        }
         return means(group) | far if far else None
 
 
@@ -124,7 +145,9 @@ class Unsuccessful(OneCaveat):
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
         failed = seen.recorded[~seen.recorded["outcome"].isin(["ok", "refused", "unavailable"])]
-        for (outcome, message), rows in failed.groupby(["outcome", "message"], dropna=False, sort=False):
+        for (outcome, message), rows in failed.groupby(
+            ["outcome", "message"], dropna=False, sort=False
+        ):
             why = message if isinstance(message, str) else None
             yield cls(outcome=str(outcome), message=why, runs=rows["run"].tolist())
 
@@ -135,7 +158,8 @@ class Unsuccessful(OneCaveat):
 
 
 class Refused(OneCaveat):
-    """Files that do not fit: records of another plan, schema or checksum, and samples of another record."""
+    """Files that do not fit: records of another plan, schema or checksum, and samples of another
+    record."""
 
     kind: Literal["refused"] = "refused"
     what: Literal["record", "samples", "excluded record"]
@@ -146,7 +170,9 @@ class Refused(OneCaveat):
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
         files = seen.frame["run"].astype(str) + "." + seen.frame["key"].astype(str)
-        for reason, names in files[seen.frame["outcome"] == "refused"].groupby(seen.frame["message"], sort=False):
+        for reason, names in files[seen.frame["outcome"] == "refused"].groupby(
+            seen.frame["message"], sort=False
+        ):
             yield cls(what="record", files=[f"{name}.json" for name in names], reason=str(reason))
         for reason, names in files.groupby(seen.frame["samples_refused"], sort=False):
             samples = [f"{name}.parquet" for name in dict.fromkeys(names)]
@@ -156,35 +182,50 @@ class Refused(OneCaveat):
 
     def text(self) -> str:
         """Return which files are not used, and the key that does not fit."""
-        return f"{few(self.files, 'file')} {agreeing(len(self.files), 'does', 'do')} not fit: {self.reason}"
+        return (
+            f"{few(self.files, 'file')} {agreeing(len(self.files), 'does', 'do')} not fit: "
+            f"{self.reason}"
+        )
 
     def effect(self) -> str:
         """Return what is missing without them."""
         if self.what == "samples":
             return "Times count; memory and energy of these runs are not shown."
-        return "These runs are in no number." if self.what == "record" else "None: it was excluded before."
+        return (
+            "These runs are in no number."
+            if self.what == "record"
+            else "None: it was excluded before."
+        )
 
 
 class DisturbedRuns(OneCaveat):
     """Runs during which others crossed a limit of the study's ``evidence``."""
 
     kind: Literal["disturbed_runs"] = "disturbed_runs"
-    kinds: dict[str, int] = Field(description="Number of records that crossed each limit, by its key.")
+    kinds: dict[str, int] = Field(
+        description="Number of records that crossed each limit, by its key."
+    )
     runs: list[str]
-    measured_again: int = Field(description="Number of runs whose disturbed record was excluded for a second one.")
+    measured_again: int = Field(
+        description="Number of runs whose disturbed record was excluded for a second one."
+    )
     disturbed_again: list[str] = Field(description="Runs whose last record is marked, too.")
     ADVICE = AGAIN
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
-        marked = seen.frame[seen.frame["disturbed"].notna() & (seen.frame["excluded"] != "broken block")]
+        marked = seen.frame[
+            seen.frame["disturbed"].notna() & (seen.frame["excluded"] != "broken block")
+        ]
         if marked.empty:
             return
         kinds = marked["disturbed"].str.split("; ").explode()
         first = marked["excluded"] == "disturbed"
         again = set(marked.loc[first, "run"])
         yield cls(
-            kinds={str(kind): int(count) for kind, count in kinds.value_counts().sort_index().items()},
+            kinds={
+                str(kind): int(count) for kind, count in kinds.value_counts().sort_index().items()
+            },
             runs=list(dict.fromkeys(marked["run"])),
             measured_again=len(again),
             disturbed_again=marked.loc[~first & marked["run"].isin(again), "run"].tolist(),
@@ -199,4 +240,8 @@ class DisturbedRuns(OneCaveat):
     def effect(self) -> str:
         """Return whose times may be too long: a second record counts in place of the first."""
         long = len(self.runs) - self.measured_again + len(self.disturbed_again)
-        return f"{quantity(long, 'time')} may be too long." if long else "None: the second records count."
+        return (
+            f"{quantity(long, 'time')} may be too long."
+            if long
+            else "None: the second records count."
+        )

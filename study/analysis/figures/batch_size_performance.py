@@ -1,4 +1,5 @@
-"""The blog's figure: bars with their times beside the line with the optimum marked; one row for each device.
+"""The blog's figure: bars with their times beside the line with the optimum marked; one row for
+each device.
 
 Of the study's law it shows the line.
 """
@@ -20,14 +21,20 @@ from study.analysis.stats.laws import by_name
 from study.analysis.words import TOTALS, accuracy_words, law_formula, number, place_words, short_key
 from study.artifacts.plan import Plan
 
-CAPTION = "Geometric means over processes, with 95% intervals from log time = setting + start + block + noise."
+CAPTION = (
+    "Geometric means over processes, with 95% intervals from log time = setting + "
+    "start + block + noise."
+)
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Return times against the curve's factor; None in a study without a curve or without a successful run."""
+    """Return times against the curve's factor; None in a study without a curve or without a
+    successful run."""
     curve = plan.study.curve
     found = [
-        one for one in group_rows(plan.study, frame, analysis.groups) if any(level.time for level in one[0].levels)
+        one
+        for one in group_rows(plan.study, frame, analysis.groups)
+        if any(level.time for level in one[0].levels)
     ]
     groups = [group for group, _ in found]
     if curve is None or not groups:
@@ -38,10 +45,18 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     for (bars, line), (group, own) in zip(rows, found, strict=True):
         levels = [level for level in group.levels if level.time]
         _bars(bars, levels, group)
-        reached = ", and the accuracy reached" if any(level.accuracy is not None for level in levels) else ""
-        bars.set_title(f"{printable(place_words(group.setting))}: mean and 95% interval", loc="left", wrap=True)
+        reached = (
+            ", and the accuracy reached"
+            if any(level.accuracy is not None for level in levels)
+            else ""
+        )
+        bars.set_title(
+            f"{printable(place_words(group.setting))}: mean and 95% interval", loc="left", wrap=True
+        )
         bars.set(xlabel=f"{name}{reached}", ylabel=y)
-        _line(line, levels, group, own[own["outcome"] == "ok"].assign(x=own[curve.x], y=own[curve.y]))
+        _line(
+            line, levels, group, own[own["outcome"] == "ok"].assign(x=own[curve.x], y=own[curve.y])
+        )
         star = ", the fastest mean marked" if group.best else ""
         line.set_title(f"every run{star}", loc="left")
         line.set(xlabel=name, ylabel=y, ylim=(0, None))
@@ -52,19 +67,32 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
 def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
     times = [level.time for level in levels if level.time]
     labels = [
-        printable(level.label) + ("" if level.accuracy is None else f"\n{level.accuracy:.0%}") for level in levels
+        printable(level.label) + ("" if level.accuracy is None else f"\n{level.accuracy:.0%}")
+        for level in levels
     ]
-    colours = [PALETTE["answer"] if level.label == group.best else PALETTE["other"] for level in levels]
+    colours = [
+        PALETTE["answer"] if level.label == group.best else PALETTE["other"] for level in levels
+    ]
     places = list(range(len(levels)))
     values = [time.value for time in times]
-    sns.barplot(x=labels, y=values, hue=places, palette=colours, legend=False, saturation=1, ax=axes)
+    sns.barplot(
+        x=labels, y=values, hue=places, palette=colours, legend=False, saturation=1, ax=axes
+    )
     tops = [time.high or time.value for time in times]
     for place, time, top in zip(places, times, tops, strict=True):
         if time.low is not None and time.high is not None:
             reach = [[time.value - time.low], [time.high - time.value]]
             axes.errorbar(place, time.value, reach, color=PALETTE["ink"], capsize=4, linewidth=1.2)
         told = f"{number(time.value)} s"
-        axes.text(place, top + 0.025 * max(tops), told, ha="center", va="bottom", fontsize=9, bbox=LABEL_BOX)
+        axes.text(
+            place,
+            top + 0.025 * max(tops),
+            told,
+            ha="center",
+            va="bottom",
+            fontsize=9,
+            bbox=LABEL_BOX,
+        )
     axes.set_ylim(0, max(tops) * 1.13)
 
 
@@ -78,11 +106,24 @@ def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -
     for chosen, marker, colour, label in kinds:
         part = points[chosen]
         if len(part):
-            axes.plot(part["x"], part["y"], marker, color=PALETTE[colour], markersize=6, label=label, zorder=2)
+            axes.plot(
+                part["x"],
+                part["y"],
+                marker,
+                color=PALETTE[colour],
+                markersize=6,
+                label=label,
+                zorder=2,
+            )
     axes.plot(xs, means, "-o", color=PALETTE["other"], label="geometric mean", zorder=3)
     if group.best:
         at = next(index for index, level in enumerate(levels) if level.label == group.best)
-        star: dict[str, Any] = {"color": PALETTE["answer"], "markersize": 17, "markeredgecolor": "white", "zorder": 4}
+        star: dict[str, Any] = {
+            "color": PALETTE["answer"],
+            "markersize": 17,
+            "markeredgecolor": "white",
+            "zorder": 4,
+        }
         axes.plot(xs[at], means[at], "*", label=f"fastest mean: {printable(group.best)}", **star)
     fit = group.curve
     if fit and fit.best and fit.best != "constant" and fit.models[fit.best].reported is not False:

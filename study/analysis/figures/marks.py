@@ -1,4 +1,5 @@
-"""The marks of a chart: every run a dot, the mean a bar, its interval a line, what lies beyond the axis an arrow."""
+"""The marks of a chart: every run a dot, the mean a bar, its interval a line, what lies beyond the
+axis an arrow."""
 
 import functools
 import math
@@ -13,7 +14,8 @@ from study.analysis.words import three_digits
 Look = Literal["answer", "other", "out"]
 """Faster than the others or tied for it; the rest; what is out of the ranking."""
 RADIUS, LANES, LEAST_TOLD = 3.4, (0.0, -4.2, 4.2), 250.0
-"""Of a dot, how far it is moved where another has its place, and from which width of the axis on a cross is named."""
+"""Of a dot, how far it is moved where another has its place, and from which width of the axis on a
+cross is named."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Arrow:
-    """The ratio of the first row of a group over its last, with a second, small line: its interval."""
+    """The ratio of the first row of a group over its last, with a second, small line: its
+    interval."""
 
     told: str
     under: str
@@ -76,7 +79,9 @@ class Marks:
                 self._edge(y, row.look)
         if row.tail is not None and row.mean is not None:
             tail = pixel(row.tail)
-            self.drawing.line(LINES, [(pixel(row.mean), y), (tail, y)], row.look, 1.6, "mark interval")
+            self.drawing.line(
+                LINES, [(pixel(row.mean), y), (tail, y)], row.look, 1.6, "mark interval"
+            )
             self.drawing.line(MEANS, [(tail, y - 4), (tail, y + 4)], row.look, 1.6, "mark mean")
         if row.mean is not None:
             mean = pixel(row.mean)
@@ -101,15 +106,20 @@ class Marks:
             self._tell(f"claimed: {told}", f"◇ {told}", self.axis.right, y)
 
     def dot(self, x: float, y: float, kind: str, run: str = "") -> None:
-        """Draw a dot, a cross (``aside``), a diamond (``claim``) or an arrow (``beyond`` and its colour) at a pixel."""
+        """Draw a dot, a cross (``aside``), a diamond (``claim``) or an arrow (``beyond`` and its
+        colour) at a pixel."""
         link = f"#run-{run}" if run else ""
         if kind == "aside":
-            cross = path([(x - 3.6, y - 3.6), (x + 3.6, y + 3.6)]) + path([(x - 3.6, y + 3.6), (x + 3.6, y - 3.6)])
+            cross = path([(x - 3.6, y - 3.6), (x + 3.6, y + 3.6)]) + path(
+                [(x - 3.6, y + 3.6), (x + 3.6, y - 3.6)]
+            )
             look = 'class="mark aside" fill="none" stroke="var(--ink)" stroke-width="1.8"'
             self.drawing.add(SIGNS, look, f'<path d="{cross}"/>', link)
         elif kind == "claim":
             look = 'class="mark claim" fill="var(--bg)" stroke="var(--contra)" stroke-width="1.6"'
-            self.drawing.shape(SIGNS + 1, [(x, y - 4.6), (x + 4.6, y), (x, y + 4.6), (x - 4.6, y)], look)
+            self.drawing.shape(
+                SIGNS + 1, [(x, y - 4.6), (x + 4.6, y), (x, y + 4.6), (x - 4.6, y)], look
+            )
         elif kind.startswith("beyond"):
             look = f'class="mark {kind}" fill="var(--{kind.removeprefix("beyond ")})"'
             self.drawing.shape(SIGNS, [(x + 3, y), (x - 3, y + 3), (x - 3, y - 3)], look)
@@ -117,7 +127,9 @@ class Marks:
             look = 'class="mark out" fill="var(--bg)" stroke="var(--out)" stroke-width="1.4"'
             self.drawing.dot(x, y, RADIUS, look, link)
         else:
-            self.drawing.dot(x, y, RADIUS, f'class="mark {kind}" fill="var(--{kind})" stroke="var(--bg)"', link)
+            self.drawing.dot(
+                x, y, RADIUS, f'class="mark {kind}" fill="var(--{kind})" stroke="var(--bg)"', link
+            )
 
     def _edge(self, y: float, colour: str) -> None:
         """Draw an arrow at the right edge for what lies beyond it."""
@@ -135,18 +147,28 @@ class Marks:
         self._tell(whole, f"\N{MULTIPLICATION SIGN} {whole}", x - 6, y)
 
     def _tell(self, text: str, alone: str, x: float, y: float) -> None:
-        """Write a text where its row has no mark: left of pixel ``x``, right of it, or ``alone`` at the left end."""
+        """Write a text where its row has no mark: left of pixel ``x``, right of it, or ``alone`` at
+        the left end."""
         start, end = self.axis.left, self.axis.right
         width, whole = width_of(text, "small") + 4, width_of(alone, "small") + 4
-        for told, left, wide in ((text, x - width, width), (text, x + 12, width), (alone, start, whole)):
+        for told, left, wide in (
+            (text, x - width, width),
+            (text, x + 12, width),
+            (alone, start, whole),
+        ):
             right = left + wide
-            if left >= start and right <= end and all(right < low or high < left for low, high in self._taken[y]):
+            if (
+                left >= start
+                and right <= end
+                and all(right < low or high < left for low, high in self._taken[y])
+            ):
                 self.drawing.text(left, y + 4.5, told, "small", "muted", RUNS)
                 self._taken[y].append((left, right))
                 return
 
     def _lifts(self, dots: Sequence[Dot]) -> list[float]:
-        """Return how far each dot is moved up or down, so that it hides none where there is room."""
+        """Return how far each dot is moved up or down, so that it hides none where there is
+        room."""
         lifts, ends = [0.0] * len(dots), dict.fromkeys(LANES, -math.inf)
         places = [self.axis.pixel(dot.value) for dot in dots]
         for index in sorted(range(len(dots)), key=places.__getitem__):
@@ -156,15 +178,20 @@ class Marks:
         return lifts
 
 
-def draw_arrow(drawing: Drawing, axis: Axis, first: Row, last: Row, arrow: Arrow, places: Sequence[float]) -> None:
-    """Draw an arrow from the mean of the first row to that of the last, at ``places``, with the ratio on it."""
+def draw_arrow(
+    drawing: Drawing, axis: Axis, first: Row, last: Row, arrow: Arrow, places: Sequence[float]
+) -> None:
+    """Draw an arrow from the mean of the first row to that of the last, at ``places``, with the
+    ratio on it."""
     if first.mean is None or last.mean is None:
         return
     start, end, middle = axis.pixel(first.mean), axis.pixel(last.mean), (places[0] + places[-1]) / 2
     corners = [(start, places[0] + 10), (start, middle), (end, middle), (end, places[-1] - 13)]
     drawing.line(LINES, corners, "ink", 1.4)
     tip = places[-1] - 7.7
-    drawing.shape(SIGNS, [(end, tip), (end - 3.3, tip - 6.6), (end + 3.3, tip - 6.6)], 'fill="var(--ink)"')
+    drawing.shape(
+        SIGNS, [(end, tip), (end - 3.3, tip - 6.6), (end + 3.3, tip - 6.6)], 'fill="var(--ink)"'
+    )
     drawing.text((start + end) / 2, middle - 6, arrow.told, "bold middle over", "ink", RUNS)
     drawing.text((start + end) / 2, middle + 14, arrow.under, "small middle over", "muted", RUNS)
 

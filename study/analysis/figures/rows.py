@@ -1,7 +1,8 @@
-"""The main chart: a row for each setting with every run as a dot, the mean, its interval, and the words beside it.
+"""The main chart: a row for each setting with every run as a dot, the mean, its interval, and the
+words beside it.
 
-Its axis is a time from zero, a logarithmic one, or a ratio with a line at 1. Names stand left of the marks, or above
-them where they find no room there, as on a phone; none is cut.
+Its axis is a time from zero, a logarithmic one, or a ratio with a line at 1. Names stand left of
+the marks, or above them where they find no room there, as on a phone; none is cut.
 """
 
 import textwrap
@@ -15,10 +16,12 @@ from study.analysis.figures.svg import GRID, LETTERS, Axis, Chart, Drawing, in_b
 from study.analysis.words import three_digits
 
 LINE, LOW, HIGH, PAIRED = 16.0, 19.0, 38.0, 56.0
-"""Pixels of a line of letters, and of a row: of one line, of two, and where an arrow leads to the next."""
+"""Pixels of a line of letters, and of a row: of one line, of two, and where an arrow leads to the
+next."""
 TOP, GROUP, FOOT, GAP = 18.0, 15.0, 24.0, 12.0
 NEAR = 1.5
-"""A linear axis holds a claim up to so many times its longest time; a farther one is told in words."""
+"""A linear axis holds a claim up to so many times its longest time; a farther one is told in
+words."""
 KEY = {
     "run": "one run",
     "mean": "mean, 95% interval",
@@ -41,7 +44,8 @@ class Group:
 
 @dataclass(frozen=True)
 class RowsChart:
-    """All that the chart shows. ``headings`` are those of the labels, the means and the verdicts."""
+    """All that the chart shows. ``headings`` are those of the labels, the means and the
+    verdicts."""
 
     groups: tuple[Group, ...]
     title: str
@@ -69,7 +73,11 @@ def rows_chart(chart: RowsChart) -> Chart | None:
     if not _inside(chart):
         return None
     wide, narrow = in_both_widths(lambda width: draw(chart, width), chart.title)
-    key = tuple((sign(kind), told) for kind, told in (KEY | dict(chart.key)).items() if kind in _kinds(chart))
+    key = tuple(
+        (sign(kind), told)
+        for kind, told in (KEY | dict(chart.key)).items()
+        if kind in _kinds(chart)
+    )
     return Chart(chart.title, chart.subtitle, chart.caption, wide, narrow, key)
 
 
@@ -80,7 +88,9 @@ def draw(chart: RowsChart, width: int) -> Drawing:
     marks = Marks(drawing, axis, chart.unit)
     first, mean, verdict = chart.headings
     narrow = columns.left - GAP < width_of(first, "small")
-    drawing.text(0 if narrow else columns.left - GAP, 10, first, "small" if narrow else "small end", "muted")
+    drawing.text(
+        0 if narrow else columns.left - GAP, 10, first, "small" if narrow else "small end", "muted"
+    )
     drawing.text(columns.mean, 10, mean, "small end", "muted")
     drawing.text(columns.verdict, 10, verdict, "small", "muted")
     height = HIGH if any(row.under for row in chart.rows) else LOW
@@ -104,7 +114,9 @@ def draw(chart: RowsChart, width: int) -> Drawing:
             draw_arrow(drawing, axis, group.rows[0], group.rows[-1], group.arrow, places)
     axis.draw(drawing, TOP - 2, y + 2, chart.unit)
     if chart.axis == "ratio":
-        drawing.line(GRID + 1, [(axis.pixel(1.0), y + 2), (axis.pixel(1.0), TOP - 2)], "muted", 1.6, "one")
+        drawing.line(
+            GRID + 1, [(axis.pixel(1.0), y + 2), (axis.pixel(1.0), TOP - 2)], "muted", 1.6, "one"
+        )
     drawing.height = y + 2 + FOOT
     return drawing
 
@@ -112,19 +124,30 @@ def draw(chart: RowsChart, width: int) -> Drawing:
 def _kinds(chart: RowsChart) -> set[str]:
     found = {"aside" if dot.aside else "run" for dot in chart.dots}
     found |= {"out" for row in chart.rows if row.look == "out" and (row.dots or row.mean)}
-    told = (("mean" if any(row.low for row in chart.rows) else "bare", "mean"), ("claim", "claimed"), ("tail", "tail"))
-    return found | {kind for kind, name in told if any(getattr(row, name) is not None for row in chart.rows)}
+    told = (
+        ("mean" if any(row.low for row in chart.rows) else "bare", "mean"),
+        ("claim", "claimed"),
+        ("tail", "tail"),
+    )
+    return found | {
+        kind for kind, name in told if any(getattr(row, name) is not None for row in chart.rows)
+    }
 
 
 def _inside(chart: RowsChart) -> list[float]:
-    """Return the values that the axis has to hold: the runs that count and the means, and a logarithmic one all."""
+    """Return the values that the axis has to hold: the runs that count and the means, and a
+    logarithmic one all."""
     counted = [dot.value for dot in chart.dots if not dot.aside]
-    names = ("mean", "tail", "low", "high", "claimed") if chart.axis != "linear" else ("mean", "tail")
+    names = (
+        ("mean", "tail", "low", "high", "claimed") if chart.axis != "linear" else ("mean", "tail")
+    )
     for name in names:
         counted += [getattr(row, name) for row in chart.rows if getattr(row, name) is not None]
     if chart.axis == "linear":
         near = NEAR * max(counted, default=0.0)
-        counted += [row.claimed for row in chart.rows if row.claimed is not None and row.claimed <= near]
+        counted += [
+            row.claimed for row in chart.rows if row.claimed is not None and row.claimed <= near
+        ]
     return counted or [dot.value for dot in chart.dots]
 
 
@@ -137,7 +160,8 @@ def _axis(chart: RowsChart, columns: "_Columns") -> Axis:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Where the words of a row stand, in pixels: its marks from ``left`` to ``right``, its mean before ``mean``."""
+    """Where the words of a row stand, in pixels: its marks from ``left`` to ``right``, its mean
+    before ``mean``."""
 
     named: bool
     """Whether a group's name stands left of its rows, else above them."""
@@ -150,10 +174,13 @@ class _Columns:
 
 
 def _columns(chart: RowsChart, width: int) -> _Columns:
-    """Return the columns; names stand at the left where that leaves a quarter of the width for the marks."""
+    """Return the columns; names stand at the left where that leaves a quarter of the width for the
+    marks."""
     _, mean, verdict = chart.headings
     rows = chart.rows
-    verdicts = _widest([row.verdict for row in rows], "bold", [*(row.under for row in rows), verdict])
+    verdicts = _widest(
+        [row.verdict for row in rows], "bold", [*(row.under for row in rows), verdict]
+    )
     means = _widest([_mean(row, chart) for row in rows], "bold", [mean])
     labels = _widest([row.label for row in rows], "", []) + GAP
     names = _widest([group.name for group in chart.groups], "bold", [])
@@ -161,7 +188,11 @@ def _columns(chart: RowsChart, width: int) -> _Columns:
     right = end - means - GAP
     named, beside, left = next(
         (named, beside, left)
-        for named, beside, left in ((True, True, names + GAP + labels), (False, True, labels), (False, False, 0.0))
+        for named, beside, left in (
+            (True, True, names + GAP + labels),
+            (False, True, labels),
+            (False, False, 0.0),
+        )
         if left + RADIUS <= right - width / 4 or not beside
     )
     return _Columns(named and bool(names), beside, left + RADIUS, right, end, end + GAP)
@@ -176,13 +207,17 @@ def _above(drawing: Drawing, text: str, y: float, look: str, colour: str) -> flo
 
 
 def lines_of(text: str, room: float, look: str = "") -> list[str]:
-    """Return a text in lines of ``room`` pixels, broken at its spaces, or within a word that is longer."""
+    """Return a text in lines of ``room`` pixels, broken at its spaces, or within a word that is
+    longer."""
     most = max(1, int(len(text) * room / max(width_of(text, look), 1.0)))
     return textwrap.wrap(text, most, break_on_hyphens=False)
 
 
 def _words(drawing: Drawing, row: Row, chart: RowsChart, columns: _Columns, y: float) -> None:
-    best, bold = "answer" if row.look == "answer" else _tone(row), "bold" if row.look == "answer" else ""
+    best, bold = (
+        "answer" if row.look == "answer" else _tone(row),
+        "bold" if row.look == "answer" else "",
+    )
     if columns.beside:
         drawing.text(columns.left - GAP, y + 4.5, row.label, "end", _tone(row))
     drawing.text(columns.left, y + 4.5, row.cause, "small", "muted")
@@ -201,4 +236,10 @@ def _mean(row: Row, chart: RowsChart) -> str:
 
 
 def _widest(texts: Sequence[str], look: str, small: Sequence[str]) -> float:
-    return max([0.0, *(width_of(text, look) for text in texts), *(width_of(text, "small") for text in small)])
+    return max(
+        [
+            0.0,
+            *(width_of(text, look) for text in texts),
+            *(width_of(text, "small") for text in small),
+        ]
+    )

@@ -40,7 +40,9 @@ NIGHT = {
     "contra": "#ff8f86",
 }
 """Those that are others by night."""
-COLOURS = tuple(PALETTE[name] for name in ("p-comp", "p-wait", "p-comp2", "p-val", "p-start", "p-rest"))
+COLOURS = tuple(
+    PALETTE[name] for name in ("p-comp", "p-wait", "p-comp2", "p-val", "p-start", "p-rest")
+)
 LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 """A white box that keeps grid lines out of a number."""
 
@@ -56,11 +58,16 @@ class Drawn:
 
 
 def use_style() -> None:
-    """Set seaborn's whitegrid, the palette of the page and small text, and nothing of a ``matplotlibrc``."""
+    """Set seaborn's whitegrid, the palette of the page and small text, and nothing of a
+    ``matplotlibrc``."""
     rcdefaults()
-    # The same data give the same bytes. No text is read as a formula: a machine's name may hold any sign, and a broken
-    # formula ends the drawing.
-    whole = {"svg.hashsalt": "study", "text.parse_math": False, "figure.constrained_layout.use": True}
+    # The same data give the same bytes. No text is read as a formula: a machine's name may hold any
+    # sign, and a broken formula ends the drawing.
+    whole = {
+        "svg.hashsalt": "study",
+        "text.parse_math": False,
+        "figure.constrained_layout.use": True,
+    }
     sizes = {
         "axes.titlesize": 11,
         "axes.labelsize": 10,
@@ -68,9 +75,18 @@ def use_style() -> None:
         "ytick.labelsize": 9,
         "legend.fontsize": 9,
     }
-    colours = {"text.color": PALETTE["ink"], "grid.color": PALETTE["grid"], "axes.edgecolor": PALETTE["rule"]}
+    colours = {
+        "text.color": PALETTE["ink"],
+        "grid.color": PALETTE["grid"],
+        "axes.edgecolor": PALETTE["rule"],
+    }
     spines = {"axes.spines.top": False, "axes.spines.right": False}
-    sns.set_theme(context="notebook", style="whitegrid", palette=list(COLOURS), rc=whole | sizes | colours | spines)
+    sns.set_theme(
+        context="notebook",
+        style="whitegrid",
+        palette=list(COLOURS),
+        rc=whole | sizes | colours | spines,
+    )
 
 
 def printable(text: str) -> str:

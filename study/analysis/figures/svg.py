@@ -1,7 +1,8 @@
-"""A chart of the page, drawn as SVG in pixels: real letters, colours of the page's style, links, no id.
+"""A chart of the page, drawn as SVG in pixels: real letters, colours of the page's style, links, no
+id.
 
-Colours are variables of the page's style, which says what they are by day, by night and on paper. Whatever has the same
-look is one group, which keeps a thousand dots small.
+Colours are variables of the page's style, which says what they are by day, by night and on paper.
+Whatever has the same look is one group, which keeps a thousand dots small.
 """
 
 import math
@@ -48,7 +49,8 @@ class Drawing:
         self._last, self._turn = (0.0, ""), 0
 
     def add(self, layer: float, look: str, element: str, link: str = "") -> None:
-        """Add an element of SVG to those of its look, which are its attributes; ``link`` is where it leads."""
+        """Add an element of SVG to those of its look, which are its attributes; ``link`` is where
+        it leads."""
         if link:
             name = escape(link.rpartition("/")[2])
             element = f'<a href="{escape(link)}" tabindex="-1" aria-label="{name}">{element}</a>'
@@ -66,7 +68,8 @@ class Drawing:
         kind: str = "",
         more: str = "",
     ) -> None:
-        """Add a line through some points; ``kind`` is its class, ``more`` are further attributes."""
+        """Add a line through some points; ``kind`` is its class, ``more`` are further
+        attributes."""
         told = [f'class="{kind}"' * bool(kind), f'fill="none" stroke="var(--{colour})"']
         told += [f'stroke-width="{width:g}"' * (width != 1), more]
         self.add(layer, " ".join(filter(None, told)), f'<path d="{path(points)}"/>')
@@ -79,8 +82,17 @@ class Drawing:
         """Add a circle to the layer of the runs."""
         self.add(RUNS, look, f'<circle cx="{_short(x)}" cy="{_short(y)}" r="{radius}"/>', link)
 
-    def text(self, x: float, y: float, text: str, look: str = "", colour: str = "ink", layer: float = LETTERS) -> None:
-        """Write a text from ``x`` with its baseline at ``y``, in a look of: small, bold, middle, end, over a grid."""
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        look: str = "",
+        colour: str = "ink",
+        layer: float = LETTERS,
+    ) -> None:
+        """Write a text from ``x`` with its baseline at ``y``, in a look of: small, bold, middle,
+        end, over a grid."""
         if not text:
             return
         size = SMALL if "small" in look else TEXT
@@ -90,26 +102,42 @@ class Drawing:
             wide = width_of(text, look)
             left = x - {"": 0.0, "middle": 0.5, "end": 1.0}[anchor] * wide
             top, bottom = y + descent - height - 1, y + descent + 1
-            corners = [(left - 1, top), (left + wide + 1, top), (left + wide + 1, bottom), (left - 1, bottom)]
+            corners = [
+                (left - 1, top),
+                (left + wide + 1, top),
+                (left + wide + 1, bottom),
+                (left - 1, bottom),
+            ]
             self.shape(layer - 0.5, corners, 'fill="var(--bg)"')
         told = [f'fill="var(--{colour})"', f'text-anchor="{anchor}"' * bool(anchor)]
         told += [f'font-size="{size}"' * (size != TEXT), 'font-weight="700"' * ("bold" in look)]
         words = escape(isolate_bidi(text), quote=False)
-        self.add(layer, " ".join(filter(None, told)), f'<text x="{_short(x)}" y="{_short(y)}">{words}</text>')
+        self.add(
+            layer,
+            " ".join(filter(None, told)),
+            f'<text x="{_short(x)}" y="{_short(y)}">{words}</text>',
+        )
 
     def svg(self, label: str = "", kind: str = "") -> str:
         """Return the drawing as text, hidden from a screen reader where it has no ``label``."""
         in_order = sorted(self._groups.items(), key=lambda group: group[0][0])
         drawn = "".join(f"<g {look}>{''.join(elements)}</g>" for (_, look, _), elements in in_order)
         # What an image holds is hidden from a screen reader, so that no link may be in one.
-        role = f'role="{"group" if "<a " in drawn else "img"}" aria-label="{escape(isolate_bidi(label))}"'
+        role = (
+            f'role="{"group" if "<a " in drawn else "img"}" '
+            f'aria-label="{escape(isolate_bidi(label))}"'
+        )
         told = f'class="{kind}" {role}' if label else 'aria-hidden="true"'
-        return f'<svg viewBox="0 0 {self.width:g} {self.height:g}" {told} font-size="{TEXT}">{drawn}</svg>'
+        return (
+            f'<svg viewBox="0 0 {self.width:g} {self.height:g}" {told} '
+            f'font-size="{TEXT}">{drawn}</svg>'
+        )
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A horizontal axis from pixel ``left`` to ``right``, of the values from ``low`` to ``high``."""
+    """A horizontal axis from pixel ``left`` to ``right``, of the values from ``low`` to
+    ``high``."""
 
     left: float
     right: float
@@ -119,21 +147,37 @@ class Axis:
 
     def pixel(self, value: float) -> float:
         """Return where a value lies."""
-        low, high, at = (math.log(max(one, 1e-9)) if self.log else one for one in (self.low, self.high, value))
+        low, high, at = (
+            math.log(max(one, 1e-9)) if self.log else one for one in (self.low, self.high, value)
+        )
         return self.left + (at - low) / (high - low) * (self.right - self.left)
 
     def ticks(self, unit: str) -> dict[float, str]:
-        """Return values with their words, as many as have room; each has its unit on a logarithmic axis."""
+        """Return values with their words, as many as have room; each has its unit on a logarithmic
+        axis."""
         most = max(2, int((self.right - self.left) / 55))
         if not self.log or self.high < 4 * self.low:
-            found = [float(one) for one in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(self.low, self.high)]
+            found = [
+                float(one)
+                for one in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(self.low, self.high)
+            ]
         else:
             for factors in ((1, 2, 5), (1, 3), (1,)):
-                found = [float(value) for value in LogLocator(subs=factors).tick_values(self.low, self.high)]
+                found = [
+                    float(value)
+                    for value in LogLocator(subs=factors).tick_values(self.low, self.high)
+                ]
                 if sum(self.low <= value <= self.high for value in found) <= most:
                     break
-        shown = [value for value in found if self.low <= value * (1 + 1e-9) and value <= self.high * (1 + 1e-9)]
-        return {value: f"{value:,.10g}{unit if self.log or value == shown[-1] else ''}" for value in shown}
+        shown = [
+            value
+            for value in found
+            if self.low <= value * (1 + 1e-9) and value <= self.high * (1 + 1e-9)
+        ]
+        return {
+            value: f"{value:,.10g}{unit if self.log or value == shown[-1] else ''}"
+            for value in shown
+        }
 
     def draw(self, drawing: Drawing, top: float, bottom: float, unit: str) -> None:
         """Draw a grid from ``top`` to ``bottom``, and the words of its lines below it."""
@@ -144,7 +188,8 @@ class Axis:
 
 
 def in_both_widths(draw: Callable[[int], Drawing], label: str) -> tuple[str, str]:
-    """Return a chart as SVG for a desk and for a phone; ``draw`` takes the width, ``label`` says what it shows."""
+    """Return a chart as SVG for a desk and for a phone; ``draw`` takes the width, ``label`` says
+    what it shows."""
     return draw(WIDE).svg(label, "chart wide"), draw(NARROW).svg(label, "chart narrow")
 
 
@@ -158,7 +203,9 @@ def extent(text: str, size: float, weight: str) -> tuple[float, float, float]:
 
 def width_of(text: str, look: str) -> float:
     """Return the width of a text in pixels."""
-    return extent(text, SMALL if "small" in look else TEXT, "bold" if "bold" in look else "normal")[0]
+    return extent(text, SMALL if "small" in look else TEXT, "bold" if "bold" in look else "normal")[
+        0
+    ]
 
 
 def path(points: Sequence[tuple[float, float]]) -> str:

@@ -1,6 +1,7 @@
 """Utilisation over the time of a run: one curve for each group of settings, the mean over its runs.
 
-Each run is reduced to ``BINS`` values as it is read, so that a thousand runs take no more memory than their drawing.
+Each run is reduced to ``BINS`` values as it is read, so that a thousand runs take no more memory
+than their drawing.
 """
 
 from collections.abc import Iterable
@@ -25,10 +26,11 @@ NOTE = " A utilisation of 100% says that some kernel always ran, not that the GP
 
 
 def draw(samples: Iterable[Samples], device: str) -> Drawn | None:
-    """Return a curve for each group, in the order in which they appear; None where no run has samples.
+    """Return a curve for each group, in the order in which they appear; None where no run has
+    samples.
 
-    ``samples`` yields for each run its group and its samples as :func:`study.artifacts.telemetry.from_parquet` returns
-    them.
+    ``samples`` yields for each run its group and its samples as
+    :func:`study.artifacts.telemetry.from_parquet` returns them.
     """
     column = COLUMNS.get(device, "cpu_percent")
     groups: dict[str, list[Array]] = {}
@@ -47,15 +49,20 @@ def draw(samples: Iterable[Samples], device: str) -> Drawn | None:
         axes.plot(share, means, line, label=printable(name))
         told.append(f"{name or 'all'}: {means.mean():.0f}% in {len(runs)} runs")
     of = "GPU utilisation" if device == "cuda" else "CPU utilisation"
-    axes.set(xlabel="share of the time of a run (%)", ylabel=f"{of} (%)", xlim=(0, 100), ylim=(0, 105))
+    axes.set(
+        xlabel="share of the time of a run (%)", ylabel=f"{of} (%)", xlim=(0, 100), ylim=(0, 105)
+    )
     if any(groups):
         figure.legend(loc="outside upper left", ncols=2, frameon=False)
-    caption = f"{of} over the time of a run: the mean over the runs, in {BINS} equal parts of their time."
+    caption = (
+        f"{of} over the time of a run: the mean over the runs, in {BINS} equal parts of their time."
+    )
     return Drawn(figure, of, caption + NOTE * (device == "cuda"), f"{of}. {'. '.join(told)}.")
 
 
 def means_of_parts(frame: pd.DataFrame, column: str) -> Array | None:
-    """Return the mean of a column in each part of a run (BINS,); None where fewer than two samples hold a value."""
+    """Return the mean of a column in each part of a run (BINS,); None where fewer than two samples
+    hold a value."""
     seconds, values = frame[["seconds", column]].dropna().to_numpy(float).T
     if len(seconds) < 2 or np.ptp(seconds) <= 0:
         return None

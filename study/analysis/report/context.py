@@ -60,7 +60,11 @@ class StudyView:
 
 
 def view(
-    plan: Plan, frame: pd.DataFrame, analysis: Analysis, pictures: list[dict[str, str]], folder: str = ""
+    plan: Plan,
+    frame: pd.DataFrame,
+    analysis: Analysis,
+    pictures: list[dict[str, str]],
+    folder: str = "",
 ) -> StudyView:
     """Return all values that the template shows on one study."""
     study = plan.study
@@ -75,7 +79,9 @@ def view(
         study=study,
         analysis=analysis,
         progress=progress,
-        unfinished=[f"{progress_sentence([progress])} {missing}"] if (missing := missing_sentence(progress)) else [],
+        unfinished=[f"{progress_sentence([progress])} {missing}"]
+        if (missing := missing_sentence(progress))
+        else [],
         glossary=glossary(study),
         main=charts[0] if charts else None,
         why=charts[1:],
@@ -84,7 +90,8 @@ def view(
         whole_time=_whole_time(frame),
         axis=short_key(study.curve.x)
         if study.curve
-        else ("" if study.effects else ", ".join(short_key(key) for key in study.compared)) or "setting",
+        else ("" if study.effects else ", ".join(short_key(key) for key in study.compared))
+        or "setting",
         total=TOTALS[analysis.y].replace(" (s)", ""),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         runs=_runs(plan, frame, analysis.y),
@@ -94,9 +101,14 @@ def view(
 
 
 def _whole_time(frame: pd.DataFrame) -> str:
-    """Return the time of all runs of a study, excluded ones too, and the share of it that trained; empty if unknown."""
+    """Return the time of all runs of a study, excluded ones too, and the share of it that trained;
+    empty if unknown."""
     wall, trained = float(frame["process_seconds"].sum()), float(frame["fit_seconds"].sum())
-    share = f" {trained / wall:.0%} of that was training with its validation." if wall and trained else ""
+    share = (
+        f" {trained / wall:.0%} of that was training with its validation."
+        if wall and trained
+        else ""
+    )
     return f"The runs took {duration_words(wall)} in all.{share}" if wall else ""
 
 
@@ -145,7 +157,9 @@ def _outcome(row: dict[str, Any]) -> str:
     told = [str(row["outcome"]).replace("_", " ")]
     told += ["disturbed"] if row["disturbed"] else []
     if row["excluded"]:
-        told.append("excluded" if row["excluded"] == "disturbed" else f"excluded: {row['excluded']}")
+        told.append(
+            "excluded" if row["excluded"] == "disturbed" else f"excluded: {row['excluded']}"
+        )
     return ", ".join(told)
 
 
@@ -169,30 +183,46 @@ class LevelRow:
 
 def level_row(level: Level, group: Group) -> LevelRow:
     """Return one row of the table of a group's settings."""
-    best = next((one.time.value for one in group.levels if one.label == group.best and one.time), None)
+    best = next(
+        (one.time.value for one in group.levels if one.label == group.best and one.time), None
+    )
     time = level.time
     margin = group.sensitivity.margin if group.sensitivity else 0.05
     return LevelRow(
         label=level.label,
         time=three_digits(time.value) if time else NONE,
-        interval="({} to {})".format(*map(three_digits, time.bounds)) if time and time.bounds else "",
+        interval="({} to {})".format(*map(three_digits, time.bounds))
+        if time and time.bounds
+        else "",
         times_best=f"{time.value / best:.2f}x" if time and best else NONE,
         accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
         verdict=level_verdict(level, group, margin),
-        look="best" if level.label == group.best else "doubt" if level.label in group.unfair else "",
+        look="best"
+        if level.label == group.best
+        else "doubt"
+        if level.label in group.unfair
+        else "",
     )
 
 
 def sensitivity_words(found: Sensitivity) -> str:
     """Return what a study of this size could have seen, and what varied."""
-    margin = "no number of blocks up to 1000 finds" if found.blocks_for_margin is None else "would have shown:"
+    margin = (
+        "no number of blocks up to 1000 finds"
+        if found.blocks_for_margin is None
+        else "would have shown:"
+    )
     if found.smallest_ratio > 1 + found.margin and found.blocks_for_margin:
         margin = f"{found.blocks_for_margin} blocks (`replicates`) find"
     names = {"noise": "runs of a block", "block": "blocks of a start", "start": "starts"}
-    apart = listed([f"{names[name]} by {100 * spread:.2g}%" for name, spread in found.spreads.items()])
+    apart = listed(
+        [f"{names[name]} by {100 * spread:.2g}%" for name, spread in found.spreads.items()]
+    )
     return (
-        f"In 4 of 5 studies of {found.blocks} blocks like these, a ratio of two settings is found from "
-        f"{found.smallest_ratio:.3g} on; {margin} a difference of {found.margin:.0%}. Apart: {apart}."
+        f"In 4 of 5 studies of {found.blocks} blocks like these, a ratio of two settings is "
+        "found from "
+        f"{found.smallest_ratio:.3g} on; {margin} a "
+        f"difference of {found.margin:.0%}. Apart: {apart}."
     )
 
 
@@ -208,7 +238,8 @@ SHOW: dict[timing.Shown, Callable[[float], str]] = {
 
 @dataclass(frozen=True)
 class Shown:
-    """One row of the page's table: an entry of ``Level.resources``, its heading, and the function that words it."""
+    """One row of the page's table: an entry of ``Level.resources``, its heading, and the function
+    that words it."""
 
     key: str
     words: str
@@ -216,7 +247,8 @@ class Shown:
 
 
 def resources(group: Group) -> list[Shown]:
-    """Return the rows of which any level of ``group`` has a value, in the order of the table of timings."""
+    """Return the rows of which any level of ``group`` has a value, in the order of the table of
+    timings."""
     many = any(level.resources.get("replicas", 1) > 1 for level in group.levels)
     return [
         Shown(key, resource.heading, SHOW[resource.shown])

@@ -47,10 +47,13 @@ PARTS = {
 }
 """The words of each part of a time, from left to right, by its column of the table of timings."""
 CAPTION = (
-    "The mean of each setting, by the shares of its runs' time, all on one scale. Rest is the time outside the steps: "
+    "The mean of each setting, by the shares of its runs' time, all on one scale. Rest is "
+    "the time outside the steps: "
     "ends of epochs, start and end of the loader's workers."
 )
-ON_A_GPU = " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
+ON_A_GPU = (
+    " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
+)
 LATENCIES = ["latency_p50_seconds", "latency_p99_seconds"]
 
 
@@ -60,7 +63,8 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None
     claimed = _claimed(analysis)
     many = sum(len(group.levels) for group in analysis.groups) > MOST_WITH_ACCURACY
     names, drawn = Context(plan.study, analysis.groups).names, []
-    # The colour of the answer is for what may be the fastest of all, and a slower way has no such setting.
+    # The colour of the answer is for what may be the fastest of all, and a slower way has no such
+    # setting.
     ways = chain(*(one.ways for one in analysis.answers if isinstance(one, Ways)))
     slower = {way.group for way in ways if way.slower}
     for group, own in groups:
@@ -77,16 +81,22 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None
     axis, on_it = _axis(analysis)
     words = f"Seconds{f' by {by}' if by else ''}{on_it}"
     headings = (by, "mean", "in its group" if len(drawn) > 1 else "verdict")
-    return rows_chart(RowsChart(tuple(drawn), analysis.screen.chart, words, caption, headings, axis))
+    return rows_chart(
+        RowsChart(tuple(drawn), analysis.screen.chart, words, caption, headings, axis)
+    )
 
 
 def _fastest(group: rows.Group) -> float:
-    """Return the shortest mean time in a group that counts: the chart begins with the fastest group."""
-    return min((row.mean for row in group.rows if row.mean and row.look != "out"), default=float("inf"))
+    """Return the shortest mean time in a group that counts: the chart begins with the fastest
+    group."""
+    return min(
+        (row.mean for row in group.rows if row.mean and row.look != "out"), default=float("inf")
+    )
 
 
 def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:
-    """Return the two sides of each ratio of the study's contrast, with an arrow from the slower mean to the faster one.
+    """Return the two sides of each ratio of the study's contrast, with an arrow from the slower
+    mean to the faster one.
 
     A diamond is where a claim puts a side. None where there are more pairs than can be read.
     """
@@ -97,7 +107,9 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
     for ratio in analysis.ratios:
         pair = []
         for name in (ratio.slower, ratio.faster):
-            for end in ends_with(plan.study, analysis.groups, ratio.at.levels | {ratio.contrast: name})[:1]:
+            for end in ends_with(
+                plan.study, analysis.groups, ratio.at.levels | {ratio.contrast: name}
+            )[:1]:
                 row = _row(plan, end.level, end.group, frames[end.group.setting], brief=False)
                 claim = claimed.get((end.group.label, end.level.label))
                 words = capital(side(plan.study, ratio.contrast, name))
@@ -114,12 +126,15 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
         drawn.append(rows.Group(rowed, capital(setting_words(ratio.at)), arrow=arrow))
     axis, on_it = _axis(analysis)
     words = f"Seconds{on_it}. An arrow is the ratio of two means."
-    chart = RowsChart(tuple(drawn), analysis.screen.chart, words, headings=("", "mean", ""), axis=axis)
+    chart = RowsChart(
+        tuple(drawn), analysis.screen.chart, words, headings=("", "mean", ""), axis=axis
+    )
     return rows_chart(chart)
 
 
 def _claimed(analysis: Analysis) -> dict[tuple[str, str], float]:
-    """Return the seconds at which a claim puts a level, the first claim's, by the labels of its group and of itself."""
+    """Return the seconds at which a claim puts a level, the first claim's, by the labels of its
+    group and of itself."""
     # Backwards, so that the first claim's mark is the one that stays.
     marks = chain(*(claim.marks for claim in analysis.claims[::-1]))
     return {(mark.group, mark.level): mark.seconds for mark in marks}
@@ -129,15 +144,27 @@ def _laws(analysis: Analysis, study: Study) -> str:
     """Return the law of each group's times that has one, as an end of the caption."""
     if study.curve is None:
         return ""
-    known = [(group, law_words(group.curve, short_key(study.curve.x))) for group in analysis.groups if group.curve]
+    known = [
+        (group, law_words(group.curve, short_key(study.curve.x)))
+        for group in analysis.groups
+        if group.curve
+    ]
     names = Context(study, analysis.groups).names
-    told = [f"{f'{place_words(names[group.setting])}: ' if names else ''}{law}." for group, law in known if law]
+    told = [
+        f"{f'{place_words(names[group.setting])}: ' if names else ''}{law}."
+        for group, law in known
+        if law
+    ]
     return " ".join(told[:MOST_LAWS])
 
 
 def _axis(analysis: Analysis) -> tuple[Literal["linear", "log"], str]:
-    """Return the axis of the times, and what its title says of it: equal lengths show large ratios best."""
-    far = any(max(ratio.ratio.value, 1 / ratio.ratio.value) >= LOGARITHMIC_FROM for ratio in analysis.ratios)
+    """Return the axis of the times, and what its title says of it: equal lengths show large ratios
+    best."""
+    far = any(
+        max(ratio.ratio.value, 1 / ratio.ratio.value) >= LOGARITHMIC_FROM
+        for ratio in analysis.ratios
+    )
     return ("log", " on a logarithmic axis") if far else ("linear", "")
 
 
@@ -151,7 +178,11 @@ def _row(plan: Plan, level: Level, group: Group, every: pd.DataFrame, brief: boo
     ]
     accuracy = f"{level.accuracy:.0%} accurate" if level.accuracy is not None else ""
     unfair, time = level.label in group.unfair, level.time
-    best = group.best is not None and level.label in {group.best, *group.indistinguishable} and not unfair
+    best = (
+        group.best is not None
+        and level.label in {group.best, *group.indistinguishable}
+        and not unfair
+    )
     verdict = level_verdict(level, group, plan.study.equivalence_margin)
     return Row(
         label=level.label,
@@ -187,28 +218,37 @@ class Parts:
 
 
 def time_parts(groups: Levelled, analysis: Analysis) -> Parts | None:
-    """Return the parts of each mean over the runs that count: a bar is as long as the mean in the tables."""
+    """Return the parts of each mean over the runs that count: a bar is as long as the mean in the
+    tables."""
     found: dict[str, list[Bar]] = {}
     for group, own in groups:
         for label, parts in parts_of(group, own, analysis.y).items():
             seconds = {name: parts[part] for part, name in PARTS.items() if parts.get(part)}
-            found.setdefault(place_words(group.setting), []).append(Bar(label=label, seconds=seconds))
+            found.setdefault(place_words(group.setting), []).append(
+                Bar(label=label, seconds=seconds)
+            )
     told = CAPTION + ON_A_GPU * any((own["device"] == "cuda").any() for _, own in groups)
     return Parts(found, told) if found else None
 
 
 def latency_chart(groups: Levelled) -> Chart | None:
-    """Return the median and the 99th percentile of a batch's time, each the median over the runs; None without any."""
+    """Return the median and the 99th percentile of a batch's time, each the median over the runs;
+    None without any."""
     drawn = []
     for group, own in groups:
         known = own[(own["outcome"] == "ok") & own["excluded"].isna()].dropna(subset=LATENCIES)
         medians = 1000 * known.groupby("level", sort=False)[LATENCIES].median()
         in_order = medians.reindex([level.label for level in group.levels]).dropna()
-        told = [Row(str(label), mean=float(p50), tail=float(p99)) for label, p50, p99 in in_order.itertuples()]
+        told = [
+            Row(str(label), mean=float(p50), tail=float(p99))
+            for label, p50, p99 in in_order.itertuples()
+        ]
         drawn += [rows.Group(tuple(told), place_words(group.setting))] if told else []
     words = "Milliseconds that a batch takes: the median, and the slowest of 100"
     key, headings = {"bare": "median"}, ("", "median", "")
-    return rows_chart(RowsChart(tuple(drawn), "Latency", words, headings=headings, unit=" ms", key=key))
+    return rows_chart(
+        RowsChart(tuple(drawn), "Latency", words, headings=headings, unit=" ms", key=key)
+    )
 
 
 def _ratios(title: str, subtitle: str, drawn: Sequence[Row]) -> Chart | None:
@@ -220,7 +260,9 @@ def _ratios(title: str, subtitle: str, drawn: Sequence[Row]) -> Chart | None:
         "claim": "the claim",
     }
     group, headings = rows.Group(tuple(drawn)), ("", "times", "")
-    return rows_chart(RowsChart((group,), title, subtitle, headings=headings, axis="ratio", unit="", key=key))
+    return rows_chart(
+        RowsChart((group,), title, subtitle, headings=headings, axis="ratio", unit="", key=key)
+    )
 
 
 def ratios_chart(analysis: Analysis) -> Chart | None:
@@ -228,7 +270,8 @@ def ratios_chart(analysis: Analysis) -> Chart | None:
     claimed = next((one.claimed for one in analysis.claims if one.kind == "ratio"), None)
     drawn = [
         Row(
-            setting_words(ratio.at) or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
+            setting_words(ratio.at)
+            or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
             mean=ratio.together.value,
             low=ratio.together.low,
             high=ratio.together.high,
@@ -237,7 +280,9 @@ def ratios_chart(analysis: Analysis) -> Chart | None:
         for ratio in analysis.ratios
     ]
     words = "Ratios of times, paired within blocks, on a logarithmic axis"
-    words += "" if any(row.low is not None for row in drawn) else "; too few clean runs for an interval"
+    words += (
+        "" if any(row.low is not None for row in drawn) else "; too few clean runs for an interval"
+    )
     return _ratios("The ratios, and the claim" if claimed else "The ratios", words, drawn)
 
 
@@ -258,7 +303,8 @@ def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
         ]
         title = f"What each switch buys, {place_words(switches.group)}"
         words = (
-            "Times as fast as with the first level of the switch, on a logarithmic axis: the mean over all settings of "
+            "Times as fast as with the first level of the switch, on a logarithmic axis: the "
+            "mean over all settings of "
             "the other switches. The 95% intervals hold for all switches at once."
         )
         told.sort(key=lambda row: row.mean or 0.0, reverse=True)
@@ -266,8 +312,11 @@ def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
     return [chart for chart in charts if chart]
 
 
-def _pair_dots(study: Study, analysis: Analysis, switches: Switches, effect: Effect) -> tuple[Dot, ...]:
-    """Return a dot for each two settings that differ in the switch alone: times as fast with it as without."""
+def _pair_dots(
+    study: Study, analysis: Analysis, switches: Switches, effect: Effect
+) -> tuple[Dot, ...]:
+    """Return a dot for each two settings that differ in the switch alone: times as fast with it as
+    without."""
     group = next(group for group in analysis.groups if group.setting == switches.group)
     dots = []
     for base in ends_with(study, [group], {effect.factor: effect.base}):

@@ -1,6 +1,8 @@
-"""One self-contained page about some studies: the step ``report``, and the page of what the records give at any time.
+"""One self-contained page about some studies: the step ``report``, and the page of what the records
+give at any time.
 
-The latter writes nothing else that belongs to the workflow, so that the next start makes its own from the whole.
+The latter writes nothing else that belongs to the workflow, so that the next start makes its own
+from the whole.
 """
 
 import base64
@@ -51,7 +53,8 @@ LISTED = TypeAdapter(list[Listed])
 
 
 def render(studies: list[str], results: Path, output: Path) -> None:
-    """Write the report on ``studies`` to ``output`` from their tables and analyses in the folder ``results``."""
+    """Write the report on ``studies`` to ``output`` from their tables and analyses in the folder
+    ``results``."""
     files = Results(results)
     write_page([kept_result(files, name) for name in studies], results, output)
     if output.resolve() == files.report.resolve():
@@ -59,12 +62,18 @@ def render(studies: list[str], results: Path, output: Path) -> None:
 
 
 def report_now(
-    studies: Sequence[str], results: Path, output: Path, say: Callable[[str], None], linked: Path | None = None
+    studies: Sequence[str],
+    results: Path,
+    output: Path,
+    say: Callable[[str], None],
+    linked: Path | None = None,
 ) -> None:
-    """Write a page about ``studies`` (by default those selected) to ``output`` from the records that are there.
+    """Write a page about ``studies`` (by default those selected) to ``output`` from the records
+    that are there.
 
-    Its links lead to ``linked``, else ``results``. ``say`` gets the lines for the terminal: first how far the studies
-    are. A study without a plan is left out with a line. Raise :class:`StudyError` if no study has a record.
+    Its links lead to ``linked``, else ``results``. ``say`` gets the lines for the terminal: first
+    how far the studies are. A study without a plan is left out with a line. Raise
+    :class:`StudyError` if no study has a record.
     """
     files = Results(results)
     found: list[StudyResult] = []
@@ -89,7 +98,8 @@ def report_now(
 
 
 def write_page(found: Sequence[StudyResult], linked: Path, output: Path) -> None:
-    """Write the report on some studies to ``output``, in one piece; its links lead to the folder ``linked``."""
+    """Write the report on some studies to ``output``, in one piece; its links lead to the folder
+    ``linked``."""
     views = [_view(one, linked, output.parent) for one in found]
     template = templates().get_template
     text = template("report.html.j2").render(
@@ -136,8 +146,12 @@ UNIT = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|px|points|times)\b)")
 
 
 def marked(text: str) -> Markup:
-    """Return an answer with what stands between ``**`` as strong, and its intervals muted; the tags are our own."""
-    parts = (("<strong>{}</strong>" if at % 2 else "{}", part) for at, part in enumerate(text.split("**")))
+    """Return an answer with what stands between ``**`` as strong, and its intervals muted; the tags
+    are our own."""
+    parts = (
+        ("<strong>{}</strong>" if at % 2 else "{}", part)
+        for at, part in enumerate(text.split("**"))
+    )
     return Markup("").join(Markup(tag).format(_muted(part)) for tag, part in parts)  # noqa: S704
 
 
@@ -149,7 +163,9 @@ def unbroken(text: str) -> str:
 def _muted(text: str) -> Markup:
     parts = enumerate(INTERVAL.split(text))
     return Markup("").join(
-        Markup('<span class="sure">{}</span>').format(part) if at % 2 else escape(isolate_bidi(unbroken(part)))
+        Markup('<span class="sure">{}</span>').format(part)
+        if at % 2
+        else escape(isolate_bidi(unbroken(part)))
         for at, part in parts
     )
 
@@ -163,7 +179,8 @@ def prose(text: str) -> Markup:
     """Return a sentence with what stands between backticks as code."""
     parts = [escape(isolate_bidi(unbroken(part))) for part in text.split("`")]
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
+        Markup("<code>{}</code>").format(part) if place % 2 else part
+        for place, part in enumerate(parts)
     )
 
 
@@ -174,7 +191,9 @@ def breakable(name: str) -> Markup:
 
 def _finalize(value: object) -> object:
     """Return a value as the page shows it; markup has been through this."""
-    return isolate_bidi(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return (
+        isolate_bidi(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    )
 
 
 def _view(result: StudyResult, linked: Path, page: Path) -> StudyView:
@@ -186,8 +205,8 @@ def _view(result: StudyResult, linked: Path, page: Path) -> StudyView:
 
 
 def _pictures(pictures: Path, folder: str) -> list[dict[str, str]]:
-    """Return the pictures that the step ``figures`` listed, each with its address as seen from the page; none without a
-    list, where they have not been drawn."""
+    """Return the pictures that the step ``figures`` listed, each with its address as seen from the
+    page; none without a list, where they have not been drawn."""
     index = pictures / "index.json"
     if not index.exists():
         return []
@@ -196,4 +215,7 @@ def _pictures(pictures: Path, folder: str) -> list[dict[str, str]]:
     except ValidationError:
         command = f"python -m study analyse {pictures.parent.name}"
         raise StudyError(f"{index}: not a valid list of figures; make it with: {command}") from None
-    return [picture.model_dump() | {"address": f"{folder}/figures/{quote(picture.name)}.png"} for picture in listed]
+    return [
+        picture.model_dump() | {"address": f"{folder}/figures/{quote(picture.name)}.png"}
+        for picture in listed
+    ]

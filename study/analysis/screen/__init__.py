@@ -1,4 +1,5 @@
-"""The first screen of a study, whose parts the page and the terminal print alike: one file for each part."""
+"""The first screen of a study, whose parts the page and the terminal print alike: one file for each
+part."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,23 +31,36 @@ class Screen(Strict):
 
     job: list[str]
     chart: str = Field(description="What the runs of the main chart show at 95%.")
-    scope: str = Field("95%", description="Of which starts intervals and verdicts tell: `95% in this start`.")
+    scope: str = Field(
+        "95%", description="Of which starts intervals and verdicts tell: `95% in this start`."
+    )
     limit: Limit | None
     changes: list[Change] = Field(description="What could change the answer, at most two.")
     other_notes: int = Field(description="Notes that change no verdict, and are counted.")
     next: Next | None = Field(description="Null where nothing is open.")
 
     def lines(self, answer: str, claims: Sequence[ClaimRow]) -> list[str]:
-        """Return the first screen of a terminal, with the answer and the claims; each line has its name before it."""
+        """Return the first screen of a terminal, with the answer and the claims; each line has its
+        name before it."""
         parts = [("answer", answer.replace("**", "")), ("job", "; ".join(self.job))]
         for row, before in zip(claims, [None, *claims], strict=False):
             claim = "the same" if before and before.claim == row.claim else f'"{row.claim}"'
-            parts.append(("claim", f"{row.word}: {claim}. {row.measured}{f': {row.note}' if row.note else ''}"))
+            parts.append(
+                (
+                    "claim",
+                    f"{row.word}: {claim}. {row.measured}{f': {row.note}' if row.note else ''}",
+                )
+            )
         if self.limit:
-            parts.append(("limit", f"{self.limit.phase}: {self.limit.text[0].lower()}{self.limit.text[1:]}"))
+            parts.append(
+                ("limit", f"{self.limit.phase}: {self.limit.text[0].lower()}{self.limit.text[1:]}")
+            )
         may = " ".join(f"{change.cause} {change.becomes}" for change in self.changes)
         if more := self.other_notes:
-            told = f"{more} {'more ' * bool(may)}note{'s' * (more != 1)}{'; none changes a verdict' * (not may)}."
+            told = (
+                f"{more} {'more ' * bool(may)}note{'s' * (more != 1)}"
+                f"{'; none changes a verdict' * (not may)}."
+            )
             may = f"{may} {told}".strip()
         parts.append(("may", may))
         if self.next:
@@ -65,9 +79,12 @@ def screen_of(
     caveats: Sequence[Caveat],
     reached: Reached | None,
 ) -> Screen:
-    """Return the first screen of a study. ``reached`` is how narrow its answer's interval is, where that was asked."""
+    """Return the first screen of a study. ``reached`` is how narrow its answer's interval is, where
+    that was asked."""
     first = first_answer(plan.study, answers, switches)
-    limit = limit_of(context, first, level_rows(plan.study, frame, context.groups), plan.study.total)
+    limit = limit_of(
+        context, first, level_rows(plan.study, frame, context.groups), plan.study.total
+    )
     changes = changes_of(context, first, caveats)
     return Screen(
         job=[*job_of(plan, records), *([reached.text()] if reached else [])],
@@ -85,12 +102,20 @@ def _shown(context: Context, first: Answer | Switches) -> str:
     if isinstance(first, Ways) and first.decided:
         others = context.who(first.beside.group) if len(first.ways) == 2 else "every other way"
         if equal := [context.who(way.group) for way in first.ways[1:] if first.equal(way)]:
-            return f"{capital(listed([context.who(first.ways[0].group), *equal]))} are equal within {context.margin}"
+            return (
+                f"{capital(listed([context.who(first.ways[0].group), *equal]))} are equal "
+                f"within {context.margin}"
+            )
         return f"{capital(context.who(first.ways[0].group))} is faster than {others}"
     if isinstance(first, Fastest) and first.slower and not first.machine:
-        return f"{capital(context.setting(first.level.label))} is faster than {context.settings(first.slower)}"
+        return (
+            f"{capital(context.setting(first.level.label))} is faster than "
+            f"{context.settings(first.slower)}"
+        )
     if isinstance(first, Contrast) and first.decided:
-        names = [side(context.study, first.contrast, level) for level in (first.slower, first.faster)]
+        names = [
+            side(context.study, first.contrast, level) for level in (first.slower, first.faster)
+        ]
         if first.equal:
             return f"{capital(listed(names[::-1]))} are equal within {context.margin}"
         if first.one_way:

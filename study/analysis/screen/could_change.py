@@ -1,4 +1,5 @@
-"""What could change the answer: each caveat that can be counted in, with what the answer becomes."""
+"""What could change the answer: each caveat that can be counted in, with what the answer
+becomes."""
 
 from collections.abc import Mapping, Sequence
 from math import log
@@ -23,7 +24,8 @@ Means = Mapping[str, float]
 """The mean seconds of each level of a group, by its label."""
 
 Becomes = tuple[bool, float, str]
-"""Whether another setting leads, by how much the time or the ratio changes (its logarithm), and the answer in words."""
+"""Whether another setting leads, by how much the time or the ratio changes (its logarithm), and the
+answer in words."""
 
 
 class Change(Strict):
@@ -33,14 +35,19 @@ class Change(Strict):
     becomes: str
 
 
-def changes_of(context: Context, first: Answer | Switches, caveats: Sequence[Caveat]) -> list[Change]:
-    """Return the caveats that change a word or the first digit of the answer, those that change a word first."""
+def changes_of(
+    context: Context, first: Answer | Switches, caveats: Sequence[Caveat]
+) -> list[Change]:
+    """Return the caveats that change a word or the first digit of the answer, those that change a
+    word first."""
     found = []
     for caveat in caveats:
         means = {group.setting: own for group in context.groups if (own := caveat.applied(group))}
         told = _becomes(context, first, means) if means else None
         if told:
-            found.append((told[:2], Change(cause=f"{caveat.text()}.", becomes=f"{caveat.IF}, {told[2]}")))
+            found.append(
+                (told[:2], Change(cause=f"{caveat.text()}.", becomes=f"{caveat.IF}, {told[2]}"))
+            )
     found.sort(key=lambda one: one[0], reverse=True)
     return [*_missing(context, first, caveats), *(change for _, change in found)][:MOST]
 
@@ -50,11 +57,20 @@ def _missing(context: Context, first: Answer | Switches, caveats: Sequence[Cavea
     failed = sum(len(caveat.runs) for caveat in caveats if isinstance(caveat, Unsuccessful))
     if not isinstance(first, Fastest) or not first.missing or not failed:
         return []
-    cause = f"{quantity(failed, 'run')} failed, and none of {context.settings(first.missing)} counts."
-    return [Change(cause=cause, becomes="It could be the fastest." if len(first.missing) == 1 else "Each could lead.")]
+    cause = (
+        f"{quantity(failed, 'run')} failed, and none of {context.settings(first.missing)} counts."
+    )
+    return [
+        Change(
+            cause=cause,
+            becomes="It could be the fastest." if len(first.missing) == 1 else "Each could lead.",
+        )
+    ]
 
 
-def _becomes(context: Context, first: Answer | Switches, means: Mapping[Setting, Means]) -> Becomes | None:
+def _becomes(
+    context: Context, first: Answer | Switches, means: Mapping[Setting, Means]
+) -> Becomes | None:
     if isinstance(first, Fastest):
         return _leads(context, first, means.get(first.group, {}))
     if isinstance(first, Ways):
@@ -64,14 +80,22 @@ def _becomes(context: Context, first: Answer | Switches, means: Mapping[Setting,
     return _ratios(context, first, means) if isinstance(first, Contrast) else None
 
 
-def _together(context: Context, best: Combination, means: Mapping[Setting, Means]) -> Becomes | None:
+def _together(
+    context: Context, best: Combination, means: Mapping[Setting, Means]
+) -> Becomes | None:
     own = means.get(best.group, {})
-    ends = [(context.seconds(best.group, label), label) for label in (best.base.label, best.best.label)]
+    ends = [
+        (context.seconds(best.group, label), label) for label in (best.base.label, best.best.label)
+    ]
     slow, fast = (own.get(label, seconds or 0.0) for seconds, label in ends)
     before, now = short(best.times_as_fast.value), short(slow / fast) if fast else ""
     if not now or now == before:
         return None
-    return False, abs(log(slow / fast / best.times_as_fast.value)), f"they are {now} times as fast together."
+    return (
+        False,
+        abs(log(slow / fast / best.times_as_fast.value)),
+        f"they are {now} times as fast together.",
+    )
 
 
 def _leads(context: Context, first: Fastest, means: Means) -> Becomes | None:
@@ -100,7 +124,11 @@ def _ways(context: Context, first: Ways, means: Mapping[Setting, Means]) -> Beco
 
 def _least(context: Context, setting: Setting, means: Mapping[Setting, Means]) -> float | None:
     group = context.group(setting)
-    fair = {label: seconds for label, seconds in means.get(setting, {}).items() if group and label not in group.unfair}
+    fair = {
+        label: seconds
+        for label, seconds in means.get(setting, {}).items()
+        if group and label not in group.unfair
+    }
     return min(fair.values(), default=None)
 
 
@@ -108,7 +136,10 @@ def _ratios(context: Context, first: Contrast, means: Mapping[Setting, Means]) -
     """Return the ratio that changes most: its part is that of the ratio of the means."""
     found = []
     for one in (first.least, first.most):
-        pair = [_side(context, first.contrast, side, one, means) for side in (first.slower, first.faster)]
+        pair = [
+            _side(context, first.contrast, side, one, means)
+            for side in (first.slower, first.faster)
+        ]
         if all(pair):
             (slow, slow_before), (fast, fast_before) = (side for side in pair if side)
             part = slow / fast * fast_before / slow_before

@@ -1,4 +1,5 @@
-"""The job line: what was trained, on how many images, on which machine, in how many runs, and when."""
+"""The job line: what was trained, on how many images, on which machine, in how many runs, and
+when."""
 
 import re
 from collections import Counter
@@ -15,10 +16,17 @@ from study.config.study import TOTALS_OF_INFERENCE, Study
 
 
 def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
-    """Return the parts of the job line; what the study varies is in its question and its chart, and not here."""
+    """Return the parts of the job line; what the study varies is in its question and its chart, and
+    not here."""
     used = [record for record in records.values() if record.outcome == "ok"]
     size = "reduced size" if plan.study.full else ""
-    told = [_training(plan.study, used), size, _images(used), *_machines(used), runs_of(plan, records)]
+    told = [
+        _training(plan.study, used),
+        size,
+        _images(used),
+        *_machines(used),
+        runs_of(plan, records),
+    ]
     return [*filter(None, told), *_days(list(records.values()))]
 
 
@@ -26,12 +34,18 @@ def _training(study: Study, used: Sequence[Record]) -> str:
     told = []
     if "model.name" not in study.factors:
         told.append(model_words(study.model.name))
-    kinds = {record.weights.kind for record in used if record.weights and not is_own(record.settings.model.name)}
+    kinds = {
+        record.weights.kind
+        for record in used
+        if record.weights and not is_own(record.settings.model.name)
+    }
     if len(kinds) == 1:
         told.append({"random": "random weights"}.get(*kinds, "ImageNet weights"))  # type: ignore[call-overload]
     if study.total not in TOTALS_OF_INFERENCE and "training.epochs" not in study.factors:
         epochs = study.training.freeze_epochs + study.training.epochs
-        told.append(f"{'at most ' * bool(study.training.target_accuracy)}{quantity(epochs, 'epoch')}")
+        told.append(
+            f"{'at most ' * bool(study.training.target_accuracy)}{quantity(epochs, 'epoch')}"
+        )
     for key, words in (("training.batch_size", "batch size {}"), ("training.precision", "{}")):
         level = get(study, key)
         timed = study.total not in TOTALS_OF_INFERENCE
@@ -63,16 +77,26 @@ def _machines(used: Sequence[Record]) -> list[str]:
         if machine and record.settings.device != "cpu":
             told[machine.device_name] = None
         elif machine:
-            name, cores, share = processor_words(machine.cpu_name), machine.cpu_cores or 1, _share_of(record)
+            name, cores, share = (
+                processor_words(machine.cpu_name),
+                machine.cpu_cores or 1,
+                _share_of(record),
+            )
             brief = f"{share}{cores} {name.partition(' ')[2] or name} core{'s' * (cores != 1)}"
             told[brief if beside else f"{name}, {share}{quantity(cores, 'core')}"] = None
     return list(told)
 
 
 def _share_of(record: Record) -> str:
-    """Return ``16 of`` where torch itself chose fewer threads than the machine has cores: it may use no others."""
+    """Return ``16 of`` where torch itself chose fewer threads than the machine has cores: it may
+    use no others."""
     measured, cores = record.measurement, record.machine.cpu_cores if record.machine else None
-    if measured is None or cores is None or record.settings.training.threads != "auto" or measured.threads >= cores:
+    if (
+        measured is None
+        or cores is None
+        or record.settings.training.threads != "auto"
+        or measured.threads >= cores
+    ):
         return ""
     return f"{measured.threads} of "
 
@@ -84,18 +108,26 @@ def processor_words(name: str) -> str:
 
 
 def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:
-    """Return the number of runs, of each setting, and of those that failed or that no device is there for."""
+    """Return the number of runs, of each setting, and of those that failed or that no device is
+    there for."""
     done = [record for record in records.values() if record.outcome == "ok"]
-    failed = Counter(record.outcome for record in records.values() if record.outcome not in ("ok", "unavailable"))
+    failed = Counter(
+        record.outcome for record in records.values() if record.outcome not in ("ok", "unavailable")
+    )
     planned = sum(not run.unavailable for run in plan.runs)
     if not done:
         told = ["no run"]
     elif len(records) < planned:
         told = [f"{len(done)} of {planned} runs"]
     else:
-        told = [quantity(len(done), "run") + ("" if plan.study.until else f", {plan.study.runs_a_setting} each")]
+        told = [
+            quantity(len(done), "run")
+            + ("" if plan.study.until else f", {plan.study.runs_a_setting} each")
+        ]
     why = {"out_of_memory": "out of memory"}
-    told += [f"{count} failed{f': {why[kind]}' if kind in why else ''}" for kind, count in failed.items()]
+    told += [
+        f"{count} failed{f': {why[kind]}' if kind in why else ''}" for kind, count in failed.items()
+    ]
     made = {record.settings.device for record in done}
     away = {run.settings.device for run in plan.runs if run.unavailable} - made
     told += [f"no {device_words(device)} here" for device in sorted(away)]
@@ -106,11 +138,14 @@ def _days(records: Sequence[Record]) -> list[str]:
     days = sorted({day for record in records if (day := _day(record.started))})
     if not days:
         return []
-    return [f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"]
+    return [
+        f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"
+    ]
 
 
 def _day(started: str) -> date | None:
-    """Return the day of a time, or None for a text that is none: a record may come from anywhere."""
+    """Return the day of a time, or None for a text that is none: a record may come from
+    anywhere."""
     try:
         return datetime.fromisoformat(started).date()
     except ValueError:

@@ -1,4 +1,5 @@
-"""What limits the answer's setting: the largest part of its time, beside the setting that it is compared with."""
+"""What limits the answer's setting: the largest part of its time, beside the setting that it is
+compared with."""
 
 from collections.abc import Mapping
 
@@ -59,11 +60,14 @@ class Limit(Strict):
 
     phase: str
     text: str
-    bars: list[Bar] = Field(description="The answer's setting first, then the one that it is compared with.")
+    bars: list[Bar] = Field(
+        description="The answer's setting first, then the one that it is compared with."
+    )
 
 
 def limit_of(context: Context, first: Answer | Switches, rows: Levelled, y: str) -> Limit | None:
-    """Return what takes the time of the setting that the answer names; None where its parts are not known."""
+    """Return what takes the time of the setting that the answer names; None where its parts are not
+    known."""
     parts = {group.setting: parts_of(group, frame, y) for group, frame in rows}
     cold = {group.setting: _cold(frame) for group, frame in rows}
     ends = [end for end in ends_of(context, first) if end[1] in parts.get(end[0], {})]
@@ -79,7 +83,9 @@ def limit_of(context: Context, first: Answer | Switches, rows: Levelled, y: str)
     if seconds < LEAST * total:
         return None
     detailed = mine.get(COMPUTING, 0.0) >= MOSTLY * total
-    bars = [Bar(label=capital(name_of(context, end)), seconds=phases(end, detailed)) for end in ends[:2]]
+    bars = [
+        Bar(label=capital(name_of(context, end)), seconds=phases(end, detailed)) for end in ends[:2]
+    ]
     text = f"It takes {short(seconds)} of the {short(total)} s ({seconds / total:.0%})"
     others = [(value, name) for name, value in mine.items() if name not in (largest, REST)]
     if others and max(others)[0] >= LEAST / 2 * total:
@@ -91,16 +97,18 @@ def limit_of(context: Context, first: Answer | Switches, rows: Levelled, y: str)
 
 
 def _cold(rows: pd.DataFrame) -> dict[str, float]:
-    """Return by level what the first steps took beyond warm ones, in seconds, mean over the runs that count."""
+    """Return by level what the first steps took beyond warm ones, in seconds, mean over the runs
+    that count."""
     means = counted(rows).groupby("level")["warm_up_extra_seconds"].mean().dropna()
     return {str(level): max(0.0, float(seconds)) for level, seconds in means.items()}
 
 
 def phases_of(parts: Mapping[str, float], cold: float, detailed: bool) -> dict[str, float]:
-    """Return the seconds of each phase; ``detailed`` parts computing into forward, backward and optimizer.
+    """Return the seconds of each phase; ``detailed`` parts computing into forward, backward and
+    optimizer.
 
-    ``cold`` seconds of the first steps are start-up. They lie in the transforms on the device where a step is captured
-    there, and in computing.
+    ``cold`` seconds of the first steps are start-up. They lie in the transforms on the device where
+    a step is captured there, and in computing.
     """
     found: dict[str, float] = {}
     for column, phase in PHASES.items():
@@ -133,7 +141,9 @@ def ends_of(context: Context, first: Answer | Switches) -> list[End]:
     if isinstance(first, Fastest):
         labels = [first.level.label]
         if first.slower:
-            labels.append(max(first.slower, key=lambda label: context.seconds(first.group, label) or 0.0))
+            labels.append(
+                max(first.slower, key=lambda label: context.seconds(first.group, label) or 0.0)
+            )
         return [(first.group, label) for label in labels]
     if isinstance(first, OnlyLevel):
         group = context.group(first.group)
@@ -141,6 +151,8 @@ def ends_of(context: Context, first: Answer | Switches) -> list[End]:
     if isinstance(first, Contrast):
         found = []
         for side in (first.faster, first.slower):
-            found += ends_with(context.study, context.groups, first.most.at.levels | {first.contrast: side})[:1]
+            found += ends_with(
+                context.study, context.groups, first.most.at.levels | {first.contrast: side}
+            )[:1]
         return [(end.group.setting, end.level.label) for end in found]
     return []

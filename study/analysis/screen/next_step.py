@@ -26,7 +26,8 @@ TIMES_THE_EPOCHS = 3
 LONGEST_SECONDS = 3600.0
 """A next step that takes longer is offered for fewer settings alone."""
 MORE_RUNS = 2
-"""Further replicates where there is no interval yet, or the machine changed by more than the settings differ."""
+"""Further replicates where there is no interval yet, or the machine changed by more than the
+settings differ."""
 
 
 class Next(Strict):
@@ -48,10 +49,15 @@ def next_of(
     """Return what decides the open part of the answer, or else what tests the limit."""
     missing = int((frame["message"] == NOT_YET).sum())
     if missing:
-        return Next(title=f"{quantity(missing, 'run')} still to be made", command=plan.start.again(plan.name))
+        return Next(
+            title=f"{quantity(missing, 'run')} still to be made",
+            command=plan.start.again(plan.name),
+        )
     if isinstance(first, NothingSucceeded) and not first.made:
         absent = {f"a {device_words(run.settings.device)}" for run in plan.runs if run.unavailable}
-        return Next(title=f"measure where {listed(sorted(absent))} is", command=plan.start.again(plan.name))
+        return Next(
+            title=f"measure where {listed(sorted(absent))} is", command=plan.start.again(plan.name)
+        )
     if isinstance(first, NothingSucceeded):
         return Next(title="mend what the runs failed of, then", command=plan.start.retry(plan.name))
     if isinstance(first, Contrast | NoRatio) and not first.decided:
@@ -59,7 +65,12 @@ def next_of(
         more = plan.replicates if told else MORE_RUNS
         return _replicates(plan, frame, plan.replicates + more, "the ratio")
     open_one = next(
-        (one for one in (first, *answers) if not one.decided and isinstance(one, Fastest | CannotSay)), None
+        (
+            one
+            for one in (first, *answers)
+            if not one.decided and isinstance(one, Fastest | CannotSay)
+        ),
+        None,
     )
     if isinstance(open_one, CannotSay) and not first.decided:
         if open_one.more_runs:
@@ -70,7 +81,9 @@ def next_of(
     if isinstance(open_one, Fastest) and not isinstance(first, Switches | Contrast):
         more = plan.replicates + MORE_RUNS
         found = (
-            _replicates(plan, frame, more, "whether it was the machine", "Close other programs before.")
+            _replicates(
+                plan, frame, more, "whether it was the machine", "Close other programs before."
+            )
             if open_one.machine
             else _tie(plan, context, open_one, frame)
         )
@@ -78,7 +91,8 @@ def next_of(
 
 
 def _beyond(plan: Plan, first: Answer | Switches, frame: pd.DataFrame) -> Next | None:
-    """Return the start that tries a larger batch size, where the largest that was tried is the fastest."""
+    """Return the start that tries a larger batch size, where the largest that was tried is the
+    fastest."""
     key = plan.study.curve.x if plan.study.curve else ""
     if not isinstance(first, Fastest) or first.tied or key not in SIZES:
         return None
@@ -93,7 +107,9 @@ def _beyond(plan: Plan, first: Answer | Switches, frame: pd.DataFrame) -> Next |
     took = duration_words(3 * blocks * block_seconds(frame[frame[key] == largest]))
     return Next(
         title=f"{largest} against {2 * largest}, {took}",
-        command=plan.start.again(plan.name, overrides={key: [largest, 2 * largest], "replicates": 2 * blocks}),
+        command=plan.start.again(
+            plan.name, overrides={key: [largest, 2 * largest], "replicates": 2 * blocks}
+        ),
         text=f"{largest} is the largest that was tried.",
     )
 
@@ -103,7 +119,12 @@ def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next
     training = plan.study.training
     epochs = TIMES_THE_EPOCHS * training.epochs
     tests: dict[str, tuple[str, object, str, int]] = {
-        START_UP: ("training.epochs", epochs, f"a job of {epochs + training.freeze_epochs} epochs", TIMES_THE_EPOCHS),
+        START_UP: (
+            "training.epochs",
+            epochs,
+            f"a job of {epochs + training.freeze_epochs} epochs",
+            TIMES_THE_EPOCHS,
+        ),
         WAITING: ("loader.kind", "device", "the same without the loader", 1),
     }
     if {run.settings.device for run in plan.runs} == {"cuda"}:
@@ -115,20 +136,33 @@ def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next
     if not allows([run.settings for run in plan.runs if run.block == 1], key, level, asked):
         return None
     took = duration_words(times * plan.replicates * block_seconds(frame))
-    return Next(title=f"{what}, {took}", command=plan.start.again(plan.name, overrides={key: level}))
+    return Next(
+        title=f"{what}, {took}", command=plan.start.again(plan.name, overrides={key: level})
+    )
 
 
-def _replicates(plan: Plan, frame: pd.DataFrame, replicates: int, what: str, text: str = "") -> Next:
+def _replicates(
+    plan: Plan, frame: pd.DataFrame, replicates: int, what: str, text: str = ""
+) -> Next:
     more = replicates - plan.replicates
     minutes = duration_words(more * block_seconds(frame))
     command = plan.start.again(plan.name, overrides={"replicates": replicates})
-    return Next(title=f"{minutes} decide {what}", command=command, text=text or f"{quantity(more, 'more block')}.")
+    return Next(
+        title=f"{minutes} decide {what}",
+        command=command,
+        text=text or f"{quantity(more, 'more block')}.",
+    )
 
 
 def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> Next | None:
-    """Return how the two fastest of the tied settings are told apart; None where they are equal within the margin."""
+    """Return how the two fastest of the tied settings are told apart; None where they are equal
+    within the margin."""
     group = context.group(answer.group)
-    known = {label: context.seconds(answer.group, label) for label in answer.tied if label not in answer.equivalent}
+    known = {
+        label: context.seconds(answer.group, label)
+        for label in answer.tied
+        if label not in answer.equivalent
+    }
     rivals = {label: seconds for label, seconds in known.items() if seconds}
     if not rivals or group is None or group.sensitivity is None:
         return None
@@ -137,13 +171,23 @@ def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> 
     blocks = blocks_to_find(group.sensitivity.spreads["noise"], 2, ratio)
     pair = f"{answer.level.label} against {rival}"
     if blocks is None:
-        return Next(title=f"{pair}: too close to tell here", command=None, text=f"It needs over {MOST_BLOCKS} blocks.")
+        return Next(
+            title=f"{pair}: too close to tell here",
+            command=None,
+            text=f"It needs over {MOST_BLOCKS} blocks.",
+        )
     there, factor = math.floor(group.sensitivity.blocks), context.factor
-    far = any(level.time_without_far for level in group.levels if level.label in (answer.level.label, rival))
+    far = any(
+        level.time_without_far
+        for level in group.levels
+        if level.label in (answer.level.label, rival)
+    )
     # A far run is set aside once it is the only one of many.
     more = max(blocks - there, MANY - there if far else 1, 1)
     overrides: dict[str, object] = {"replicates": there + more}
-    ends = [level.setting.levels for level in group.levels if level.label in (answer.level.label, rival)]
+    ends = [
+        level.setting.levels for level in group.levels if level.label in (answer.level.label, rival)
+    ]
     if factor and factor not in {plan.study.contrast}.union(*plan.study.only):
         chosen = [levels[factor] for levels in ends]
         overrides = {factor: chosen} | overrides
@@ -158,7 +202,8 @@ def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> 
     return Next(
         title=f"{duration_words(more * each)} decide {pair}",
         command=plan.start.again(plan.name, **changes),
-        text=f"{quantity(more, 'more block')}, {duration_words(each)} each: 4 of 5 such studies settle it, if the "
+        text=f"{quantity(more, 'more block')}, {duration_words(each)} each: 4 of 5 such "
+        "studies settle it, if the "
         f"{short(100 * (ratio - 1))}% is real.",
     )
 

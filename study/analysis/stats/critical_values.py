@@ -1,7 +1,8 @@
-"""Critical values for comparing many levels at once, found by numeric integration: Dunnett's, and Tukey's range.
+"""Critical values for comparing many levels at once, found by numeric integration: Dunnett's, and
+Tukey's range.
 
-Differences share means and the estimate of the noise, so they are not independent: Bonferroni's correction would be too
-wide.
+Differences share means and the estimate of the noise, so they are not independent: Bonferroni's
+correction would be too wide.
 """
 
 import math
@@ -15,8 +16,8 @@ from study.analysis.stats.log_model import CONFIDENCE, Critical
 from study.analysis.stats.mixed_model import Array
 
 UNIT = np.polynomial.legendre.leggauss(160)
-"""Points of each Gauss-Legendre integral between -1 and 1, and their weights: up to 64 levels the value is exact to
-1e-7, at any degrees from 1 on."""
+"""Points of each Gauss-Legendre integral between -1 and 1, and their weights: up to 64 levels the
+value is exact to 1e-7, at any degrees from 1 on."""
 FAR = 9.0
 """Standard deviations of a normal beyond which there is nothing to integrate."""
 GRID = np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, 60, 200, 1e4])
@@ -27,24 +28,31 @@ RARE = 1e-11
 
 @cache
 def dunnett(levels: int, degrees: float, two_sided: bool) -> float:
-    """Return the 95% quantile of the largest of the ``levels - 1`` differences from one level, in standard errors.
+    """Return the 95% quantile of the largest of the ``levels - 1`` differences from one level, in
+    standard errors.
 
-    ``levels`` counts that one, too, so it is two or more; all have the same number of runs. The largest is that in one
-    direction, or in either of the two (``two_sided``). ``degrees`` are those of the noise, which may be infinite
-    (Dunnett 1955).
+    ``levels`` counts that one, too, so it is two or more; all have the same number of runs. The
+    largest is that in one direction, or in either of the two (``two_sided``). ``degrees`` are those
+    of the noise, which may be infinite (Dunnett 1955).
     """
     tail = (1 - CONFIDENCE) / (2 if two_sided else 1)
-    return _quantile(lambda limits: _all_within(limits, levels - 1, two_sided), degrees, tail, levels - 1)
+    return _quantile(
+        lambda limits: _all_within(limits, levels - 1, two_sided), degrees, tail, levels - 1
+    )
 
 
 @cache
 def largest_of_all(levels: int, degrees: float) -> float:
-    """Return the 95% quantile of the largest difference between any two of some levels, in its standard errors.
+    """Return the 95% quantile of the largest difference between any two of some levels, in its
+    standard errors.
 
-    It is the studentized range over the square root of two (Tukey 1953). ``levels`` and ``degrees`` are as above.
+    It is the studentized range over the square root of two (Tukey 1953). ``levels`` and ``degrees``
+    are as above.
     """
     pairs = levels * (levels - 1) // 2
-    return _quantile(lambda limits: _none_apart(limits, levels), degrees, (1 - CONFIDENCE) / 2, pairs)
+    return _quantile(
+        lambda limits: _none_apart(limits, levels), degrees, (1 - CONFIDENCE) / 2, pairs
+    )
 
 
 def ranges(levels: int, degrees: Array) -> Array:
@@ -58,23 +66,29 @@ def with_best(levels: int, degrees: Array) -> Array:
 
 
 def against_one(levels: int) -> Critical:
-    """Return the reach of intervals that hold at once for all differences of ``levels`` from one, whichever it is."""
+    """Return the reach of intervals that hold at once for all differences of ``levels`` from one,
+    whichever it is."""
     return lambda degrees: dunnett(levels, max(degrees, 1.0), two_sided=True)
 
 
 def _between(value: Callable[[float], float], degrees: Array) -> Array:
-    """Return a critical value at ``degrees`` (k), from the points of the grid on both sides of each, in 1/degrees."""
+    """Return a critical value at ``degrees`` (k), from the points of the grid on both sides of
+    each, in 1/degrees."""
     known = np.clip(degrees, GRID[0], GRID[-1])
     above = np.clip(np.searchsorted(GRID, known), 1, len(GRID) - 1)
     high, low = GRID[above], GRID[above - 1]
     share = (1 / low - 1 / known) / (1 / low - 1 / high)
     at = {one: value(float(one)) for one in np.unique([low, high])}
-    found: Array = np.array([at[one] for one in low]) * (1 - share) + np.array([at[one] for one in high]) * share
+    found: Array = (
+        np.array([at[one] for one in low]) * (1 - share)
+        + np.array([at[one] for one in high]) * share
+    )
     return found
 
 
 def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tests: int) -> float:
-    """Return the limit that none of some ``tests`` exceeds with 95% probability, of their probability ``within`` it.
+    """Return the limit that none of some ``tests`` exceeds with 95% probability, of their
+    probability ``within`` it.
 
     It lies between the quantile of t of one test and that of Bonferroni's rule.
     """
@@ -84,13 +98,18 @@ def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tes
     spreads, weights = _spreads(degrees)
     return float(
         optimize.brentq(
-            lambda value: float(weights @ within(value * spreads)) - CONFIDENCE, 0.99 * least, 1.01 * most, xtol=1e-9
+            lambda value: float(weights @ within(value * spreads)) - CONFIDENCE,
+            0.99 * least,
+            1.01 * most,
+            xtol=1e-9,
         )
     )
 
 
 def _student(degrees: float, tail: float) -> float:
-    return float(special.ndtri(1 - tail) if math.isinf(degrees) else special.stdtrit(degrees, 1 - tail))
+    return float(
+        special.ndtri(1 - tail) if math.isinf(degrees) else special.stdtrit(degrees, 1 - tail)
+    )
 
 
 def _spreads(degrees: float) -> tuple[Array, Array]:
@@ -116,14 +135,17 @@ def _all_within(limits: Array, others: int, two_sided: bool) -> Array:
 
 
 def _none_apart(limits: Array, levels: int) -> Array:
-    """Return the probability that no two levels differ by more than each limit, in standard deviations of one pair.
+    """Return the probability that no two levels differ by more than each limit, in standard
+    deviations of one pair.
 
     Given the smallest mean, all others lie within the limit above it.
     """
     least, weights = _legendre(-FAR, FAR)
     reach = math.sqrt(2) * limits[:, None]
     each = special.ndtr(least + reach) - special.ndtr(least)
-    found: Array = levels * each ** (levels - 1) @ (weights * np.exp(-(least**2) / 2) / math.sqrt(2 * math.pi))
+    found: Array = (
+        levels * each ** (levels - 1) @ (weights * np.exp(-(least**2) / 2) / math.sqrt(2 * math.pi))
+    )
     return found
 
 

@@ -1,4 +1,5 @@
-"""An estimate with its interval, and what runs determine of one: numbers that nobody could use are not printed."""
+"""An estimate with its interval, and what runs determine of one: numbers that nobody could use are
+not printed."""
 
 import math
 from collections.abc import Iterable
@@ -15,13 +16,13 @@ WIDEST = 10.0
 """An interval whose bounds differ by a larger factor says nothing that anybody could use."""
 
 Undetermined = Literal["few_runs", "one_block", "wide_interval", "ended_early"]
-"""Why a level's mean is not determined: fewer than two clean runs; all of them in one block; an interval wider than a
-factor of ten, as are those of its ratios; or runs that their time limit or their target ended, which are known to take
-at least so long."""
+"""Why a level's mean is not determined: fewer than two clean runs; all of them in one block; an
+interval wider than a factor of ten, as are those of its ratios; or runs that their time limit or
+their target ended, which are known to take at least so long."""
 
 Unfair = Literal["not_learned", "censored"]
-"""Why a level is no candidate for the fastest: it is not shown to have learned as the others did, or one of its runs
-missed the target accuracy or reached its time limit."""
+"""Why a level is no candidate for the fastest: it is not shown to have learned as the others did,
+or one of its runs missed the target accuracy or reached its time limit."""
 
 
 class Estimate(Strict):
@@ -35,8 +36,13 @@ class Estimate(Strict):
 
     @property
     def half_width(self) -> float | None:
-        """Half of the interval's width on the scale of logarithms, as a share; None without an interval."""
-        return math.sqrt(self.bounds[1] / self.bounds[0]) - 1 if self.bounds and self.bounds[0] else None
+        """Half of the interval's width on the scale of logarithms, as a share; None without an
+        interval."""
+        return (
+            math.sqrt(self.bounds[1] / self.bounds[0]) - 1
+            if self.bounds and self.bounds[0]
+            else None
+        )
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -61,12 +67,17 @@ class Estimate(Strict):
 
     @property
     def wide(self) -> bool:
-        """Whether no interval says anything: there is none, or its ends differ by more than a factor of ten."""
+        """Whether no interval says anything: there is none, or its ends differ by more than a
+        factor of ten."""
         return self.bounds is None or self.bounds[1] > WIDEST * self.bounds[0]
 
     def within(self, margin: float) -> bool:
-        """Return whether the whole interval of a ratio lies within 1 + ``margin`` and its reciprocal."""
-        return self.bounds is not None and 1 / (1 + margin) <= self.bounds[0] <= self.bounds[1] <= 1 + margin
+        """Return whether the whole interval of a ratio lies within 1 + ``margin`` and its
+        reciprocal."""
+        return (
+            self.bounds is not None
+            and 1 / (1 + margin) <= self.bounds[0] <= self.bounds[1] <= 1 + margin
+        )
 
     def times(self, factor: float) -> Self:
         """Return it with another unit, of which so many make one of its own."""
@@ -74,32 +85,41 @@ class Estimate(Strict):
         return type(self)(value=factor * self.value, low=low, high=high, degrees=self.degrees)
 
     def widened(self, added: float) -> Self:
-        """Return a ratio with the bound moved that knows nothing of what may have been ``added`` to it, in log units:
-        the lower one down, or the upper one up where something was taken away."""
+        """Return a ratio with the bound moved that knows nothing of what may have been ``added`` to
+        it, in log units: the lower one down, or the upper one up where something was taken away."""
         low, high = self.low, self.high
         if low is not None and high is not None:
             low, high = low * math.exp(-max(added, 0.0)), high * math.exp(-min(added, 0.0))
         return type(self)(value=self.value, low=low, high=high, degrees=self.degrees)
 
 
-def undetermined(mean: Estimate, ratios: Iterable[Estimate], blocks: "pd.Series[str]") -> Undetermined | None:
-    """Return why the mean of a level is not determined by its clean runs, of which ``blocks`` are; None if it is.
+def undetermined(
+    mean: Estimate, ratios: Iterable[Estimate], blocks: "pd.Series[str]"
+) -> Undetermined | None:
+    """Return why the mean of a level is not determined by its clean runs, of which ``blocks`` are;
+    None if it is.
 
-    Its own interval may be wide for what two starts or blocks shift as one: its ``ratios`` to the other levels then
-    tell.
+    Its own interval may be wide for what two starts or blocks shift as one: its ``ratios`` to the
+    other levels then tell.
     """
     if len(blocks) < LEAST_RUNS:
         return "few_runs"
     if blocks.nunique() < 2:
         return "one_block"
-    return "wide_interval" if mean.bounds and mean.wide and all(ratio.wide for ratio in ratios) else None
+    return (
+        "wide_interval"
+        if mean.bounds and mean.wide and all(ratio.wide for ratio in ratios)
+        else None
+    )
 
 
 def printed(mean: Estimate, times: "pd.Series[float]", noise: float) -> Estimate:
-    """Return the mean of a level, without an interval where that is too wide, or not that of its own runs.
+    """Return the mean of a level, without an interval where that is too wide, or not that of its
+    own runs.
 
-    The mean is that of an average start and block. Where its runs met others, it may lie beside their ``times`` by more
-    than the ``noise`` of one, in log seconds: its ratios tell, and its value stands with those of the other levels.
+    The mean is that of an average start and block. Where its runs met others, it may lie beside
+    their ``times`` by more than the ``noise`` of one, in log seconds: its ratios tell, and its
+    value stands with those of the other levels.
     """
     beside = not times.min() / (1 + noise) <= mean.value <= times.max() * (1 + noise)
     return mean.bare if mean.wide or beside else mean

@@ -1,10 +1,13 @@
-"""The laws of T(b) fitted to mean log seconds by generalised least squares, with an interval for each coefficient.
+"""The laws of T(b) fitted to mean log seconds by generalised least squares, with an interval for
+each coefficient.
 
-A law is a scale times a shape, which z and a parameter set. The best scale of a shape has a closed form; the best z is
-searched at each value of the parameter, and the best parameter on a grid that is refined.
+A law is a scale times a shape, which z and a parameter set. The best scale of a shape has a closed
+form; the best z is searched at each value of the parameter, and the best parameter on a grid that
+is refined.
 
-The confidence region are all laws whose sum of squares is within a limit. Every interval is the range of its
-coefficient over that region, which is the profile interval (Bates and Watts 1988, section 6.1).
+The confidence region are all laws whose sum of squares is within a limit. Every interval is the
+range of its coefficient over that region, which is the profile interval (Bates and Watts 1988,
+section 6.1).
 """
 
 from collections.abc import Callable, Sequence
@@ -27,13 +30,13 @@ PART = 16
 ROUNDS, ROUNDS_OF_Z = 5, 7
 """Of that division: what is left is a part in 30,000 of a step, and one in two million."""
 HALVINGS, HALVINGS_OF_Z = 24, 50
-"""Of the stretch in which an end of the region lies. Near an end of z a coefficient moves with the root of what is
-left, so that half of the digits are lost."""
+"""Of the stretch in which an end of the region lies. Near an end of z a coefficient moves with the
+root of what is left, so that half of the digits are lost."""
 SLACK = 1e-9
 """Relative difference of two sums of squares that may be rounding."""
 ROWS, COLUMNS, SEEN = 41, 81, 25.0
-"""Values of the parameter, and of z at each, of which a region's sample is made; beyond that z nothing changes but at
-the very end."""
+"""Values of the parameter, and of z at each, of which a region's sample is made; beyond that z
+nothing changes but at the very end."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,9 @@ class Target:
 
 def target_of(means: LogMeans) -> Target:
     """Return the means with what whitens their residuals."""
-    root = np.linalg.inv(np.linalg.cholesky(means.covariance + ROUNDING**2 * np.eye(len(means.sizes))))
+    root = np.linalg.inv(
+        np.linalg.cholesky(means.covariance + ROUNDING**2 * np.eye(len(means.sizes)))
+    )
     error = 1 / float(np.linalg.norm(root.sum(1)))
     scale = error * root.sum(1)
     logs = np.log(np.asarray(means.sizes, float))
@@ -85,7 +90,9 @@ class Shapes:
 
     def squares(self) -> Array:
         """Return the sums of squared residuals of the means over their variance."""
-        residuals = (self.target.logs - self.logs()).reshape(-1, len(self.target.u))  # one product, not one a row
+        residuals = (self.target.logs - self.logs()).reshape(
+            -1, len(self.target.u)
+        )  # one product, not one a row
         found: Array = ((residuals @ self.target.whiten.T) ** 2).sum(-1).reshape(self.z.shape)
         return found
 
@@ -120,7 +127,8 @@ def best_of(law: Law, target: Target) -> tuple[Shapes, float]:
         z, squares = profile(law, target, grid)
     at = int(squares.argmin())
     best, least = Shapes(law, target, grid[[at]], z[[at]]), float(squares[at])
-    # Where a constant follows the means as closely, any parameter does, and rounding would choose one.
+    # Where a constant follows the means as closely, any parameter does, and rounding would choose
+    # one.
     flat = Shapes(law, target, law.grid[:1], np.array([-LARGEST]))
     closest = float(flat.squares()[0])
     return (flat, closest) if closest <= least * (1 + SLACK) + 1e-12 else (best, least)
@@ -153,17 +161,22 @@ def ranges(best: Shapes, limit: float) -> dict[str, tuple[float | None, float | 
 
 
 def _ends(best: Shapes, limit: float) -> tuple[float, float, tuple[bool, bool]]:
-    """Return the smallest and the largest parameter within the limit, and which of them is an end of the grid."""
+    """Return the smallest and the largest parameter within the limit, and which of them is an end
+    of the grid."""
     law, target = best.law, best.target
     grid = np.unique(np.append(law.grid, best.parameters))
     within = np.flatnonzero((profile(law, target, grid)[1] <= limit) | (grid == best.parameters))
     first, last = int(within[0]), int(within[-1])
     inside, outside = grid[[first, last]], grid[[max(first - 1, 0), min(last + 1, len(grid) - 1)]]
-    low, high = _edges(lambda tried: profile(law, target, tried)[1] <= limit, inside, outside, HALVINGS).tolist()
+    low, high = _edges(
+        lambda tried: profile(law, target, tried)[1] <= limit, inside, outside, HALVINGS
+    ).tolist()
     return low, high, (first == 0, last == len(grid) - 1)
 
 
-def _edges(within: Callable[[Array], NDArray[np.bool_]], inside: Array, outside: Array, halvings: int) -> Array:
+def _edges(
+    within: Callable[[Array], NDArray[np.bool_]], inside: Array, outside: Array, halvings: int
+) -> Array:
     for _ in range(halvings):
         half = (inside + outside) / 2
         kept = within(half)
@@ -172,10 +185,13 @@ def _edges(within: Callable[[Array], NDArray[np.bool_]], inside: Array, outside:
 
 
 def _spans(law: Law, target: Target, rows: Array, middle: Array, limit: float) -> Array:
-    """Return z (r, COLUMNS + 2) from end to end of the region at each parameter (r,); ``middle`` is the best one."""
+    """Return z (r, COLUMNS + 2) from end to end of the region at each parameter (r,); ``middle`` is
+    the best one."""
 
     def within(z: Array) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = Shapes(law, target, np.broadcast_to(rows[:, None], z.shape), z).squares() <= limit
+        found: NDArray[np.bool_] = (
+            Shapes(law, target, np.broadcast_to(rows[:, None], z.shape), z).squares() <= limit
+        )
         return found
 
     outside = np.tile([-LARGEST, LARGEST], (len(rows), 1))
@@ -197,16 +213,20 @@ class Fitted(Strict):
 
     coefficients: dict[str, float]
     intervals: dict[str, Bounds]
-    """Profile intervals: all values with RSS <= RSSmin (1 + F(0.95; 1, n-p) / (n-p)). Empty without a degree of
-    freedom."""
+    """Profile intervals: all values with RSS <= RSSmin (1 + F(0.95; 1, n-p) / (n-p)). Empty without
+    a degree of freedom."""
     rss: float
-    """Squared residuals of the mean log seconds over their variance, plus the noise's degrees of freedom; without
-    replicates in (log s)^2."""
+    """Squared residuals of the mean log seconds over their variance, plus the noise's degrees of
+    freedom; without replicates in (log s)^2."""
     aicc: float | None
-    """Corrected Akaike criterion; null where it is undefined, and for a law with a coefficient for each size, which
-    follows any times."""
-    lack_of_fit_p: float | None = Field(description="p of the F test for lack of fit; null without replicates.")
-    reported: bool | None = Field(None, description="Power law alone: whether its coefficients are findings.")
+    """Corrected Akaike criterion; null where it is undefined, and for a law with a coefficient for
+    each size, which follows any times."""
+    lack_of_fit_p: float | None = Field(
+        description="p of the F test for lack of fit; null without replicates."
+    )
+    reported: bool | None = Field(
+        None, description="Power law alone: whether its coefficients are findings."
+    )
 
 
 def fit_laws(means: LogMeans, laws: Sequence[Law] = LAWS) -> dict[str, Fitted]:
@@ -222,13 +242,19 @@ def _fit(law: Law, means: LogMeans) -> Fitted:
     intervals = {}
     if degrees > 0:
         limit = squares + rss * float(special.fdtri(1, degrees, CONFIDENCE)) / degrees
-        intervals = {name: Bounds(low=low, high=high) for name, (low, high) in ranges(best, limit).items()}
+        intervals = {
+            name: Bounds(low=low, high=high) for name, (low, high) in ranges(best, limit).items()
+        }
     return Fitted(
-        coefficients={name: float(value[0]) for name, value in best.coefficients(np.zeros(1)).items()},
+        coefficients={
+            name: float(value[0]) for name, value in best.coefficients(np.zeros(1)).items()
+        },
         intervals=intervals,
         rss=rss,
         aicc=aicc(rss, sizes + replicated, law.parameters) if spare > 0 else None,
-        lack_of_fit_p=float(special.fdtrc(spare, replicated, squares / spare)) if min(spare, replicated) > 0 else None,
+        lack_of_fit_p=float(special.fdtrc(spare, replicated, squares / spare))
+        if min(spare, replicated) > 0
+        else None,
     )
 
 
@@ -238,9 +264,14 @@ def predict(law: Law, fit: Fitted, sizes: Array) -> Array:
 
 
 def aicc(rss: float, observations: float, parameters: int) -> float | None:
-    """Return n ln(RSS/n) + 2k + 2k(k+1)/(n-k-1), where k = parameters + 1, for the variance (Hurvich and Tsai 1989)."""
+    """Return n ln(RSS/n) + 2k + 2k(k+1)/(n-k-1), where k = parameters + 1, for the variance
+    (Hurvich and Tsai 1989)."""
     k = parameters + 1
     if observations - k - 1 <= 0:
         return None
     safe = max(rss, 1e-12)
-    return float(observations * np.log(safe / observations) + 2 * k + 2 * k * (k + 1) / (observations - k - 1))
+    return float(
+        observations * np.log(safe / observations)
+        + 2 * k
+        + 2 * k * (k + 1) / (observations - k - 1)
+    )

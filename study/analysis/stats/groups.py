@@ -1,4 +1,5 @@
-"""The groups of a study: levels that differ in one factor, with the one model from which all their numbers come."""
+"""The groups of a study: levels that differ in one factor, with the one model from which all their
+numbers come."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,14 @@ from study.analysis.stats.learning import Censored, Learning, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.stats.starts import ROUNDING
-from study.analysis.stats.usable import felt, model_of, places_of, row_settings, stands_out, usable_runs
+from study.analysis.stats.usable import (
+    felt,
+    model_of,
+    places_of,
+    row_settings,
+    stands_out,
+    usable_runs,
+)
 from study.analysis.table.exclusions import keys_of
 from study.artifacts.record import TIMED_OUT
 from study.artifacts.setting import Setting
@@ -20,7 +28,8 @@ from study.config.study import Study
 
 @dataclass(frozen=True)
 class GroupFit:
-    """One group: its rows of the table, those of them that count, and the models fitted to these."""
+    """One group: its rows of the table, those of them that count, and the models fitted to
+    these."""
 
     setting: Setting
     """The levels that all of its runs share."""
@@ -37,8 +46,8 @@ class GroupFit:
     machine: bool = False
     """Whether the machine's change within blocks may be what tells two candidates apart."""
     times: dict[str, Estimate] = field(default_factory=dict)
-    """The mean of each level with a run that counts, in seconds; without bounds where it is not determined, or beside
-    its own runs."""
+    """The mean of each level with a run that counts, in seconds; without bounds where it is not
+    determined, or beside its own runs."""
     undetermined: dict[str, Undetermined] = field(default_factory=dict)
     learning: dict[str, Learning] = field(default_factory=dict)
     """Whether each level with a run that counts has learned."""
@@ -50,14 +59,16 @@ class GroupFit:
     """The levels that are no candidates for the fastest, with the reason."""
 
     def optimum_among(self, levels: Sequence[str]) -> Optimum | None:
-        """Return the optimum among some levels. It takes long for many: that of all is not sought twice."""
+        """Return the optimum among some levels. It takes long for many: that of all is not sought
+        twice."""
         if self.model is None or set(levels) >= set(self.model.levels):
             return self.optimum
         return optimum_of(self.model, levels)
 
 
 def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
-    """Return the groups of a marked table that have a run which this machine could make, in the study's order."""
+    """Return the groups of a marked table that have a run which this machine could make, in the
+    study's order."""
     return [
         _group(study, setting, part)
         for setting, part in _split(frame, keys_of(study)[1], study)
@@ -65,7 +76,9 @@ def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
     ]
 
 
-def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[Setting, pd.DataFrame]]:
+def _split(
+    frame: pd.DataFrame, keys: list[str], study: Study
+) -> list[tuple[Setting, pd.DataFrame]]:
     if not keys:
         return [(row_settings(study, frame.head(1), ["device"])[0], frame)]
     parts = [part for _, part in frame.groupby(keys, sort=False, dropna=False)]
@@ -87,13 +100,19 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     unfair |= dict.fromkeys(map(str, censored), "censored")
     model = model_of(clean, y, clean["level"].tolist())
     fair = [str(level) for level in clean["level"].unique() if level not in unfair]
-    apart = len(fair) != 2 or stands_out(*(_differences(clean, column, fair) for column in (y, "felt")))
+    apart = len(fair) != 2 or stands_out(
+        *(_differences(clean, column, fair) for column in (y, "felt"))
+    )
     times: dict[str, Estimate] = {}
     reasons: dict[str, Undetermined] = {}
     noise = max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)
     for level, rows in clean.groupby("level", sort=False):
         name, mean = str(level), model.mean(str(level))
-        ratios = (model.ratio(name, str(other)) for other in levels if other != name and other in model.levels)
+        ratios = (
+            model.ratio(name, str(other))
+            for other in levels
+            if other != name and other in model.levels
+        )
         why = undetermined(mean, ratios, rows["session_block"])
         reason: Undetermined | None = "ended_early" if name in censored else why
         if reason:
@@ -111,26 +130,40 @@ def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
     done = part[late | (part["outcome"] == "ok")]
     reached = [{"True": True, "False": False}.get(str(value)) for value in done["reached_target"]]
     if late.any():  # a run that succeeded reached its end
-        reached = [not ended and one is not False for ended, one in zip(late[done.index], reached, strict=True)]
+        reached = [
+            not ended and one is not False
+            for ended, one in zip(late[done.index], reached, strict=True)
+        ]
     outcomes: dict[Hashable, list[bool]] = {}
     for level, one in zip(done["level"], reached, strict=True):
         if one is not None:  # None stands for a run without a target
             outcomes.setdefault(level, []).append(one)
     missed = {level: runs for level, runs in outcomes.items() if not all(runs)}
-    return {level: Censored(missed=runs.count(False), runs=len(runs)) for level, runs in missed.items()}
+    return {
+        level: Censored(missed=runs.count(False), runs=len(runs)) for level, runs in missed.items()
+    }
 
 
 def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], float]:
     known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
     if known.empty:
         return {}, 0.0
-    accuracies = {str(level): rows["accuracy"].dropna().tolist() for level, rows in clean.groupby("level", sort=False)}
+    accuracies = {
+        str(level): rows["accuracy"].dropna().tolist()
+        for level, rows in clean.groupby("level", sort=False)
+    }
     chance, images = float(known["chance_accuracy"].max()), int(known["valid_images"].min())
     return learning_of(accuracies, chance, images, study.learning_margin), chance
 
 
 def _differences(clean: pd.DataFrame, column: str, levels: Sequence[str]) -> "pd.Series[float]":
     """Return the difference of two levels in the mean log of a column, by block that has both."""
-    logs = clean[column].astype(float).apply(np.log).groupby([clean["session_block"], clean["level"]]).mean()
+    logs = (
+        clean[column]
+        .astype(float)
+        .apply(np.log)
+        .groupby([clean["session_block"], clean["level"]])
+        .mean()
+    )
     means = logs.unstack("level").reindex(columns=list(levels))
     return (means[levels[0]] - means[levels[1]]).dropna()

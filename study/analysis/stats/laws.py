@@ -1,9 +1,11 @@
-"""The laws of T(b): a positive scale times a mixture of a constant and one column, whose shape one parameter sets.
+"""The laws of T(b): a positive scale times a mixture of a constant and one column, whose shape one
+parameter sets.
 
     log T(b) = log scale + log((1 - share) + share column(b)),    share = 1 / (1 + exp(-z))
 
-No coefficient is below zero. Sizes enter as u = log(b / their geometric mean), so that z and the parameter are of one
-size whatever b is. All is computed on logarithms, which neither overflow nor vanish.
+No coefficient is below zero. Sizes enter as u = log(b / their geometric mean), so that z and the
+parameter are of one size whatever b is. All is computed on logarithms, which neither overflow nor
+vanish.
 """
 
 import math
@@ -42,7 +44,8 @@ class Law:
     column: Callable[[Array, Array], Array]
     """Log of the column, at u for the parameter; the two are broadcast."""
     coefficients: Callable[[Array, Array, Array, float], dict[str, Array]]
-    """The coefficients, of the seconds of the constant and of the column, the parameter, and the mean size."""
+    """The coefficients, of the seconds of the constant and of the column, the parameter, and the
+    mean size."""
     seconds: Callable[[Mapping[str, float], Array], Array]
     """T(b), of the coefficients."""
     grid: Array
@@ -83,7 +86,9 @@ LAWS = (
             "g": column * share(z) / mean,
         },
         seconds=lambda c, b: c["T0"] + c["A"] / b + c["g"] * b,
-        grid=np.linspace(-LARGEST, LARGEST, 121),  # z of the part that rises, in what is not constant
+        grid=np.linspace(
+            -LARGEST, LARGEST, 121
+        ),  # z of the part that rises, in what is not constant
     ),
 )
 
@@ -98,7 +103,8 @@ RISING_ROOT = replace(
     },
     seconds=lambda c, b: c["T0"] + c["A"] / np.sqrt(b) + c["g"] * b,
 )
-"""A root with a rising arm: where it describes the times as well, an exponent of the power law is none of theirs."""
+"""A root with a rising arm: where it describes the times as well, an exponent of the power law is
+none of theirs."""
 
 
 def by_name(name: str) -> Law:
@@ -116,5 +122,5 @@ class LogMeans:
     covariance: Array
     """Covariance of these means (m, m) in (log s)^2."""
     degrees: float
-    """Degrees of freedom of the estimate of the noise. Where they are 0 or less there are no replicates: the covariance
-    is then the identity, and its scale is unknown."""
+    """Degrees of freedom of the estimate of the noise. Where they are 0 or less there are no
+    replicates: the covariance is then the identity, and its scale is unknown."""

@@ -1,7 +1,8 @@
-"""Which settings have learned, and which did not reach their target: only such settings can be compared by their time.
+"""Which settings have learned, and which did not reach their target: only such settings can be
+compared by their time.
 
-All runs are validated on the same images, so what these images happen to favour is in every run, and does not average
-out over runs as the noise between trainings does.
+All runs are validated on the same images, so what these images happen to favour is in every run,
+and does not average out over runs as the noise between trainings does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,17 +20,18 @@ from study.base.strict import Strict
 FEW_RUNS = 3
 """With fewer runs their spread is hardly known."""
 LARGE_SHORTFALL = 0.10
-"""A mean that is further below the best one's is shown to nobody as having learned, even if noise could explain it."""
+"""A mean that is further below the best one's is shown to nobody as having learned, even if noise
+could explain it."""
 
 
 class Learning(Strict):
     """Whether one level has learned."""
 
     reason: Literal["learned", "at_chance", "below_best", "unclear", "unknown"]
-    """`at_chance`: the accuracy is not above chance. `below_best`: it is short of the best level's by more than the
-    margin, beyond the noise between runs. `unclear`: it is above chance, but the runs differ too much to say so of
-    their mean, or to say why it is more than ten points short of the best level's. `unknown`: no run has an
-    accuracy."""
+    """`at_chance`: the accuracy is not above chance. `below_best`: it is short of the best level's
+    by more than the margin, beyond the noise between runs. `unclear`: it is above chance, but the
+    runs differ too much to say so of their mean, or to say why it is more than ten points short of
+    the best level's. `unknown`: no run has an accuracy."""
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     runs: int = Field(description="Runs with an accuracy.")
 
@@ -40,21 +42,29 @@ class Learning(Strict):
 
 
 class Censored(Strict):
-    """The successful runs of one level that did not reach the target accuracy, so that their time to it is unknown."""
+    """The successful runs of one level that did not reach the target accuracy, so that their time
+    to it is unknown."""
 
     missed: int
-    runs: int = Field(description="All successful runs of the level, those that reached it included.")
+    runs: int = Field(
+        description="All successful runs of the level, those that reached it included."
+    )
 
 
 def learning_of(
-    accuracies: Mapping[str, Sequence[float]], chance: float, valid_images: int, margin: float, questions: int = 1
+    accuracies: Mapping[str, Sequence[float]],
+    chance: float,
+    valid_images: int,
+    margin: float,
+    questions: int = 1,
 ) -> dict[str, Learning]:
     """Return by level whether it has learned.
 
-    ``accuracies`` are those of each level's runs, 0 to 1, on ``valid_images`` images; ``chance`` is the share of the
-    most frequent class. A level has not learned if its mean is not above ``chance``, or lies below the best level's by
-    more than ``margin``, both beyond noise at 5%; equal levels are called unequal in 5% of studies at most, where
-    ``questions`` is how often a study asks this.
+    ``accuracies`` are those of each level's runs, 0 to 1, on ``valid_images`` images; ``chance`` is
+    the share of the most frequent class. A level has not learned if its mean is not above
+    ``chance``, or lies below the best level's by more than ``margin``, both beyond noise at 5%;
+    equal levels are called unequal in 5% of studies at most, where ``questions`` is how often a
+    study asks this.
     """
     means = {level: fmean(values) for level, values in accuracies.items() if len(values)}
     found = {level: Learning(reason="unknown", accuracy=None, runs=0) for level in accuracies}
@@ -62,12 +72,16 @@ def learning_of(
         return found
     best = max(means, key=means.__getitem__)
     errors = _squared_errors({level: accuracies[level] for level in means}, valid_images)
-    by_images = max(0.0, float(stats.binom.isf(SIGNIFICANCE, valid_images, chance)) / valid_images - chance)
+    by_images = max(
+        0.0, float(stats.binom.isf(SIGNIFICANCE, valid_images, chance)) / valid_images - chance
+    )
     for level in means:
         values = accuracies[level]
         reason = _against_chance(values, chance, by_images)
         gap = means[best] - means[level] - margin
-        if reason != "at_chance" and _is_below(gap, errors[level], errors[best], len(means), questions):
+        if reason != "at_chance" and _is_below(
+            gap, errors[level], errors[best], len(means), questions
+        ):
             reason = "below_best"
         elif reason == "learned" and gap > LARGE_SHORTFALL:
             reason = "unclear"
@@ -84,7 +98,11 @@ def accuracy_of(accuracies: Sequence[float], tests: int) -> Estimate | None:
         return None
     mean, runs = fmean(accuracies), len(accuracies)
     spread = float(np.std(accuracies, ddof=1)) if runs >= FEW_RUNS else 0.0
-    reach = float(special.stdtrit(runs - 1, 1 - SIGNIFICANCE / 2 / tests)) * spread / runs**0.5 if spread else None
+    reach = (
+        float(special.stdtrit(runs - 1, 1 - SIGNIFICANCE / 2 / tests)) * spread / runs**0.5
+        if spread
+        else None
+    )
     low, high = (None, None) if reach is None else (mean - reach, mean + reach)
     return Estimate(value=mean, low=low, high=high)
 
@@ -94,12 +112,17 @@ def _against_chance(
 ) -> Literal["learned", "at_chance", "unclear", "below_best"]:
     """Return how the mean of a level's accuracies stands against ``chance``, one-sided at 5%.
 
-    ``by_images`` is what one pass over the images may reach above chance: the exact binomial limit, which does not
-    shrink with the number of runs. The t limit of the mean over runs comes on top of it.
+    ``by_images`` is what one pass over the images may reach above chance: the exact binomial limit,
+    which does not shrink with the number of runs. The t limit of the mean over runs comes on top of
+    it.
     """
     by_runs = 0.0
     if len(values) > 1:
-        by_runs = float(-special.stdtrit(len(values) - 1, SIGNIFICANCE) * np.std(values, ddof=1) / np.sqrt(len(values)))
+        by_runs = float(
+            -special.stdtrit(len(values) - 1, SIGNIFICANCE)
+            * np.std(values, ddof=1)
+            / np.sqrt(len(values))
+        )
     gap = fmean(values) - chance
     if gap <= by_images:
         return "at_chance"
@@ -113,12 +136,16 @@ Error = tuple[float, float]
 def _squared_errors(accuracies: Mapping[str, Sequence[float]], images: int) -> dict[str, Error]:
     """Return the squared error of each level's mean, from its own runs.
 
-    A level with one run has the variance of the others' pooled. No variance is below the binomial one of the images:
-    runs that happen to agree have not shown that they always do.
+    A level with one run has the variance of the others' pooled. No variance is below the binomial
+    one of the images: runs that happen to agree have not shown that they always do.
     """
     degrees = {level: len(values) - 1 for level, values in accuracies.items()}
     total = sum(degrees.values())
-    spreads = {level: float(np.var(values, ddof=1)) for level, values in accuracies.items() if degrees[level]}
+    spreads = {
+        level: float(np.var(values, ddof=1))
+        for level, values in accuracies.items()
+        if degrees[level]
+    }
     pooled = sum(spreads[level] * degrees[level] for level in spreads) / total if total else 0.0
     found = {}
     for level, values in accuracies.items():
@@ -129,13 +156,18 @@ def _squared_errors(accuracies: Mapping[str, Sequence[float]], images: int) -> d
 
 
 def _is_below(gap: float, own: Error, best: Error, levels: int, questions: int) -> bool:
-    """Return whether a ``gap`` to the best level, less the margin, exceeds the noise (Welch's test, Bonferroni's rule).
+    """Return whether a ``gap`` to the best level, less the margin, exceeds the noise (Welch's test,
+    Bonferroni's rule).
 
-    Any level may be the best by chance, so the rule counts every ordered pair of the levels, in each question.
+    Any level may be the best by chance, so the rule counts every ordered pair of the levels, in
+    each question.
     """
     if gap <= 0 or levels < 2:
         return False
     square = own[0] + best[0]
     per_degree = own[0] ** 2 / own[1] + best[0] ** 2 / best[1]
     degrees = square**2 / per_degree if per_degree else np.inf
-    return bool(special.stdtr(degrees, -gap / np.sqrt(square)) < SIGNIFICANCE / (levels * (levels - 1) * questions))
+    return bool(
+        special.stdtr(degrees, -gap / np.sqrt(square))
+        < SIGNIFICANCE / (levels * (levels - 1) * questions)
+    )

@@ -1,12 +1,15 @@
-"""Geometric means and their intervals from log T = level + start + block + noise, with random starts and blocks.
+"""Geometric means and their intervals from log T = level + start + block + noise, with random
+starts and blocks.
 
-Timing errors are multiplicative, so all is done on logarithms. A start of the pipeline shifts all its runs by one
-factor, and a block of runs within it by another. Both are random, so that a level's interval covers the states of the
-machine that the study met, while ratios are compared within blocks, and a block of one run says little.
+Timing errors are multiplicative, so all is done on logarithms. A start of the pipeline shifts all
+its runs by one factor, and a block of runs within it by another. Both are random, so that a level's
+interval covers the states of the machine that the study met, while ratios are compared within
+blocks, and a block of one run says little.
 
-Degrees of freedom are Satterthwaite's (1946). The model is fitted without the far runs, which come back in the two
-readings of :mod:`.readings`; what a start shifts by itself is that of :mod:`.starts`. The tests compare the model with
-the analysis of variance of whole blocks, and ``benchmarks.coverage`` counts how often the intervals hold the truth.
+Degrees of freedom are Satterthwaite's (1946). The model is fitted without the far runs, which come
+back in the two readings of :mod:`.readings`; what a start shifts by itself is that of
+:mod:`.starts`. The tests compare the model with the analysis of variance of whole blocks, and
+``benchmarks.coverage`` counts how often the intervals hold the truth.
 """
 
 import math
@@ -28,10 +31,12 @@ from study.analysis.stats.starts import FEWEST, ROUNDING, Starts, connected, sta
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
 DIFFERENCE = 0.01
-"""p below which levels are said to differ by a law: runs that were slowed and not found make both tests
-liberal, and with 1% they are wrong in at most about 5% of the studies of ``benchmarks.coverage``."""
+"""p below which levels are said to differ by a law: runs that were slowed and not found make both
+tests liberal, and with 1% they are wrong in at most about 5% of the studies of
+``benchmarks.coverage``."""
 ENOUGH = 0.5
-"""Share of the spare runs that must be left within blocks, for their noise to be that of comparisons."""
+"""Share of the spare runs that must be left within blocks, for their noise to be that of
+comparisons."""
 
 Critical = Callable[[float], float]
 """The errors that an interval reaches, of the degrees of freedom of its variance."""
@@ -53,11 +58,13 @@ class LogModel:
     starts: Starts | None
     """None where all runs are of one start, or a start cannot be told from its block."""
     met: NDArray[np.bool_]
-    """Whether starts connect two levels (m, m): what shifts a start cannot be told from levels that no other met."""
+    """Whether starts connect two levels (m, m): what shifts a start cannot be told from levels that
+    no other met."""
 
     @property
     def even(self) -> "LogModel":
-        """The same model with one noise for all levels: a law cannot weigh its points by spreads of a few runs."""
+        """The same model with one noise for all levels: a law cannot weigh its points by spreads of
+        a few runs."""
         common = np.full(len(self.levels), self.fit.variances["noise"])
         return replace(self, noise=Noises(common, np.zeros(len(common), bool)))
 
@@ -106,7 +113,8 @@ class LogModel:
         return weights
 
     def mean(self, level: Hashable) -> Estimate:
-        """Return the geometric mean of a level, in seconds: its typical time over the states of the machine."""
+        """Return the geometric mean of a level, in seconds: its typical time over the states of the
+        machine."""
         return self.interval(self.weights(level))
 
     def ratio(self, level: Hashable, other: Hashable) -> Estimate:
@@ -114,10 +122,12 @@ class LogModel:
         return self.interval(self.weights(level, other))
 
     def variances_of(self, rows: Array) -> tuple[Array, Array]:
-        """Return the variance (r,) of each row of weights (r, m) times the effects, and its degrees of freedom (r,).
+        """Return the variance (r,) of each row of weights (r, m) times the effects, and its degrees
+        of freedom (r,).
 
-        Where three starts or more shift levels by themselves, they are the unit. Else a row that compares levels (its
-        weights add up to nothing) has the variance of the runs within blocks; with two starts, within them, too.
+        Where three starts or more shift levels by themselves, they are the unit. Else a row that
+        compares levels (its weights add up to nothing) has the variance of the runs within blocks;
+        with two starts, within them, too.
         """
         variances, degrees = ((rows @ self.covariance) * rows).sum(1), self.degrees_of(rows)
         if self.starts and self.starts.are_units:
@@ -128,45 +138,66 @@ class LogModel:
             return variances, degrees
         compares = np.abs(rows.sum(1)) < ROUNDING
         inside = variances * self.within.variance / self.fit.variances["noise"]
-        return np.where(compares, inside, variances), np.where(compares, self.within.degrees, degrees)
+        return np.where(compares, inside, variances), np.where(
+            compares, self.within.degrees, degrees
+        )
 
     @property
     def _tells_within(self) -> bool:
-        """Whether enough runs met others in their blocks to tell the noise that comparisons have."""
+        """Whether enough runs met others in their blocks to tell the noise that comparisons
+        have."""
         return self.within.degrees >= ENOUGH * self.spare and self.fit.variances["noise"] > 0
 
     @property
     def spreads(self) -> dict[str, float]:
-        """Standard deviations of log seconds: ``noise`` between runs of one block, the mean over the levels, and those
-        between blocks and starts that can be told from it."""
-        inside = self.within.variance if self._tells_within and not self.uneven else self.noise.variances.mean()
-        return {name: math.sqrt(one) for name, one in (self.fit.variances | {"noise": float(inside)}).items()}
+        """Standard deviations of log seconds: ``noise`` between runs of one block, the mean over
+        the levels, and those between blocks and starts that can be told from it."""
+        inside = (
+            self.within.variance
+            if self._tells_within and not self.uneven
+            else self.noise.variances.mean()
+        )
+        return {
+            name: math.sqrt(one)
+            for name, one in (self.fit.variances | {"noise": float(inside)}).items()
+        }
 
     def end(self, rows: Array, side: int) -> tuple[Array, Array, Array]:
-        """Return the lowest (``side`` -1) or the highest estimate (r,) of weighted sums (r, m), its error and degrees.
+        """Return the lowest (``side`` -1) or the highest estimate (r,) of weighted sums (r, m), its
+        error and degrees.
 
-        The lowest takes the fast reading of each level with a positive weight, and the slow one of the others.
+        The lowest takes the fast reading of each level with a positive weight, and the slow one of
+        the others.
         """
         variances, degrees = self.variances_of(rows)
         upper = np.sign(rows) == side
         slow, fast = self.readings.slow, self.readings.fast
         estimates = rows @ self.effects + (rows * np.where(upper, slow.shifts, fast.shifts)).sum(1)
-        if not self.met.all():  # what a level is to those that no start holds beside it, nothing tells
+        if (
+            not self.met.all()
+        ):  # what a level is to those that no start holds beside it, nothing tells
             apart = (np.abs(rows @ self.met) > ROUNDING).any(1) & (np.abs(rows.sum(1)) < ROUNDING)
             variances = np.where(apart, np.inf, variances)
         own = rows**2 * np.where(upper, slow.variances, fast.variances)
         if not own.any():
             return estimates, np.sqrt(np.maximum(variances, 0)), degrees
         # The model's part is that of the other levels, and of what all share (Satterthwaite 1946).
-        common = np.maximum(variances - np.where(own > 0, rows**2 * self.noise.variances / self.counts, 0).sum(1), 0)
-        scatter = (own**2 / np.maximum(np.where(upper, slow.degrees, fast.degrees), 1)).sum(1) + common**2 / degrees
+        common = np.maximum(
+            variances - np.where(own > 0, rows**2 * self.noise.variances / self.counts, 0).sum(1), 0
+        )
+        scatter = (own**2 / np.maximum(np.where(upper, slow.degrees, fast.degrees), 1)).sum(
+            1
+        ) + common**2 / degrees
         whole = common + own.sum(1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            joined = np.fmax(np.where(scatter > 0, whole**2 / scatter, degrees), 1)  # NaN where nothing tells the sum
+            joined = np.fmax(
+                np.where(scatter > 0, whole**2 / scatter, degrees), 1
+            )  # NaN where nothing tells the sum
         return estimates, np.sqrt(whole), np.where(own.any(1), joined, degrees)
 
     def interval(self, weights: Array, critical: Critical | None = None) -> Estimate:
-        """Return the exponential of a weighted sum of the effects, with 95% bounds by the two readings.
+        """Return the exponential of a weighted sum of the effects, with 95% bounds by the two
+        readings.
 
         ``critical`` (of the degrees of freedom) replaces the quantile of t.
         """
@@ -182,10 +213,13 @@ class LogModel:
             return Estimate(value=float(np.exp(middle)))
         with np.errstate(over="ignore"):
             low, high = np.exp(min(bounds[0], middle)), np.exp(max(bounds[1], middle))
-            return Estimate(value=float(np.exp(middle)), low=float(low), high=float(high), degrees=least)
+            return Estimate(
+                value=float(np.exp(middle)), low=float(low), high=float(high), degrees=least
+            )
 
     def slower(self, place: int, others: Sequence[int]) -> tuple[Array, Array, Array]:
-        """Return by how much the level at a place is slower than ``others`` (k) at least, with errors and degrees.
+        """Return by how much the level at a place is slower than ``others`` (k) at least, with
+        errors and degrees.
 
         Its fast reading stands against the slow ones of the others.
         """
@@ -194,26 +228,34 @@ class LogModel:
 
     def degrees_of(self, rows: Array) -> Array:
         """Return Satterthwaite's degrees of freedom (r,) for each row of weights (r, m)."""
-        shared, count = slice(int(self.uneven), None), len(self.levels)  # the variances that all levels share
+        shared, count = (
+            slice(int(self.uneven), None),
+            len(self.levels),
+        )  # the variances that all levels share
         covariances = (self.covariance, *self.fit.slopes[shared, :count, :count])
         variances, *slopes = (((rows @ matrix) * rows).sum(1) for matrix in covariances)
         scatter = self._own_scatter(rows**2)
         if slopes:
-            scatter = scatter + (np.array(slopes) * (self.fit.spread[shared, shared] @ np.array(slopes))).sum(0)
+            scatter = scatter + (
+                np.array(slopes) * (self.fit.spread[shared, shared] @ np.array(slopes))
+            ).sum(0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             few = np.clip(2 * np.maximum(variances, 0) ** 2 / scatter, 1.0, self.spare)
         found: Array = np.where(scatter > 0, few, float(max(self.spare, 0)))
         return found
 
     def _own_scatter(self, squares: Array) -> Array:
-        """Return the variance (r,) of what the noises of levels add to a variance, of squared weights (r, m).
+        """Return the variance (r,) of what the noises of levels add to a variance, of squared
+        weights (r, m).
 
         0 where all levels have one noise: the model's spread holds it.
         """
         if not self.uneven:
             return np.zeros(len(squares))
         parts, own = squares * self.noise.variances / self.counts, self.noise.own
-        degrees = np.maximum(self.spare / self.counts.sum() * self.counts, 1)  # those that are left to each level
+        degrees = np.maximum(
+            self.spare / self.counts.sum() * self.counts, 1
+        )  # those that are left to each level
         shared = parts[:, ~own].sum(1) ** 2 / degrees[~own].sum()
         found: Array = 2 * ((parts[:, own] ** 2 / degrees[own]).sum(1) + shared)
         return found
@@ -223,7 +265,11 @@ class LogModel:
         """The median, over all pairs of levels, of the degrees of freedom of their difference."""
         one, other = np.tril_indices(len(self.levels), -1)
         whole = np.eye(len(self.levels))
-        return float(np.median(self.degrees_of(whole[one] - whole[other]))) if len(one) else float(max(self.spare, 0))
+        return (
+            float(np.median(self.degrees_of(whole[one] - whole[other])))
+            if len(one)
+            else float(max(self.spare, 0))
+        )
 
 
 def fit_log_model(
@@ -233,20 +279,30 @@ def fit_log_model(
     starts: Sequence[Hashable] | None = None,
     far: Sequence[int] | None = None,
 ) -> LogModel:
-    """Return the model of log seconds by level, with random blocks, and random starts where they are given.
+    """Return the model of log seconds by level, with random blocks, and random starts where they
+    are given.
 
-    ``seconds``, ``levels``, ``blocks`` and ``starts`` hold one entry for each run; a block belongs to one start.
-    Where the spread of the levels is shown to differ, each level has a noise of its own (Welch 1938).
+    ``seconds``, ``levels``, ``blocks`` and ``starts`` hold one entry for each run; a block belongs
+    to one start. Where the spread of the levels is shown to differ, each level has a noise of its
+    own (Welch 1938).
 
     ``far`` has 1 for a far run that is slow, -1 for one that is fast, and 0 for the others.
     """
     logs, level = np.log(np.asarray(seconds, float)), places(levels)
     sides = np.zeros(len(seconds)) if far is None else np.nan_to_num(np.asarray(far, float))
     # A level of which no other run is left keeps its far runs.
-    ends: NDArray[np.int64] = np.where(np.bincount(level, sides == 0)[level] > 0, sides, 0).astype(np.int64)
+    ends: NDArray[np.int64] = np.where(np.bincount(level, sides == 0)[level] > 0, sides, 0).astype(
+        np.int64
+    )
     start, kept = places([0] * len(seconds) if starts is None else starts), ends == 0
-    block, dummies = places(list(zip(start.tolist(), blocks, strict=True))), np.eye(int(level.max()) + 1)[level]
-    random = [Groups(name, places(one[kept].tolist())) for name, one in (("block", block), ("start", start))]
+    block, dummies = (
+        places(list(zip(start.tolist(), blocks, strict=True))),
+        np.eye(int(level.max()) + 1)[level],
+    )
+    random = [
+        Groups(name, places(one[kept].tolist()))
+        for name, one in (("block", block), ("start", start))
+    ]
     fit = fit_mixed(logs[kept], dummies[kept], random)
     shifts = np.zeros(int(block.max()) + 1)
     shifts[block[kept]] = fit.shifts
@@ -254,15 +310,22 @@ def fit_log_model(
     noise = noises_of(logs[kept], level[kept], block[kept], fit.variances["noise"])
     readings = readings_of(without - fit.beta[level], level, ends, noise.variances)
     met = starts_of(without[kept], logs[kept], level[kept], block[kept], start[kept])
-    within = met.within if met and met.count < FEWEST else within_blocks(logs[kept], level[kept], block[kept])
+    within = (
+        met.within
+        if met and met.count < FEWEST
+        else within_blocks(logs[kept], level[kept], block[kept])
+    )
     sets = connected(level[kept], start[kept])
     beside = np.full((len(sets),) * 2, True) if "start" in fit.variances else sets[:, None] == sets
     rounded = readings.rounded(half_step(seconds, math.sqrt(fit.variances["noise"])), level)
-    return LogModel(list(dict.fromkeys(levels)), level[kept], fit, noise, within, rounded, met, beside)
+    return LogModel(
+        list(dict.fromkeys(levels)), level[kept], fit, noise, within, rounded, met, beside
+    )
 
 
 def _without_negative(covariance: Array) -> Array:
-    """Return a covariance (m, m) without the negative eigenvalues that Kenward and Roger's correction can leave."""
+    """Return a covariance (m, m) without the negative eigenvalues that Kenward and Roger's
+    correction can leave."""
     values, vectors = np.linalg.eigh(covariance)
     found: Array = (vectors * np.maximum(values, 0)) @ vectors.T if values.min() < 0 else covariance
     return found

@@ -1,7 +1,8 @@
 """A linear mixed model with nested random factors, fitted in time linear in the observations.
 
-The variances are those of restricted maximum likelihood (Patterson and Thompson 1971). The covariance of the
-coefficients is Kenward and Roger's (1997), which adds what the estimates of the variances miss in few observations.
+The variances are those of restricted maximum likelihood (Patterson and Thompson 1971). The
+covariance of the coefficients is Kenward and Roger's (1997), which adds what the estimates of the
+variances miss in few observations.
 """
 
 import functools
@@ -15,16 +16,18 @@ from scipy import optimize
 
 Array = NDArray[np.float64]
 MANY_GROUPS = 400
-"""Groups from which the degrees of freedom no longer matter; the matrices of their traces would fill the memory."""
+"""Groups from which the degrees of freedom no longer matter; the matrices of their traces would
+fill the memory."""
 STEP = 10.0
 GRID = (0.0, *(1e-3 * STEP**power for power in range(8)))
 """Ratios of a random factor's variance to the noise's that are tried first, up to 10,000."""
 MOST_ROUNDS = 100
 SETTLED = 1e-6
-"""Gain in the deviance below which a round of the search is its last, and a ratio is no other than zero."""
+"""Gain in the deviance below which a round of the search is its last, and a ratio is no other than
+zero."""
 EXACT = 1e-13
-"""Relative error of a ratio at the end. Values of the deviance alone would leave 1e-7, which another processor's sums
-move: the zero of its slope is known as far as numbers go."""
+"""Relative error of a ratio at the end. Values of the deviance alone would leave 1e-7, which
+another processor's sums move: the zero of its slope is known as far as numbers go."""
 FARTHEST = (-40.0, 40.0)
 """Logarithms of the ratios that the search for that zero may try."""
 ROUNDING = 1e-20
@@ -57,7 +60,8 @@ class Groups:
 
 @dataclass(frozen=True)
 class MixedFit:
-    """The coefficients of the fixed part, the variances of the random one, and what few observations need."""
+    """The coefficients of the fixed part, the variances of the random one, and what few
+    observations need."""
 
     beta: Array
     """Coefficients (p,)."""
@@ -70,13 +74,15 @@ class MixedFit:
     spare: int
     """Observations less the rank of the fixed part."""
     slopes: Array
-    """Derivative (variances, p, p) of the plain covariance of ``beta`` on each variance; empty where not needed."""
+    """Derivative (variances, p, p) of the plain covariance of ``beta`` on each variance; empty
+    where not needed."""
     spread: Array
     """Covariance of the estimated variances: twice the inverse of their expected information."""
 
 
 def places(values: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Return the place of each value among the distinct ones, in the order of their first appearance."""
+    """Return the place of each value among the distinct ones, in the order of their first
+    appearance."""
     index: dict[Hashable, int] = {}
     return np.array([index.setdefault(value, len(index)) for value in values], np.int64)
 
@@ -84,14 +90,15 @@ def places(values: Sequence[Hashable]) -> NDArray[np.int64]:
 def fit_mixed(y: Array, x: Array, candidates: Sequence[Groups]) -> MixedFit:
     """Return the fit of ``y`` (n,) on the columns of ``x`` (n, p), with random factors.
 
-    Each of the ``candidates`` is nested in the next. Those that the data cannot tell from the noise, from each other
-    or from ``x`` are left out.
+    Each of the ``candidates`` is nested in the next. Those that the data cannot tell from the
+    noise, from each other or from ``x`` are left out.
     """
     rank, random = int(np.linalg.matrix_rank(x)), list[Groups]()
     for groups in candidates:
         finer = min([len(y), *(item.count for item in random)])
         if 1 < groups.count < finer and (
-            groups.count > MANY_GROUPS or np.linalg.matrix_rank(np.hstack([x, groups.matrix()])) > rank
+            groups.count > MANY_GROUPS
+            or np.linalg.matrix_rank(np.hstack([x, groups.matrix()])) > rank
         ):
             random.append(groups)
     return _Restricted(y, x, len(y) - rank, random).fit()
@@ -100,8 +107,9 @@ def fit_mixed(y: Array, x: Array, candidates: Sequence[Groups]) -> MixedFit:
 class _Restricted:
     """Restricted likelihood of y = X beta + random factors + noise.
 
-    ``ratios`` are the variances of the factors over that of the noise. The inverse of the covariance V has a closed
-    form, because the factors are nested: the finest is taken out first, then the next.
+    ``ratios`` are the variances of the factors over that of the noise. The inverse of the
+    covariance V has a closed form, because the factors are nested: the finest is taken out first,
+    then the next.
     """
 
     def __init__(self, y: Array, x: Array, spare: int, random: list[Groups]) -> None:
@@ -109,12 +117,15 @@ class _Restricted:
         self.both = np.column_stack([x, y])
 
     def solve(self, ratios: Array, values: Array) -> tuple[Array, float]:
-        """Return V^-1 ``values`` (n, k) and the logarithm of the determinant of V, both for a noise of variance 1."""
+        """Return V^-1 ``values`` (n, k) and the logarithm of the determinant of V, both for a noise
+        of variance 1."""
         solved: Array = values
         column: Array = np.ones((len(self.y), 1))
         determinant = 0.0
         for groups, ratio in zip(self.random, ratios, strict=True):
-            weights = groups.sums(column)  # z'A^-1z of each group, A being what is already taken out
+            weights = groups.sums(
+                column
+            )  # z'A^-1z of each group, A being what is already taken out
             scale = ratio / (1 + ratio * weights)
             solved = solved - column * (scale * groups.sums(solved))[groups.places]
             determinant += float(np.log1p(ratio * weights).sum())
@@ -131,7 +142,12 @@ class _Restricted:
         values, vectors = values[kept], vectors[:, kept]
         inverse: Array = (vectors / values) @ vectors.T
         beta = inverse @ right
-        return inverse, beta, float(products[-1, -1] - right @ beta), determinant + float(np.log(values).sum())
+        return (
+            inverse,
+            beta,
+            float(products[-1, -1] - right @ beta),
+            determinant + float(np.log(values).sum()),
+        )
 
     def deviance(self, ratios: Array) -> float:
         """Return -2 log restricted likelihood, but for a constant."""
@@ -141,12 +157,18 @@ class _Restricted:
     def ratios(self) -> Array:
         """Return the ratios at which the restricted likelihood is largest; zero is allowed.
 
-        A grid comes first, because the likelihood can have a second peak at zero; then each ratio is refined in turn.
+        A grid comes first, because the likelihood can have a second peak at zero; then each ratio
+        is refined in turn.
         """
         best = np.zeros(len(self.random))
         if not self.random or self.spare <= 1 or self._is_rounding(best):
             return best
-        best = np.array(min(itertools.product(GRID, repeat=len(best)), key=lambda at: self.deviance(np.array(at))))
+        best = np.array(
+            min(
+                itertools.product(GRID, repeat=len(best)),
+                key=lambda at: self.deviance(np.array(at)),
+            )
+        )
         for _ in range(MOST_ROUNDS):
             before = self.deviance(best)
             for place in range(len(best)):
@@ -160,7 +182,8 @@ class _Restricted:
         return self._polished(best)
 
     def _is_rounding(self, ratios: Array) -> bool:
-        """Return whether the factors and the fixed part leave nothing of the observations but rounding."""
+        """Return whether the factors and the fixed part leave nothing of the observations but
+        rounding."""
         squares = float(((self.y - self.y.mean()) ** 2).sum())
         return self.moments(ratios)[2] <= ROUNDING * squares
 
@@ -205,13 +228,16 @@ class _Restricted:
         return slopes
 
     def _refined(self, ratios: Array, place: int) -> float:
-        """Return the best value of one ratio between the neighbours of its own on the grid; the others stay."""
+        """Return the best value of one ratio between the neighbours of its own on the grid; the
+        others stay."""
 
         def at(value: float) -> float:
             return self.deviance(np.where(np.arange(len(ratios)) == place, value, ratios))
 
         low, high = max(ratios[place] / STEP, 0.0), max(ratios[place] * STEP, GRID[1])
-        found = optimize.minimize_scalar(at, bounds=(low, high), method="bounded", options={"xatol": 1e-4 * high})
+        found = optimize.minimize_scalar(
+            at, bounds=(low, high), method="bounded", options={"xatol": 1e-4 * high}
+        )
         return float(found.x) if found.fun < at(float(ratios[place])) else float(ratios[place])
 
     def fit(self) -> MixedFit:
@@ -229,7 +255,8 @@ class _Restricted:
         return MixedFit(
             beta=beta,
             covariance=covariance,
-            variances={"noise": noise} | {groups.name: noise * float(ratio) for groups, ratio in named},
+            variances={"noise": noise}
+            | {groups.name: noise * float(ratio) for groups, ratio in named},
             shifts=shifts,
             spare=self.spare,
             slopes=slopes,
@@ -237,12 +264,17 @@ class _Restricted:
         )
 
     def small_sample(self, ratios: Array, noise: float, plain: Array) -> tuple[Array, Array, Array]:
-        """Return Kenward and Roger's covariance, the slopes of the plain one, and the variances' spread.
+        """Return Kenward and Roger's covariance, the slopes of the plain one, and the variances'
+        spread.
 
-        Of the matrices P_i = X'V^-1 V_i V^-1 X and Q_ij = X'V^-1 V_i V^-1 V_j V^-1 X, where V is the sum of s_i V_i,
-        those of the noise follow from the others, and so does its information.
+        Of the matrices P_i = X'V^-1 V_i V^-1 X and Q_ij = X'V^-1 V_i V^-1 V_j V^-1 X, where V is
+        the sum of s_i V_i, those of the noise follow from the others, and so does its information.
         """
-        if noise <= 0 or self.spare <= 0 or any(groups.count > MANY_GROUPS for groups in self.random):
+        if (
+            noise <= 0
+            or self.spare <= 0
+            or any(groups.count > MANY_GROUPS for groups in self.random)
+        ):
             return plain, np.empty((0, *plain.shape)), np.empty((0, 0))
         factors, count = range(len(self.random)), len(self.random) + 1
         s = noise * ratios
@@ -263,7 +295,9 @@ class _Restricted:
             q[i + 1, 0] = (p[i + 1] - np.tensordot(s, q[i + 1, 1:], 1)) / noise
             q[0, i + 1] = q[i + 1, 0].T
             trace = float(np.trace(zz[i][i] - zx[i] @ plain @ zx[i].T))
-            information[0, i + 1] = information[i + 1, 0] = (trace - s @ information[i + 1, 1:]) / noise
+            information[0, i + 1] = information[i + 1, 0] = (
+                trace - s @ information[i + 1, 1:]
+            ) / noise
         q[0, 0] = (p[0] - np.tensordot(s, q[0, 1:], 1)) / noise
         # The trace of PVPV is the number of spare observations.
         rest = 2 * noise * s @ information[0, 1:] + s @ information[1:, 1:] @ s
@@ -271,6 +305,8 @@ class _Restricted:
         spread: Array = 2 * np.linalg.pinv(information, hermitian=True).astype(float)
         inner = np.einsum("ij,ijkl->kl", spread, q - p[:, None] @ plain @ p)
         adjusted = plain + 2 * plain @ inner @ plain
-        if (np.diag(adjusted) < np.diag(plain) * (1 - 1e-6)).any():  # columns that are all but dependent
+        if (
+            np.diag(adjusted) < np.diag(plain) * (1 - 1e-6)
+        ).any():  # columns that are all but dependent
             adjusted = plain
         return (adjusted + adjusted.T) / 2, np.array([plain @ part @ plain for part in p]), spread

@@ -1,7 +1,9 @@
-"""The noise of runs within their blocks: of all levels, and of a level that is noisier than the others.
+"""The noise of runs within their blocks: of all levels, and of a level that is noisier than the
+others.
 
-What a block shifts cancels here, whatever it is: the mixed model would take noise and blocks together where blocks
-differ by less than their runs do, as on a machine that slows down within each of them.
+What a block shifts cancels here, whatever it is: the mixed model would take noise and blocks
+together where blocks differ by less than their runs do, as on a machine that slows down within each
+of them.
 """
 
 from dataclasses import dataclass
@@ -13,7 +15,8 @@ from scipy import special
 from study.analysis.stats.mixed_model import Array
 
 OWN = 0.03
-"""p below which a level has a noise of its own: a missed difference costs more than a few degrees of freedom."""
+"""p below which a level has a noise of its own: a missed difference costs more than a few degrees
+of freedom."""
 OWN_RUNS = 3
 """Runs from which a level can show a noise of its own."""
 MOST_OWN = 5
@@ -48,7 +51,8 @@ class Noises:
 
 
 def within_blocks(logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int64]) -> Within:
-    """Return what runs with log seconds (n,) differ by within ``blocks`` (n,), of their ``levels`` (n,)."""
+    """Return what runs with log seconds (n,) differ by within ``blocks`` (n,), of their ``levels``
+    (n,)."""
     runs = np.bincount(blocks)
     x = np.column_stack([np.eye(int(levels.max()) + 1)[levels], logs])
     sums = np.zeros((len(runs), x.shape[1]))
@@ -58,18 +62,28 @@ def within_blocks(logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int
     return Within(x[:, -1] - x[:, :-1] @ beta, float(len(logs) - (runs > 0).sum() - rank))
 
 
-def noises_of(logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int64], common: float) -> Noises:
-    """Return the noise of each level; it is ``common`` unless a level is shown to be noisier than the others.
+def noises_of(
+    logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int64], common: float
+) -> Noises:
+    """Return the noise of each level; it is ``common`` unless a level is shown to be noisier than
+    the others.
 
-    The noisiest is compared with the others by an F test (Cochran 1941, of residuals from blocks), then the next one
-    with those that are left. All are noisier up to the last that this shows, so that two cannot hide each other.
+    The noisiest is compared with the others by an F test (Cochran 1941, of residuals from blocks),
+    then the next one with those that are left. All are noisier up to the last that this shows, so
+    that two cannot hide each other.
     """
     counts = np.bincount(levels)
     alike, own = np.ones(len(counts), bool), list[int]()
     found = Noises(np.full(len(counts), common), ~alike)
-    while alike.sum() > 2 and len(own) < min(MOST_OWN, len(counts) // 2) and len(counts) <= MANY_LEVELS:
+    while (
+        alike.sum() > 2
+        and len(own) < min(MOST_OWN, len(counts) // 2)
+        and len(counts) <= MANY_LEVELS
+    ):
         kept = alike[levels]
-        squares = np.bincount(levels[kept], within_blocks(logs[kept], levels[kept], blocks[kept]).residuals ** 2)
+        squares = np.bincount(
+            levels[kept], within_blocks(logs[kept], levels[kept], blocks[kept]).residuals ** 2
+        )
         most = int((squares / counts[: len(squares)]).argmax())
         alike[most] = False
         own.append(most)
@@ -78,7 +92,9 @@ def noises_of(logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int64],
             break
         spread, shared = others.spread_of(most)
         ratio = spread / others.within.variance / (1 + shared)
-        p = (len(counts) - len(own) + 1) * float(special.fdtrc(counts[most] - 1, others.within.degrees, ratio))
+        p = (len(counts) - len(own) + 1) * float(
+            special.fdtrc(counts[most] - 1, others.within.degrees, ratio)
+        )
         if counts[most] < OWN_RUNS:
             continue
         if p < OWN:
@@ -90,10 +106,15 @@ def noises_of(logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int64],
 
 
 class _Others:
-    """The runs of the levels that are alike, and what the runs of another level differ from them by in each block."""
+    """The runs of the levels that are alike, and what the runs of another level differ from them by
+    in each block."""
 
     def __init__(
-        self, logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int64], alike: NDArray[np.bool_]
+        self,
+        logs: Array,
+        levels: NDArray[np.int64],
+        blocks: NDArray[np.int64],
+        alike: NDArray[np.bool_],
     ) -> None:
         kept = alike[levels]
         self.logs, self.levels, self.blocks = logs, levels, blocks
@@ -104,13 +125,16 @@ class _Others:
         self.shifts = sums / np.maximum(self.runs, 1)
 
     def spread_of(self, level: int) -> tuple[float, float]:
-        """Return the variance of a level's runs beside the mean of the others in their blocks, and that mean's share.
+        """Return the variance of a level's runs beside the mean of the others in their blocks, and
+        that mean's share.
 
         The share is the variance of such a mean over that of a run of the others.
         """
         at = (self.levels == level) & (self.runs[self.blocks] > 0)
         beside = (self.logs - self.shifts[self.blocks])[at]
-        return float(beside.var(ddof=1)) if len(beside) > 1 else 0.0, float((1 / self.runs[self.blocks[at]]).mean())
+        return float(beside.var(ddof=1)) if len(beside) > 1 else 0.0, float(
+            (1 / self.runs[self.blocks[at]]).mean()
+        )
 
     def variance_of(self, level: int) -> float:
         """Return the variance of a run of a level: no less than that of the others."""

@@ -1,9 +1,10 @@
 """The levels that may be the fastest, and the cost of choosing another.
 
-A level leaves the set where another is faster by more than the largest of all differences among as many equal levels,
-with 95% probability: the studentized range. That which stands out most is tested among all; where it leaves, the next
-among the others, and so on (Newman 1939, Keuls 1952). So a level that is far slower than all does not make those slower
-that are equal, and one that is faster than many is not lost among them.
+A level leaves the set where another is faster by more than the largest of all differences among as
+many equal levels, with 95% probability: the studentized range. That which stands out most is tested
+among all; where it leaves, the next among the others, and so on (Newman 1939, Keuls 1952). So a
+level that is far slower than all does not make those slower that are equal, and one that is faster
+than many is not lost among them.
 """
 
 from collections.abc import Hashable, Sequence
@@ -25,12 +26,15 @@ Level = TypeVar("Level", bound=Hashable)
 class Optimum(Strict):
     """The levels that cannot be told from the fastest."""
 
-    indistinguishable: list[str] = Field(description="Levels that hold the truly fastest one with 95% probability.")
+    indistinguishable: list[str] = Field(
+        description="Levels that hold the truly fastest one with 95% probability."
+    )
     cost: dict[str, float] = Field(description="Time of each level over the smallest mean.")
 
 
 def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Optimum | None:
-    """Return the optimum among some levels of a fitted model (None: all); None without replicates or without noise."""
+    """Return the optimum among some levels of a fitted model (None: all); None without replicates
+    or without noise."""
     levels = [level for level in model.levels if among is None or level in among]
     if not (has_noise(model) or model.rounded) or model.spare <= 0 or not levels:
         return None
@@ -44,7 +48,8 @@ def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Opti
 
 
 def may_be_fastest(model: LogModel, levels: Sequence[Level]) -> list[Level]:
-    """Return those of some ``levels`` that hold the truly fastest of them with 95% probability, in their order."""
+    """Return those of some ``levels`` that hold the truly fastest of them with 95% probability, in
+    their order."""
     if model.starts and model.starts.are_units:
         left = _left_over_starts(model, levels)
     else:  # where levels have noises of their own, one noise for all must tell the same
@@ -60,11 +65,16 @@ def _left(model: LogModel, levels: Sequence[Level]) -> set[Level]:
     apart = [model.slower(place, places) for place in places]
 
     def excess(rank: int, count: int) -> float:
-        """Return the largest difference of a level from a faster one, over what ``count`` equal levels reach."""
+        """Return the largest difference of a level from a faster one, over what ``count`` equal
+        levels reach."""
         differences, errors, degrees = apart[rank]
         reach = ranges(count, degrees) * errors
-        with np.errstate(divide="ignore", invalid="ignore"):  # errors are 0 for a clock that shows no noise
-            found: Array = np.where(reach > 0, differences / reach, np.where(differences > 0, np.inf, 0.0))
+        with np.errstate(
+            divide="ignore", invalid="ignore"
+        ):  # errors are 0 for a clock that shows no noise
+            found: Array = np.where(
+                reach > 0, differences / reach, np.where(differences > 0, np.inf, 0.0)
+            )
         return float(found.max())
 
     ranked = sorted(range(len(levels)), key=lambda rank: excess(rank, len(levels)))
@@ -77,10 +87,11 @@ def _left(model: LogModel, levels: Sequence[Level]) -> set[Level]:
 
 
 def _left_over_starts(model: LogModel, levels: Sequence[Level]) -> set[Level]:
-    """Return the levels that leave the set where starts are the unit: each pair has a noise of its own.
+    """Return the levels that leave the set where starts are the unit: each pair has a noise of its
+    own.
 
-    Hsu's comparison with the best (1984) and the F test must agree, among all levels and among the level and all that
-    look faster: with few degrees a part of the levels must not tell by itself.
+    Hsu's comparison with the best (1984) and the F test must agree, among all levels and among the
+    level and all that look faster: with few degrees a part of the levels must not tell by itself.
     """
     ranked = sorted(levels, key=lambda level: float(model.effects[model.levels.index(level)]))
     places = [model.levels.index(level) for level in ranked]
@@ -108,9 +119,11 @@ def label(level: Hashable) -> str:
 
 
 def level_test(model: LogModel, among: Sequence[Hashable] | None = None) -> float | None:
-    """Return p of the F test that no level ``among`` some (None: all) differs from another; None without replicates.
+    """Return p of the F test that no level ``among`` some (None: all) differs from another; None
+    without replicates.
 
-    Where levels have noises of their own it is the larger p of two tests, with these and with one noise for all.
+    Where levels have noises of their own it is the larger p of two tests, with these and with one
+    noise for all.
     """
     chosen = [level for level in model.levels if among is None or level in among]
     found = [_level_test(one, chosen) for one in ([model, model.even] if model.uneven else [model])]
@@ -120,8 +133,8 @@ def level_test(model: LogModel, among: Sequence[Hashable] | None = None) -> floa
 def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
     """Return p of one test; its degrees of freedom are Fai and Cornelius' (1996).
 
-    Where starts are the unit, it is the F test of their means with 1 and starts - 1 degrees, which holds whatever the
-    starts shift together (Box 1954).
+    Where starts are the unit, it is the F test of their means with 1 and starts - 1 degrees, which
+    holds whatever the starts shift together (Box 1954).
     """
     count = len(levels)
     if count < 2 or model.spare <= 0 or model.fit.variances["noise"] <= 0:

@@ -1,4 +1,5 @@
-"""Ratios of times between two levels of a factor: quotients of their means, with the noise of pairs in blocks."""
+"""Ratios of times between two levels of a factor: quotients of their means, with the noise of pairs
+in blocks."""
 
 from collections.abc import Hashable, Sequence
 from itertools import chain
@@ -18,19 +19,24 @@ from study.config.study import Study, shown
 
 
 class Ratio(Strict):
-    """The time at one level of the contrast over that at another, everything else equal, paired within blocks."""
+    """The time at one level of the contrast over that at another, everything else equal, paired
+    within blocks."""
 
     contrast: str = Field(description="Dotted key of the factor whose levels are compared.")
-    at: Setting = Field(description="Levels of the other factors, as far as they differ between the ratios.")
-    x: float | None = Field(description="Level of the curve's factor; null in a study without a curve.")
+    at: Setting = Field(
+        description="Levels of the other factors, as far as they differ between the ratios."
+    )
+    x: float | None = Field(
+        description="Level of the curve's factor; null in a study without a curve."
+    )
     slower: str
     faster: str
     ratio: Estimate
-    """The quotient of the two means; no bounds where one is not determined, or where the machine's change within blocks
-    may be the difference."""
+    """The quotient of the two means; no bounds where one is not determined, or where the machine's
+    change within blocks may be the difference."""
     together: Estimate
-    """The same with bounds that hold for all settings of this contrast at once, with 95% probability: an extreme of
-    several ratios is read with these."""
+    """The same with bounds that hold for all settings of this contrast at once, with 95%
+    probability: an extreme of several ratios is read with these."""
     slower_seconds: float = Field(description="Mean time at `slower`, as in its group.")
     faster_seconds: float = Field(description="Mean time at `faster`, as in its group.")
     slower_images: float | None
@@ -41,16 +47,18 @@ class Ratio(Strict):
 
 
 class Overall(NamedTuple):
-    """The ratio over all settings of a contrast, with the block as the unit, for a side may shift in a block as one."""
+    """The ratio over all settings of a contrast, with the block as the unit, for a side may shift
+    in a block as one."""
 
     contrast: str
     slower: str
     faster: str
     ratio: Estimate
-    """Without bounds where a mean is not determined, or where the machine may be the difference: what it does within
-    blocks is no noise that the blocks tell of."""
+    """Without bounds where a mean is not determined, or where the machine may be the difference:
+    what it does within blocks is no noise that the blocks tell of."""
     machine: bool
-    """Whether the machine's change within blocks may be what tells the sides apart; never of a null control."""
+    """Whether the machine's change within blocks may be what tells the sides apart; never of a null
+    control."""
     pairs: pd.DataFrame
     """The pairs of runs that differ in the contrast alone and met in one block."""
     settings: list[Setting]
@@ -64,8 +72,11 @@ def overalls_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list
     return [overall for overall in found if overall]
 
 
-def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: str, faster: str) -> Overall | None:
-    """Return the geometric mean of the ratios over the settings that both sides have; None where no two runs met.
+def overall_of(
+    study: Study, groups: Sequence[GroupFit], contrast: str, slower: str, faster: str
+) -> Overall | None:
+    """Return the geometric mean of the ratios over the settings that both sides have; None where no
+    two runs met.
 
     A block has one number: the mean of what its settings lie above their own means, and their mean.
     """
@@ -78,9 +89,14 @@ def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: 
     over = quotients.groupby([setting.label for setting in settings])
     left = (quotients - over.transform("mean") + float(over.mean().mean())).groupby(block).mean()
     starts = pairs.groupby(block)["session"].first()[left.index]
-    model = fit_log_model(np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist())
+    model = fit_log_model(
+        np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist()
+    )
     # Both sides of each pair: the place of the group, and the level in it.
-    places, levels = chain(pairs["group_a"], pairs["group_b"]), chain(pairs["level_a"], pairs["level_b"])
+    places, levels = (
+        chain(pairs["group_a"], pairs["group_b"]),
+        chain(pairs["level_a"], pairs["level_b"]),
+    )
     ends = zip(places, levels, strict=True)
     undetermined = any(str(level) in groups[place].undetermined for place, level in ends)
     ratio, leans = model.mean("all"), _leans(pairs)
@@ -99,11 +115,15 @@ End = tuple[int, str]
 """The place of a group among all, and one of its levels."""
 
 
-def quotient_of(groups: Sequence[GroupFit], slower: End, faster: End, y: str, tests: int) -> Estimate:
-    """Return the mean time of one level over that of one of another group, with the noise of their pairs in blocks.
+def quotient_of(
+    groups: Sequence[GroupFit], slower: End, faster: End, y: str, tests: int
+) -> Estimate:
+    """Return the mean time of one level over that of one of another group, with the noise of their
+    pairs in blocks.
 
-    The other levels of both groups are paired, too, for they tell of the noise. The bounds hold for ``tests`` such
-    quotients at once (Bonferroni). There are none where a mean is not determined, or without replicates.
+    The other levels of both groups are paired, too, for they tell of the noise. The bounds hold for
+    ``tests`` such quotients at once (Bonferroni). There are none where a mean is not determined, or
+    without replicates.
     """
     (first, level), (second, other) = slower, faster
     # From the level of the second group to that of the first one: the two in question meet.
@@ -117,19 +137,22 @@ def quotient_of(groups: Sequence[GroupFit], slower: End, faster: End, y: str, te
     if level not in set(pairs["pair"]):
         return Estimate(value=times[0] / times[1])
     levels, blocks, starts = (pairs[name].tolist() for name in ("pair", "session_block", "session"))
-    paired = fit_log_model((pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts, far=_far(pairs))
+    paired = fit_log_model(
+        (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts, far=_far(pairs)
+    )
     known = _has_noise(pairs[pairs["pair"] == level], groups, paired)
     return _quotient(times, paired if known else None, level, together(tests))
 
 
 def _far(pairs: pd.DataFrame) -> list[int]:
-    """Return on which side each quotient is far: on that of its far run; a quotient of two that are is not."""
+    """Return on which side each quotient is far: on that of its far run; a quotient of two that are
+    is not."""
     return [int(sign) for sign in np.sign((pairs["far_a"] - pairs["far_b"]).fillna(0))]
 
 
 def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
-    """Return the runs that count at each level of the contrast, as the study lists these, with the place of their
-    group; a level without such a run is left out."""
+    """Return the runs that count at each level of the contrast, as the study lists these, with the
+    place of their group; a level without such a run is left out."""
     sides = {}
     for name in (str(shown(study, contrast, level)) for level in study.factors[contrast]):
         parts = [
@@ -142,7 +165,8 @@ def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[st
 
 
 def telling_keys(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[str]:
-    """Return the factors that tell the ratios apart, the curve's first: one with a single level tells none."""
+    """Return the factors that tell the ratios apart, the curve's first: one with a single level
+    tells none."""
     varied = []
     for key in study.compared:
         levels = set().union(*(group.clean[key].dropna() for group in groups))
@@ -152,7 +176,8 @@ def telling_keys(study: Study, groups: Sequence[GroupFit], contrast: str) -> lis
 
 
 def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.DataFrame:
-    """Return the pairs of runs that differ in the contrast alone and met in one block, in the order of the settings.
+    """Return the pairs of runs that differ in the contrast alone and met in one block, in the order
+    of the settings.
 
     Columns end in ``_a`` and ``_b`` for the runs of the two sides.
     """
@@ -165,20 +190,38 @@ def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.
 
 def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[Ratio]:
     """Return one ratio for each distinct setting of the pairs."""
-    y, x, pairs, settings = study.total, study.curve.x if study.curve else None, overall.pairs, overall.settings
+    y, x, pairs, settings = (
+        study.total,
+        study.curve.x if study.curve else None,
+        overall.pairs,
+        overall.settings,
+    )
     # Within a block its own factor cancels; what is left is the noise.
-    quotients, blocks = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), pairs["session_block"].tolist()
+    quotients, blocks = (
+        (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(),
+        pairs["session_block"].tolist(),
+    )
     starts = pairs["session"].tolist()
     paired = fit_log_model(quotients, settings, blocks, starts, far=_far(pairs))
-    parts = {setting: pairs[[other == setting for other in settings]] for setting in dict.fromkeys(settings)}
-    known = {setting: paired if _has_noise(at, groups, paired) else None for setting, at in parts.items()}
+    parts = {
+        setting: pairs[[other == setting for other in settings]]
+        for setting in dict.fromkeys(settings)
+    }
+    known = {
+        setting: paired if _has_noise(at, groups, paired) else None for setting, at in parts.items()
+    }
     critical = together(max(sum(model is not None for model in known.values()), 1))
     found = []
     for setting, at in parts.items():
         times = _times(at, groups, y)
-        images, reached = (_means(at, groups, column) for column in ("images_processed", "accuracy"))
+        images, reached = (
+            _means(at, groups, column) for column in ("images_processed", "accuracy")
+        )
         lean = 0.0 if overall.contrast == "control" else mean_lean(_leans(at))
-        own, joint = (_quotient(times, known[setting], setting, reach).widened(lean) for reach in (None, critical))
+        own, joint = (
+            _quotient(times, known[setting], setting, reach).widened(lean)
+            for reach in (None, critical)
+        )
         found.append(
             Ratio(
                 contrast=overall.contrast,
@@ -200,7 +243,8 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
 
 
 def _leans(pairs: pd.DataFrame) -> "pd.Series[float]":
-    """Return by how much the machine was slower on the first side of each block that tells, in log units."""
+    """Return by how much the machine was slower on the first side of each block that tells, in log
+    units."""
     logs = (pairs["felt_a"].astype(float) / pairs["felt_b"].astype(float)).apply(np.log)
     return logs.groupby(pairs["session_block"]).mean().dropna()
 
@@ -210,7 +254,8 @@ def _ends(at: pd.DataFrame) -> list[End]:
 
 
 def _times(at: pd.DataFrame, groups: Sequence[GroupFit], y: str) -> tuple[float, float]:
-    """Return the two mean times of a setting; those of a null control are the pairs' own, for both are one level."""
+    """Return the two mean times of a setting; those of a null control are the pairs' own, for both
+    are one level."""
     ends = _ends(at)
     if ends[0] == ends[1]:
         a, b = (float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab")
@@ -220,7 +265,8 @@ def _times(at: pd.DataFrame, groups: Sequence[GroupFit], y: str) -> tuple[float,
 
 
 def _means(at: pd.DataFrame, groups: Sequence[GroupFit], column: str) -> list[float | None]:
-    """Return the mean of a column on the two sides of a setting, as their levels have it; of a null control, as above.
+    """Return the mean of a column on the two sides of a setting, as their levels have it; of a null
+    control, as above.
 
     A run without a partner in its block is in the mean of its level, too.
     """
@@ -228,17 +274,24 @@ def _means(at: pd.DataFrame, groups: Sequence[GroupFit], column: str) -> list[fl
     if ends[0] == ends[1]:
         return [mean_of(at, f"{column}_{side}") for side in "ab"]
     clean = [groups[place].clean for place, _ in ends]
-    return [mean_of(runs[runs["level"] == level], column) for runs, (_, level) in zip(clean, ends, strict=True)]
+    return [
+        mean_of(runs[runs["level"] == level], column)
+        for runs, (_, level) in zip(clean, ends, strict=True)
+    ]
 
 
 def _has_noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel) -> bool:
-    """Return whether the pairs of a setting tell the noise of its ratio: its means are determined, with replicates."""
+    """Return whether the pairs of a setting tell the noise of its ratio: its means are determined,
+    with replicates."""
     undetermined = any(level in groups[place].undetermined for place, level in _ends(at))
     return not undetermined and len(at) > 1 and paired.spare > 0
 
 
-def _quotient(times: tuple[float, float], model: LogModel | None, at: Hashable, reach: Critical | None) -> Estimate:
-    """Return the quotient of two means with the noise of the pairs of a setting within blocks, where that is known."""
+def _quotient(
+    times: tuple[float, float], model: LogModel | None, at: Hashable, reach: Critical | None
+) -> Estimate:
+    """Return the quotient of two means with the noise of the pairs of a setting within blocks,
+    where that is known."""
     value = times[0] / times[1]
     if model is None:
         return Estimate(value=value)

@@ -1,4 +1,5 @@
-"""The runs that an analysis uses, their settings, and how far the machine changed by its reference workload."""
+"""The runs that an analysis uses, their settings, and how far the machine changed by its reference
+workload."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,14 +17,17 @@ def row_settings(study: Study, frame: pd.DataFrame, keys: Sequence[str]) -> list
     """Return the setting of each row of a table of timings, of the levels of some factors."""
     rows = list(zip(*(frame[key] for key in keys), strict=True)) if keys else [()] * len(frame)
     known = {
-        row: setting_of(study, {key: level_of(study, key, value) for key, value in zip(keys, row, strict=True)})
+        row: setting_of(
+            study, {key: level_of(study, key, value) for key, value in zip(keys, row, strict=True)}
+        )
         for row in dict.fromkeys(rows)
     }
     return [known[row] for row in rows]
 
 
 def level_of(study: Study, key: str, value: Any) -> Level:
-    """Return the level that a table shows as ``value``; a path stays as it is shown, and a device without a factor."""
+    """Return the level that a table shows as ``value``; a path stays as it is shown, and a device
+    without a factor."""
     levels = study.factors.get(key)
     if levels is None:
         return str(value)
@@ -34,13 +38,14 @@ def level_of(study: Study, key: str, value: Any) -> Level:
 
 
 def counted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a table of timings that count: those of records that were excluded are left out."""
+    """Return the rows of a table of timings that count: those of records that were excluded are
+    left out."""
     return frame[frame["excluded"].isna()]
 
 
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
-    """Return the runs that count, with columns ``session_block`` (session and replicate) and ``pace``;
-    none is far where no rule has looked."""
+    """Return the runs that count, with columns ``session_block`` (session and replicate) and
+    ``pace``; none is far where no rule has looked."""
     usable = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[y].notna()]
     session = usable["session"].astype(int).astype(str)
     blocks = session + "." + usable["block"].astype(int).astype(str)
@@ -71,30 +76,38 @@ def places_of(study: Study, frame: pd.DataFrame, keys: Iterable[str]) -> list[tu
 
 def place_of(levels: list[Any], level: Any) -> int:
     """Return the place of a level among the study's; a table reads 1 as 1.0, and True as text."""
-    return next(place for place, other in enumerate(levels) if other == level or str(other) == str(level))
+    return next(
+        place for place, other in enumerate(levels) if other == level or str(other) == str(level)
+    )
 
 
 REFERENCE_COLUMNS = ("reference_seconds", "host_reference_seconds")
 CHANGE_LIMIT = 1.10
-"""Slowest reference workload over the fastest, from which the machine counts as changed; less may be its own noise."""
+"""Slowest reference workload over the fastest, from which the machine counts as changed; less may
+be its own noise."""
 
 
 HALF = 0.5
-"""Slope of the log times over the log pace from which the pace counts in full: where the times of one side alone follow
-it, all follow it by half."""
+"""Slope of the log times over the log pace from which the pace counts in full: where the times of
+one side alone follow it, all follow it by half."""
 FEWEST_STILL = 3
 """Blocks without a change of the machine from which these alone tell."""
 
 
 def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with a column ``pace``: the reference workload over its mean on that device; above 1 is slower.
+    """Return the runs with a column ``pace``: the reference workload over its mean on that device;
+    above 1 is slower.
 
-    A GPU has two reference workloads, its own and that of the CPUs that load its data; the one that changed more
-    counts.
+    A GPU has two reference workloads, its own and that of the CPUs that load its data; the one that
+    changed more counts.
     """
     paces = pd.Series(float("nan"), index=frame.index)
     for _, rows in frame.groupby("device", sort=False):
-        logs = [np.log(rows[column].astype(float)) for column in REFERENCE_COLUMNS if rows[column].notna().all()]
+        logs = [
+            np.log(rows[column].astype(float))
+            for column in REFERENCE_COLUMNS
+            if rows[column].notna().all()
+        ]
         if logs:
             most = max(logs, key=lambda one: one.max() - one.min())
             paces.loc[rows.index] = np.exp(most - most.mean())
@@ -102,7 +115,8 @@ def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def machine_change(frame: pd.DataFrame) -> float | None:
-    """Return the machine's slowest state over its fastest during these runs; None without a reference workload."""
+    """Return the machine's slowest state over its fastest during these runs; None without a
+    reference workload."""
     if frame.empty or frame["pace"].isna().any():
         return None
     return float(frame["pace"].max() / frame["pace"].min())
@@ -111,9 +125,10 @@ def machine_change(frame: pd.DataFrame) -> float | None:
 def felt(runs: pd.DataFrame, y: str) -> "pd.Series[float]":
     """Return the pace of each run, or what times feel of it where they follow it by less than half.
 
-    How far they do is the slope of their logarithms over all levels, at the upper end of its 95% interval. A reference
-    workload of milliseconds has a noise of its own, which the times do not have; what is expected of the machine behind
-    a pace that was measured with noise is that slope's part (regression calibration; Carroll et al. 2006, chapter 4).
+    How far they do is the slope of their logarithms over all levels, at the upper end of its 95%
+    interval. A reference workload of milliseconds has a noise of its own, which the times do not
+    have; what is expected of the machine behind a pace that was measured with noise is that slope's
+    part (regression calibration; Carroll et al. 2006, chapter 4).
     """
     x, seconds = (one.astype(float).apply(np.log) for one in (runs["pace"], runs[y]))
     x, seconds = (one - one.groupby(runs["level"]).transform("mean") for one in (x, seconds))
@@ -127,12 +142,14 @@ def felt(runs: pd.DataFrame, y: str) -> "pd.Series[float]":
 
 
 def stands_out(differences: "pd.Series[float]", leans: "pd.Series[float]") -> bool:
-    """Return whether the difference of two sides is no work of a machine that changed within blocks.
+    """Return whether the difference of two sides is no work of a machine that changed within
+    blocks.
 
-    ``differences`` are those of the mean log times by block, and ``leans`` those of the log paces, none where no
-    reference workload ran. Where that changed by 10% or more from one side to the other, the sides must differ in one
-    direction in all blocks, and there by more than it did; or most blocks, and three at least, met no such change. A
-    machine that was slower on the faster side explains nothing.
+    ``differences`` are those of the mean log times by block, and ``leans`` those of the log paces,
+    none where no reference workload ran. Where that changed by 10% or more from one side to the
+    other, the sides must differ in one direction in all blocks, and there by more than it did; or
+    most blocks, and three at least, met no such change. A machine that was slower on the faster
+    side explains nothing.
     """
     limit = np.log(CHANGE_LIMIT)
     if not (leans.abs() >= limit).any():
@@ -146,7 +163,8 @@ def stands_out(differences: "pd.Series[float]", leans: "pd.Series[float]") -> bo
 
 
 def mean_lean(leans: "pd.Series[float]") -> float:
-    """Return what the machine may have added to the mean difference of two sides, in log units, by its ``leans``.
+    """Return what the machine may have added to the mean difference of two sides, in log units, by
+    its ``leans``.
 
     0 where no block changed by 10%.
     """

@@ -1,11 +1,13 @@
-"""The runs that no number has: the reason of each is found once, when the table of timings is built.
+"""The runs that no number has: the reason of each is found once, when the table of timings is
+built.
 
-A run is set aside only with a cause that was recorded, or as the only far run of a setting that has ten or more: a
-state that a setting meets in two of five runs shows only once among ten in 5% of studies. Every other far run counts,
-against its own setting alone (:mod:`study.analysis.stats.readings`). The residuals are those of an iterated median
-polish (Tukey 1977) of log seconds by level and block, which a slow run cannot bend. A run is far if its residual is
-beyond both five robust standard deviations and a factor of 1.33. The rule looks at nothing else, and is the same for
-every study.
+A run is set aside only with a cause that was recorded, or as the only far run of a setting that has
+ten or more: a state that a setting meets in two of five runs shows only once among ten in 5% of
+studies. Every other far run counts, against its own setting alone
+(:mod:`study.analysis.stats.readings`). The residuals are those of an iterated median polish (Tukey
+1977) of log seconds by level and block, which a slow run cannot bend. A run is far if its residual
+is beyond both five robust standard deviations and a factor of 1.33. The rule looks at nothing else,
+and is the same for every study.
 """
 
 from collections import Counter
@@ -20,13 +22,15 @@ from study.config.study import Study
 
 FIRST, FAR = "first of its start", "far"
 COLD_DEVIATIONS, COLD_FACTOR = 3.0, 1.15
-"""By how much a first run without a warm-up must be slower to be set aside: its cause is known, unlike a far run's."""
+"""By how much a first run without a warm-up must be slower to be set aside: its cause is known,
+unlike a far run's."""
 MANY = 10
 """Runs of a setting of which the only far one is set aside."""
 BY_RULE = FIRST, FAR
 """The reasons that need the whole table."""
 ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
-"""The folders of records that were excluded when they were measured, and have rows of their own, with the reason."""
+"""The folders of records that were excluded when they were measured, and have rows of their own,
+with the reason."""
 DEVIATIONS = 5.0
 """Robust standard deviations of the logarithm of the time."""
 FACTOR = 1.33
@@ -36,33 +40,46 @@ TO_DEVIATION = 1.4826
 
 
 def place_of_record(run: str, excluded: object) -> str:
-    """Return a run's name, after the folder of its record where that was set aside: ``broken/bs64-r1``."""
+    """Return a run's name, after the folder of its record where that was set aside:
+    ``broken/bs64-r1``."""
     folder = next((folder for folder, reason in ASIDE.items() if reason == excluded), None)
     return f"{folder}/{run}" if folder else run
 
 
 def of_planned_runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the one row of each planned run: those of the records in the folders ``ASIDE`` are left out."""
+    """Return the one row of each planned run: those of the records in the folders ``ASIDE`` are
+    left out."""
     return frame[~frame["excluded"].isin(ASIDE.values())]
 
 
 def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with every reason in its column ``excluded``, which is empty for a run that counts.
+    """Return the table with every reason in its column ``excluded``, which is empty for a run that
+    counts.
 
-    To the reasons of single records come two that were declared before any run, within each group of settings that
-    differ in the curve's factor alone. Where no warm-up run ran, the first run of each start on each device is excluded
-    if it is slower than the others show by three robust deviations and 15%, unless no other run of its setting is left;
-    then the only far run of a setting with ten runs or more. The column ``far`` has 1 for another far run that is slow,
-    -1 for one that is fast. In ``session`` a start that had several machines counts as one on each of them.
+    To the reasons of single records come two that were declared before any run, within each group
+    of settings that differ in the curve's factor alone. Where no warm-up run ran, the first run of
+    each start on each device is excluded if it is slower than the others show by three robust
+    deviations and 15%, unless no other run of its setting is left; then the only far run of a
+    setting with ten runs or more. The column ``far`` has 1 for another far run that is slow, -1 for
+    one that is fast. In ``session`` a start that had several machines counts as one on each of
+    them.
     """
     frame = frame.assign(session=_starts(frame), excluded=frame["excluded"].astype(object), far=0.0)
     begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
-    cold = set(firsts.index[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")])
+    cold = set(
+        firsts.index[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")]
+    )
     level_keys, group_keys = keys_of(study)
-    usable = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[study.total].notna()]
+    usable = frame[
+        frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[study.total].notna()
+    ]
     for _, rows in usable.groupby(group_keys, sort=False) if group_keys else [("", usable)]:
-        levels = list(rows[level_keys].itertuples(index=False, name=None)) if level_keys else [0] * len(rows)
+        levels = (
+            list(rows[level_keys].itertuples(index=False, name=None))
+            if level_keys
+            else [0] * len(rows)
+        )
         blocks = list(rows[["session", "block"]].itertuples(index=False, name=None))
         left, deviation = polished(rows[study.total].tolist(), levels, blocks)
         counts = Counter(levels)
@@ -76,56 +93,83 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
         frame.loc[rows.index[slow], "excluded"] = FIRST
         kept = [place for place in range(len(rows)) if place not in slow]
         own = [levels[place] for place in kept]
-        far = far_runs(rows[study.total].iloc[kept].tolist(), own, [blocks[place] for place in kept])
+        far = far_runs(
+            rows[study.total].iloc[kept].tolist(), own, [blocks[place] for place in kept]
+        )
         frame.loc[rows.index[kept], "far"] = far
-        runs, found = Counter(own), Counter(level for level, one in zip(own, far, strict=True) if one)
-        lone = [bool(one) and found[at] == 1 and runs[at] >= MANY for at, one in zip(own, far, strict=True)]
+        runs, found = (
+            Counter(own),
+            Counter(level for level, one in zip(own, far, strict=True) if one),
+        )
+        lone = [
+            bool(one) and found[at] == 1 and runs[at] >= MANY
+            for at, one in zip(own, far, strict=True)
+        ]
         frame.loc[rows.index[kept][lone], "excluded"] = FAR
     return frame
 
 
 def _starts(frame: pd.DataFrame) -> pd.Series:
-    """Return the number of the start of each run, where a start on each of several machines has a number of its own.
+    """Return the number of the start of each run, where a start on each of several machines has a
+    number of its own.
 
     Two machines share no state: a difference between them must not count as one between settings.
     """
     nodes = frame["node"].fillna("")
     if (nodes.groupby(frame["session"]).nunique() <= 1).all():
         return frame["session"]
-    both = pd.Series(list(zip(frame["session"], nodes, strict=True)), index=frame.index).where(frame["session"].notna())
-    numbers = {start: float(number) for number, start in enumerate(sorted(both.dropna().unique()), 1)}
+    both = pd.Series(list(zip(frame["session"], nodes, strict=True)), index=frame.index).where(
+        frame["session"].notna()
+    )
+    numbers = {
+        start: float(number) for number, start in enumerate(sorted(both.dropna().unique()), 1)
+    }
     return both.map(numbers)
 
 
 def keys_of(study: Study) -> tuple[list[str], list[str]]:
-    """Return the factors that tell the levels of a group apart, and those that tell the groups apart."""
+    """Return the factors that tell the levels of a group apart, and those that tell the groups
+    apart."""
     if study.curve:
         return [study.curve.x], [key for key in study.compared if key != study.curve.x]
-    return [key for key in study.compared if key != "device"], [key for key in study.compared if key == "device"]
+    return [key for key in study.compared if key != "device"], [
+        key for key in study.compared if key == "device"
+    ]
 
 
 Array = NDArray[np.float64]
 MOST_PASSES = 50
 
 
-def far_runs(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Return 1 for each far run that is slow, -1 for one that is fast, 0 for the others; all have one entry a run.
+def far_runs(
+    seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]
+) -> NDArray[np.int64]:
+    """Return 1 for each far run that is slow, -1 for one that is fast, 0 for the others; all have
+    one entry a run.
 
-    A level with fewer than three runs has no far run, nor has one of which more than half would be far.
+    A level with fewer than three runs has no far run, nor has one of which more than half would be
+    far.
     """
     left, deviation = polished(seconds, levels, blocks)
     far = np.abs(left) > max(DEVIATIONS * deviation, np.log(FACTOR))
-    counts, found = Counter(levels), Counter(level for level, one in zip(levels, far, strict=True) if one)
-    may = np.array([counts[level] >= 3 and found[level] <= counts[level] / 2 for level in levels], bool)
+    counts, found = (
+        Counter(levels),
+        Counter(level for level, one in zip(levels, far, strict=True) if one),
+    )
+    may = np.array(
+        [counts[level] >= 3 and found[level] <= counts[level] / 2 for level in levels], bool
+    )
     signs: NDArray[np.int64] = np.where(far & may, np.sign(left), 0).astype(np.int64)
     return signs
 
 
-def polished(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> tuple[Array, float]:
+def polished(
+    seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]
+) -> tuple[Array, float]:
     """Return the residual log seconds (n,) of a median polish, and their robust standard deviation.
 
-    A block with fewer than half of the levels, or fewer than three runs, has no effect of its own: its runs would
-    explain each other away.
+    A block with fewer than half of the levels, or fewer than three runs, has no effect of its own:
+    its runs would explain each other away.
     """
     if not len(seconds):
         return np.zeros(0), 0.0

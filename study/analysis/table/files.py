@@ -20,11 +20,13 @@ from study.base.files import check_plain, write_whole
 LARGEST = 2**28
 """Bytes of a table: a million runs have a tenth of it."""
 PARSER: dict[str, Any] = {} if pd.__version__ >= "3.1" else {"float_precision": "round_trip"}
-"""What makes pandas read each number to its last bit: before 3.1 it missed that in two of five unless it was asked."""
+"""What makes pandas read each number to its last bit: before 3.1 it missed that in two of five
+unless it was asked."""
 
 
 def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame, Records]:
-    """Return the table of timings from the folders of a plan's records and of their samples, and the records.
+    """Return the table of timings from the folders of a plan's records and of their samples, and
+    the records.
 
     Each record is let go once its row is known: those that are returned are without their steps.
     """
@@ -50,7 +52,8 @@ def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame
 def summary_of(record: Record, path: Path) -> Sampled | None:
     """Return the summary of a run's samples in ``path`` while it trained (or inferred).
 
-    Where the samples do not fit the record, it is the reason. It is None without a measurement or without samples.
+    Where the samples do not fit the record, it is the reason. It is None without a measurement or
+    without samples.
     """
     window = _window(record.measurement) if record.measurement else None
     if window is None:
@@ -59,15 +62,24 @@ def summary_of(record: Record, path: Path) -> Sampled | None:
         samples = read_samples(record, path)
     except StudyError as error:
         return str(error)
-    return None if samples is None else telemetry_table.summarise(samples, *window, record.settings.device)
+    return (
+        None
+        if samples is None
+        else telemetry_table.summarise(samples, *window, record.settings.device)
+    )
 
 
 def _window(measured: Measurement) -> tuple[float, float] | None:
-    """Return the start and end of the fit (or of the inference), in seconds since 1970 UTC. None if not recorded."""
+    """Return the start and end of the fit (or of the inference), in seconds since 1970 UTC. None if
+    not recorded."""
     asked = measured.inference
     if asked:
         return asked.started, asked.started + asked.seconds
-    return None if measured.fit_started is None else (measured.fit_started, measured.fit_started + measured.fit_seconds)
+    return (
+        None
+        if measured.fit_started is None
+        else (measured.fit_started, measured.fit_started + measured.fit_seconds)
+    )
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
@@ -80,13 +92,21 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
-    """Return the table of timings of ``plan`` in ``path``, with the columns and types of :func:`table`.
+    """Return the table of timings of ``plan`` in ``path``, with the columns and types of
+    :func:`table`.
 
-    Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for another study's table.
+    Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for
+    another study's table.
     """
-    text = [key for key, levels in plan.study.factors.items() if any(isinstance(level, str) for level in levels)]
+    text = [
+        key
+        for key, levels in plan.study.factors.items()
+        if any(isinstance(level, str) for level in levels)
+    ]
     again = f"python -m study analyse {plan.name}"
-    types: dict[str, Any] = dict.fromkeys(text, str) | {name: dtype(name) for name in Timing.model_fields}
+    types: dict[str, Any] = dict.fromkeys(text, str) | {
+        name: dtype(name) for name in Timing.model_fields
+    }
     try:
         check_plain(path, LARGEST)
         frame: pd.DataFrame = pd.read_csv(
@@ -94,10 +114,15 @@ def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
         )
     except (StudyError, OSError, ValueError) as error:
         why = error if isinstance(error, StudyError) else error.__class__.__name__
-        raise StudyError(f"{path.name}: cannot be read as a table ({why}); make it with: {again}") from None
+        raise StudyError(
+            f"{path.name}: cannot be read as a table ({why}); make it with: {again}"
+        ) from None
     for column in ("study", *KEYS, *plan.study.factors, *Timing.model_fields):
         if column not in frame:
             raise StudyError(f"{path.name}: it has no column {column!r}; make it with: {again}")
     for name in frame.loc[frame["study"] != plan.name, "study"]:
-        raise StudyError(f"{path.name}: the table of study {name!r} is not allowed with the plan of {plan.name!r}")
+        raise StudyError(
+            f"{path.name}: the table of study {name!r} is not allowed with the plan of "
+            f"{plan.name!r}"
+        )
     return frame.copy()  # in one block for each type: the reader leaves a hundred

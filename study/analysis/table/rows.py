@@ -32,19 +32,27 @@ NOT_YET = "not run yet"
 """The message of a planned run that this machine can make and that has no record."""
 
 
-def table_of(plan: Plan, counted: Mapping[str, Values], aside: Iterable[tuple[Run, Values]]) -> pd.DataFrame:
-    """Return the table of timings: one row per planned run, in the planned order, and then one per record ``aside``.
+def table_of(
+    plan: Plan, counted: Mapping[str, Values], aside: Iterable[tuple[Run, Values]]
+) -> pd.DataFrame:
+    """Return the table of timings: one row per planned run, in the planned order, and then one per
+    record ``aside``.
 
-    The columns are those of :class:`Timing` and one for each factor of the study, named by its dotted key. A quantity
-    that a run lacks is NaN. ``counted`` holds what is known of a run by its name.
+    The columns are those of :class:`Timing` and one for each factor of the study, named by its
+    dotted key. A quantity that a run lacks is NaN. ``counted`` holds what is known of a run by its
+    name.
     """
-    absent = {run.name: {"outcome": "unavailable", "message": run.unavailable or NOT_YET} for run in plan.runs}
+    absent = {
+        run.name: {"outcome": "unavailable", "message": run.unavailable or NOT_YET}
+        for run in plan.runs
+    }
     every = [*((run, counted.get(run.name) or absent[run.name]) for run in plan.runs), *aside]
     return with_exclusions(plan.study, as_table(_row(plan, run, values) for run, values in every))
 
 
 def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return rows (values by column) as a table with every column of :class:`Timing`, in its order and its types.
+    """Return rows (values by column) as a table with every column of :class:`Timing`, in its order
+    and its types.
 
     Keys that :class:`Timing` does not declare become columns, too: they are the study's factors.
     """
@@ -52,12 +60,19 @@ def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     keys = [key for key in dict.fromkeys(chain(*rows)) if key not in Timing.model_fields]
     names = columns(keys)
     numbers = [name for name, kind in TYPES.items() if kind == "float64"]
-    # One array of all numbers: pandas converts column by column, which takes longer than all else on a small table.
-    floats = np.array([[row.get(name) for name in numbers] for row in rows], float).reshape(len(rows), len(numbers))
+    # One array of all numbers: pandas converts column by column, which takes longer than all else
+    # on a small table.
+    floats = np.array([[row.get(name) for name in numbers] for row in rows], float).reshape(
+        len(rows), len(numbers)
+    )
     rest = pd.DataFrame(rows, columns=[name for name in names if name not in numbers])
-    rest = rest.where(rest.notna(), float("nan")).astype({name: TYPES[name] for name in rest if name in TYPES})
+    rest = rest.where(rest.notna(), float("nan")).astype(
+        {name: TYPES[name] for name in rest if name in TYPES}
+    )
     # The copy has one block for each type, not one for each column.
-    return pd.concat([pd.DataFrame(floats, columns=numbers, index=rest.index), rest], axis=1)[names].copy()
+    return pd.concat([pd.DataFrame(floats, columns=numbers, index=rest.index), rest], axis=1)[
+        names
+    ].copy()
 
 
 def values_of(record: Record, sampled: Sampled | None) -> Values:
@@ -84,7 +99,9 @@ def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
     if images is not None and joules:
         values["images_per_joule"] = images / joules
     used, reserved = values.get("peak_device_used_bytes"), values.get("peak_device_reserved_bytes")
-    if used is not None and reserved is not None and used < reserved:  # the samples missed it: torch alone held more
+    if (
+        used is not None and reserved is not None and used < reserved
+    ):  # the samples missed it: torch alone held more
         values["peak_device_used_bytes"] = None
     factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
     return Timing.model_validate(values).model_dump() | {
@@ -107,8 +124,11 @@ def _recorded(record: Record) -> dict[str, Any]:
         "others_cpu_percent": record.observed.others_cpu_percent if record.observed else None,
         "device_name": record.machine.device_name if record.machine else None,
         "valid_images": record.data.valid_images if record.data else None,
-        # Inference asks one trained network in every setting: there is nothing that one of them could fail to learn.
-        "chance_accuracy": _chance(record.data) if record.data and record.settings.task == "training" else None,
+        # Inference asks one trained network in every setting: there is nothing that one of them
+        # could fail to learn.
+        "chance_accuracy": _chance(record.data)
+        if record.data and record.settings.task == "training"
+        else None,
         "weights": record.weights.kind if record.weights else None,
         "software": _software(record),
         "image_id": record.software.image,
@@ -116,14 +136,19 @@ def _recorded(record: Record) -> dict[str, Any]:
         "other_device_processes": record.other_device_processes,
         "device_percent_before": record.device_percent_before,
         "idle_watts": record.device_watts_before,
-        "reference_seconds": record.reference_workload.seconds if record.reference_workload else None,
-        "host_reference_seconds": record.reference_workload.host_seconds if record.reference_workload else None,
+        "reference_seconds": record.reference_workload.seconds
+        if record.reference_workload
+        else None,
+        "host_reference_seconds": record.reference_workload.host_seconds
+        if record.reference_workload
+        else None,
         **(record.timeline.model_dump() if record.timeline else {}),
     }
 
 
 def _chance(data: DataUsed) -> float:
-    """Return the share of the most frequent class; of an older record, whose counts are unknown, that of equal ones."""
+    """Return the share of the most frequent class; of an older record, whose counts are unknown,
+    that of equal ones."""
     most = (data.valid_majority_images or 0) / data.valid_images
     return max(most, 1 / len(data.classes))
 
@@ -132,19 +157,25 @@ def _sampled(sampled: Sampled | None, settings: Settings) -> Values:
     """Return the columns of the samples; none for a run without samples."""
     if isinstance(sampled, str):
         return {"samples_refused": sampled}
-    # The process still holds the host memory of the training before an inference, so its peak is not the inference's.
-    return (sampled or {}) | ({"peak_tree_resident_bytes": None} if settings.task == "inference" else {})
+    # The process still holds the host memory of the training before an inference, so its peak is
+    # not the inference's.
+    return (sampled or {}) | (
+        {"peak_tree_resident_bytes": None} if settings.task == "inference" else {}
+    )
 
 
 def _software(record: Record) -> str:
-    commit = (record.software.git_commit or "unknown")[:8] + ("+" if record.software.git_dirty else "")
+    commit = (record.software.git_commit or "unknown")[:8] + (
+        "+" if record.software.git_dirty else ""
+    )
     software = f"{record.machine.software}, " if record.machine else ""
     engine = "on the host" if record.software.engine == "none" else f"in {record.software.engine}"
     return f"{software}{engine}, commit {commit}"
 
 
 def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
-    """Return the columns of a run with task inference. Its training is preparation, and its times are left out."""
+    """Return the columns of a run with task inference. Its training is preparation, and its times
+    are left out."""
     timed = [batch for batch in asked.batches if not batch.warm_up]
     seconds, images = [batch.seconds for batch in timed], sum(batch.images for batch in timed)
     # The nearest rank: always a measured value, never interpolated.
@@ -152,7 +183,9 @@ def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
     return {
         "thousand_images_seconds": 1000 * sum(seconds) / images,
         "images_per_second": images / sum(seconds),
-        **dict(zip([f"latency_p{percent}_seconds" for percent in (50, 90, 99)], latencies, strict=True)),
+        **dict(
+            zip([f"latency_p{percent}_seconds" for percent in (50, 90, 99)], latencies, strict=True)
+        ),
         "batches": len(timed),
         "accuracy": asked.accuracy,
         "fp32_accuracy": measured.epochs[-1].accuracy,
@@ -174,7 +207,10 @@ def _int8_share(operators: Mapping[str, int]) -> float | None:
 
 
 def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
-    full, stages = max((step.images for step in measured.steps), default=0), [epoch.stage for epoch in measured.epochs]
+    full, stages = (
+        max((step.images for step in measured.steps), default=0),
+        [epoch.stage for epoch in measured.epochs],
+    )
     steady = [
         step.seconds
         for step in measured.steps
@@ -184,7 +220,10 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
     first_waits = {step.epoch: step.data_wait_seconds for step in reversed(measured.steps)}
     train_seconds = sum(epoch.train_seconds for epoch in measured.epochs)
     valid_seconds = sum(epoch.valid_seconds for epoch in measured.epochs)
-    phases = {f"{name}_seconds": sum(getattr(step, f"{name}_seconds") for step in measured.steps) for name in PHASES}
+    phases = {
+        f"{name}_seconds": sum(getattr(step, f"{name}_seconds") for step in measured.steps)
+        for name in PHASES
+    }
     last, target = measured.epochs[-1], measured.target
     return {
         "setup_seconds": measured.setup_seconds,
@@ -199,12 +238,16 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "other_seconds": measured.fit_seconds - valid_seconds - sum(phases.values()),
         "first_batch_seconds": fmean(first_waits.values()),
         # Without a worker, as with images on the device, nothing starts.
-        "loader_start_seconds": fmean(e.loader_start_seconds for e in measured.epochs) if measured.workers else None,
+        "loader_start_seconds": fmean(e.loader_start_seconds for e in measured.epochs)
+        if measured.workers
+        else None,
         "loader_end_seconds": sum(epoch.loader_end_seconds for epoch in measured.epochs),
         "synchronise_seconds": sum(epoch.synchronise_seconds for epoch in measured.epochs),
         "warm_up_extra_seconds": _warm_up_extra(measured, stages),
         "compile_seconds": measured.compile_seconds,
-        "decoder_difference": measured.decoder_difference.mean if measured.decoder_difference else None,
+        "decoder_difference": measured.decoder_difference.mean
+        if measured.decoder_difference
+        else None,
         "steady_images_per_second": full / step_seconds if step_seconds else None,
         "images_per_second": sum(epoch.images for epoch in measured.epochs) / train_seconds,
         "data_wait_share": phases["data_wait_seconds"] / train_seconds,
@@ -233,7 +276,8 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
 
 
 def _warm_up_extra(measured: Measurement, stages: Sequence[str]) -> float:
-    """Return the seconds that warm-up steps took beyond the median steady step of their stage, without data waits.
+    """Return the seconds that warm-up steps took beyond the median steady step of their stage,
+    without data waits.
 
     They include the first use of each kernel, cuDNN's search, the allocator and compilation.
     """
@@ -242,7 +286,11 @@ def _warm_up_extra(measured: Measurement, stages: Sequence[str]) -> float:
         group = [step for step in measured.steps if stages[step.epoch - 1] == stage]
         steady = [step.seconds - step.data_wait_seconds for step in group if not step.warm_up]
         usual = median(steady) if steady else 0.0
-        extra += sum(max(0.0, step.seconds - step.data_wait_seconds - usual) for step in group if step.warm_up)
+        extra += sum(
+            max(0.0, step.seconds - step.data_wait_seconds - usual)
+            for step in group
+            if step.warm_up
+        )
     return extra
 
 

@@ -1,9 +1,10 @@
 """Telemetry of one run on the host side: it turns samples into columns of the table.
 
-A GPU's power reading is unreliable. On recent cards nvidia-smi and NVML see the power only during about a quarter of
-the time (https://arxiv.org/abs/2312.02741), so its integral may be far off, most of all for short loads. The energy
-counter covers the whole time, but ticks about every 100 ms. Hence the counter is used if there is one, the method is
-always named, and a window under 2 s gets no number.
+A GPU's power reading is unreliable. On recent cards nvidia-smi and NVML see the power only during
+about a quarter of the time (https://arxiv.org/abs/2312.02741), so its integral may be far off, most
+of all for short loads. The energy counter covers the whole time, but ticks about every 100 ms.
+Hence the counter is used if there is one, the method is always named, and a window under 2 s gets
+no number.
 """
 
 import functools
@@ -35,7 +36,8 @@ THROTTLE_WORDS = {
     0x200: "board limit",
     0x400: "reliability",
 }
-"""NVML's names of the causes of a low clock (nvml.h, nvmlClocksEventReasons). Idleness is not one of them."""
+"""NVML's names of the causes of a low clock (nvml.h, nvmlClocksEventReasons). Idleness is not one
+of them."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +51,23 @@ class Energy:
 
 
 def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dict[str, Any]:
-    """Return what samples (columns ``COLUMNS``) from ``start`` to ``end``, both in epoch seconds, tell of a run.
+    """Return what samples (columns ``COLUMNS``) from ``start`` to ``end``, both in epoch seconds,
+    tell of a run.
 
-    The keys are columns of the table of timings; a value is None where no sample has one. The energy is that of the
-    GPUs, where the ``device`` that trained is one.
+    The keys are columns of the table of timings; a value is None where no sample has one. The
+    energy is that of the GPUs, where the ``device`` that trained is one.
     """
-    # Arrays: a study has thousands of these tables, and pandas takes longer to choose a column than to add it up.
+    # Arrays: a study has thousands of these tables, and pandas takes longer to choose a column than
+    # to add it up.
     whole = dict(zip(COLUMNS, frame[list(COLUMNS)].to_numpy(float).T, strict=True))
     inside = (whole["seconds"] >= start) & (whole["seconds"] <= end)
     window = {name: values[inside] for name, values in whole.items()}
     masks = window["gpu_throttle_reasons"]
-    energy = _gpu_energy(whole, start, end) if device == "cuda" else Energy(refused="Only a GPU counts its energy.")
+    energy = (
+        _gpu_energy(whole, start, end)
+        if device == "cuda"
+        else Energy(refused="Only a GPU counts its energy.")
+    )
     return {
         "cpu_percent": _of_known(np.mean, window["cpu_percent"]),
         "peak_tree_resident_bytes": _of_known(np.max, window["process_resident_bytes"], int),
@@ -67,7 +75,8 @@ def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dic
         "peak_device_used_bytes": _of_known(np.max, window["gpu_memory_used_bytes"], int),
         "sm_clock_mhz": _of_known(np.mean, window["gpu_sm_clock_mhz"]),
         "gpu_temperature_celsius": _of_known(np.max, window["gpu_temperature_celsius"]),
-        "throttle_reasons": "; ".join(throttle_words(masks[~np.isnan(masks)].astype("int64"))) or None,
+        "throttle_reasons": "; ".join(throttle_words(masks[~np.isnan(masks)].astype("int64")))
+        or None,
         "energy_joules": energy.joules,
         "energy_method": energy.method,
         "energy_refused": energy.refused,
@@ -85,7 +94,8 @@ def _gpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energ
     power, counted = _read(samples, "gpu_power_watts"), _read(samples, "gpu_energy_joules")
     if len(counted[0]):
         found = _by_counter(*counted, start, end)
-        # A counter that stands still is broken, as on some virtual GPUs; the power may still be known.
+        # A counter that stands still is broken, as on some virtual GPUs; the power may still be
+        # known.
         if found.refused or found.joules or not len(power[0]):
             return found
     if not len(power[0]):
@@ -131,7 +141,11 @@ def _too_little(inside: Array, start: float, end: float) -> str | None:
 
 def _hole(gaps: Iterable[float]) -> str | None:
     longest = max(gaps)
-    return f"The samples leave out {longest:.1f} s of the window." if longest > LONGEST_HOLE_SECONDS else None
+    return (
+        f"The samples leave out {longest:.1f} s of the window."
+        if longest > LONGEST_HOLE_SECONDS
+        else None
+    )
 
 
 def _of_known(summary: Callable[[Array], Any], values: Array, number: type = float) -> Any:

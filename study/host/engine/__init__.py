@@ -1,1 +1,2 @@
-"""Container engines: their command lines, their images, what they are asked, and where runs execute."""
+"""Container engines: their command lines, their images, what they are asked, and where runs
+execute."""

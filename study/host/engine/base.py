@@ -1,4 +1,5 @@
-"""What container engines are asked, the values that their answers become, and the label that tells of a launcher."""
+"""What container engines are asked, the values that their answers become, and the label that tells
+of a launcher."""
 
 import os
 import re
@@ -17,7 +18,8 @@ BUILD_SECONDS = 7200
 
 @dataclass(frozen=True)
 class StoredImage:
-    """An image that the engine has. ``run_as`` is the name by which it runs; ``digest`` its checksum in a registry."""
+    """An image that the engine has. ``run_as`` is the name by which it runs; ``digest`` its
+    checksum in a registry."""
 
     id: str
     run_as: str
@@ -53,10 +55,15 @@ class Trouble:
 
 
 def ask(program: str, *arguments: str, seconds: float = ANSWER_SECONDS) -> str:
-    """Return the program's standard output. Raise :class:`StudyError` if it fails or gives no answer in ``seconds``."""
+    """Return the program's standard output. Raise :class:`StudyError` if it fails or gives no
+    answer in ``seconds``."""
     try:
         done = subprocess.run(
-            [program, *arguments], capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL
+            [program, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:
         raise StudyError(f"{program} is not installed") from None
@@ -70,14 +77,24 @@ def ask(program: str, *arguments: str, seconds: float = ANSWER_SECONDS) -> str:
 
 
 def last_words(text: str | Sequence[str]) -> str:
-    """Return the line of a program's output that names its error: the last with such a word, else the last line."""
-    lines = [line.strip() for line in (text.splitlines() if isinstance(text, str) else text) if line.strip()]
-    telling = [line for line in lines if re.search(r"error|cannot|denied|no such|not found", line, re.IGNORECASE)]
+    """Return the line of a program's output that names its error: the last with such a word, else
+    the last line."""
+    lines = [
+        line.strip()
+        for line in (text.splitlines() if isinstance(text, str) else text)
+        if line.strip()
+    ]
+    telling = [
+        line
+        for line in lines
+        if re.search(r"error|cannot|denied|no such|not found", line, re.IGNORECASE)
+    ]
     return ([*lines, *telling] or ["no message"])[-1]
 
 
 def launcher_label() -> str:
-    """Return a label of this process (namespace, number, start), from which others can tell whether it still runs."""
+    """Return a label of this process (namespace, number, start), from which others can tell whether
+    it still runs."""
     return f"{_namespace()}.{os.getpid()}.{_start_of(os.getpid())}"
 
 
@@ -91,15 +108,22 @@ def _namespace() -> str:
 
 
 def _start_of(number: int) -> str | None:
-    """Return the start time of a process, in the kernel's ticks. None if it is gone or hidden from us."""
+    """Return the start time of a process, in the kernel's ticks. None if it is gone or hidden from
+    us."""
     try:
-        return Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()[19]
+        return (
+            Path(f"/proc/{number}/stat")
+            .read_text(encoding="utf-8", errors="replace")
+            .rsplit(")", 1)[1]
+            .split()[19]
+        )
     except (OSError, IndexError):
         return None
 
 
 def is_alive(label: str) -> bool:
-    """Return whether the launcher with this label may still run. One in another namespace is assumed to run."""
+    """Return whether the launcher with this label may still run. One in another namespace is
+    assumed to run."""
     namespace, number, start = (label.split(".") + ["", "", ""])[:3]
     if namespace != _namespace():
         return namespace[:8] == _namespace()[:8] or not re.match(r"[0-9a-f]{8}-", namespace)

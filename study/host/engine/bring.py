@@ -14,7 +14,8 @@ from study.host.engine.docker import Docker
 
 LOCK_LABEL = "study.lock-sha256"
 WITHOUT_GPU = (
-    "look at the NVIDIA Container Toolkit, leave the GPU out (--config 'devices=[cpu]') or run on the host "
+    "look at the NVIDIA Container Toolkit, leave the GPU out (--config 'devices=[cpu]') or "
+    "run on the host "
     "(--config container=none)"
 )
 
@@ -22,8 +23,8 @@ WITHOUT_GPU = (
 def make(engine: Docker, wanted: ImageRequest, results: Path, log: TextIO, gpu: bool) -> Image:
     """Build, load or pull the image, test it once, and return its description.
 
-    The test imports the training stack, and with ``gpu`` lets torch look for a GPU. Raise :class:`StudyError` if a step
-    fails.
+    The test imports the training stack, and with ``gpu`` lets torch look for a GPU. Raise
+    :class:`StudyError` if a step fails.
     """
     seconds = engine.build(wanted, log) if wanted.kind == "built" else None
     base = engine.image(wanted.base_image) if wanted.base_image else None
@@ -73,23 +74,33 @@ class Seen(Strict):
     gpu_trouble: str | None
 
 
-def _try(engine: Docker, run_as: str, results: Path, log: TextIO, device: Device, gpu: bool) -> Seen:
+def _try(
+    engine: Docker, run_as: str, results: Path, log: TextIO, device: Device, gpu: bool
+) -> Seen:
     with lifetime.scratch_folder(results) as scratch:
         command = ["python", "-m", "study.training.instruments.machine"]
         title = f"image {device}"
         try:
-            ended = lifetime.enter(engine, run_as, command, scratch, [code_mount()], log, title, gpus=gpu)
+            ended = lifetime.enter(
+                engine, run_as, command, scratch, [code_mount()], log, title, gpus=gpu
+            )
         except StudyError as error:
             raise StudyError(
                 f"images.{device}: {error}; {WITHOUT_GPU}" if gpu else f"images.{device}: {error}"
             ) from None
     try:
-        seen = Seen.model_validate(json.loads(next(line for line in reversed(ended.tail) if line.startswith("{"))))
+        seen = Seen.model_validate(
+            json.loads(next(line for line in reversed(ended.tail) if line.startswith("{")))
+        )
     except (StopIteration, ValueError):
         said_last = ended.trouble or base.last_words(ended.tail)
-        raise StudyError(f"images.{device}: the image cannot run the training code: {said_last}") from None
+        raise StudyError(
+            f"images.{device}: the image cannot run the training code: {said_last}"
+        ) from None
     if gpu and seen.gpu_trouble:
-        raise StudyError(f"images.{device}: in the image torch finds no GPU: {seen.gpu_trouble}; {WITHOUT_GPU}")
+        raise StudyError(
+            f"images.{device}: in the image torch finds no GPU: {seen.gpu_trouble}; {WITHOUT_GPU}"
+        )
     return seen
 
 
@@ -99,5 +110,7 @@ def is_current(path: Path, engine: Docker, wanted: ImageRequest, gpu: bool) -> b
         there = Image.read(path)
     except StudyError:
         return False
-    asked_for = there.engine == engine.name and there.request == wanted and (there.gpu_seen or not gpu)
+    asked_for = (
+        there.engine == engine.name and there.request == wanted and (there.gpu_seen or not gpu)
+    )
     return asked_for and engine.image(there.run_as) is not None

@@ -1,4 +1,5 @@
-"""One command in a container, as values: what it may see and use, the mounts of a run, and what every engine gives it.
+"""One command in a container, as values: what it may see and use, the mounts of a run, and what
+every engine gives it.
 
 This module starts and asks nothing. How an engine is told is the class of that engine.
 """
@@ -22,13 +23,15 @@ from study.data.sources import source_of
 WORK = "/work"
 SCRATCH = "/scratch"
 NAME = "study-measures"
-"""Name of the one container that measures on a machine: a second guard besides the launcher's lock."""
+"""Name of the one container that measures on a machine: a second guard besides the launcher's
+lock."""
 LAUNCHER = "study.launcher"
 """Label that names the launcher of a container."""
 UNPRIVILEGED = 65532
 """User id inside the container if the caller is root, as is usual in images without users."""
 HOST, USER = "study-container", "study-user"
-"""Host and user names inside. They are removed from messages, so they must not be words that messages use."""
+"""Host and user names inside. They are removed from messages, so they must not be words that
+messages use."""
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """Variables that a step with network, and a build, take from the caller."""
 FLOAT_BYTES = 4
@@ -50,8 +53,8 @@ class Mount:
 class Box:
     """One command, with the files that it may see and the resources that it may use.
 
-    ``gpus`` holds names of GPUs: None means no GPU, empty means all. ``scratch`` is the folder that the command may
-    write; the engine writes the container's id beside it.
+    ``gpus`` holds names of GPUs: None means no GPU, empty means all. ``scratch`` is the folder that
+    the command may write; the engine writes the container's id beside it.
     """
 
     image: str
@@ -61,7 +64,9 @@ class Box:
     user: tuple[int, int]
     mounts: Sequence[Mount] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    passed: Sequence[str] = ()  # names whose values the engine takes from its own environment: no secret in an argv
+    passed: Sequence[
+        str
+    ] = ()  # names whose values the engine takes from its own environment: no secret in an argv
     groups: tuple[int, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     gpus: tuple[str, ...] | None = None
@@ -77,7 +82,8 @@ def id_file(scratch: Path) -> Path:
 
 
 def user_inside(uid: int, gid: int, rootless: bool = False) -> tuple[int, int]:
-    """Return the (uid, gid) inside: the caller's, or those of an unprivileged user if the caller is root.
+    """Return the (uid, gid) inside: the caller's, or those of an unprivileged user if the caller is
+    root.
 
     In a rootless docker the caller is root inside.
     """
@@ -92,10 +98,12 @@ def shared_memory_bytes(settings: Settings, cpus: int) -> int:
 
 
 def loader_bytes(settings: Settings, cpus: int) -> int:
-    """Return the bytes of the batches that the loader's workers hand over through /dev/shm, at most.
+    """Return the bytes of the batches that the loader's workers hand over through /dev/shm, at
+    most.
 
-    Each worker of the training and of the validation loader keeps ``loader.prefetch_factor`` batches ready, and each
-    loader has one more batch in use. ``cpus`` is the number of CPUs, which decides ``loader.workers: auto``.
+    Each worker of the training and of the validation loader keeps ``loader.prefetch_factor``
+    batches ready, and each loader has one more batch in use. ``cpus`` is the number of CPUs, which
+    decides ``loader.workers: auto``.
     """
     workers = settings.loader.workers if isinstance(settings.loader.workers, int) else min(16, cpus)
     if settings.loader.kind in ("device", "threads"):
@@ -108,18 +116,23 @@ def loader_bytes(settings: Settings, cpus: int) -> int:
 def environment(device: str, inherited: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a run on the host, or of an engine's client.
 
-    It is ``inherited`` without the thread variables, which Snakemake sets from ``--cores``: that option must not change
-    a measurement. A run on another device sees no GPU, and no other one a TPU.
+    It is ``inherited`` without the thread variables, which Snakemake sets from ``--cores``: that
+    option must not change a measurement. A run on another device sees no GPU, and no other one a
+    TPU.
     """
     threads = ("OMP", "GOTO", "OPENBLAS", "MKL", "NUMEXPR")
     dropped = {f"{name}_NUM_THREADS" for name in threads} | {"VECLIB_MAXIMUM_THREADS"}
     values = {key: value for key, value in inherited.items() if key not in dropped}
     values["PYTHONUNBUFFERED"] = "1"
-    values["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the driver's own order: a number names the same GPU everywhere
+    values["CUDA_DEVICE_ORDER"] = (
+        "PCI_BUS_ID"  # the driver's own order: a number names the same GPU everywhere
+    )
     if device != "cuda":
         values["CUDA_VISIBLE_DEVICES"] = ""
     if device != "tpu":
-        values["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # torch_tpu would take the place of torch's own compiler
+        values["TORCH_DEVICE_BACKEND_AUTOLOAD"] = (
+            "0"  # torch_tpu would take the place of torch's own compiler
+        )
     return values
 
 
@@ -146,7 +159,8 @@ def limits(box: Box) -> list[str]:
 
 
 def mounts(shown: Iterable[Mount], read_only: str) -> list[str]:
-    """Return the options for mounts. ``read_only`` is the engine's word for a mount that nobody may write.
+    """Return the options for mounts. ``read_only`` is the engine's word for a mount that nobody may
+    write.
 
     Raise :class:`StudyError` if a path has a line break, which no engine reads.
     """
@@ -156,20 +170,24 @@ def mounts(shown: Iterable[Mount], read_only: str) -> list[str]:
 def _mount(mount: Mount, read_only: str) -> str:
     for path in (str(mount.source), mount.target):
         if "\n" in path:
-            raise StudyError(f"{path!r}: a path with a line break cannot be mounted into a container")
+            raise StudyError(
+                f"{path!r}: a path with a line break cannot be mounted into a container"
+            )
     fields = ["type=bind", f"source={mount.source}", f"target={mount.target}"]
     return csv_line(fields if mount.writable else [*fields, read_only])
 
 
 def csv_line(fields: Sequence[str]) -> str:
-    """Return the fields as one line of CSV, as engines read them: fields with a comma or a quote are quoted."""
+    """Return the fields as one line of CSV, as engines read them: fields with a comma or a quote
+    are quoted."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(fields)
     return text.getvalue()
 
 
 def settings_inside(settings: Settings) -> tuple[Settings, list[Mount]]:
-    """Return the settings with every path as the container sees it, and the mounts that make those paths visible."""
+    """Return the settings with every path as the container sees it, and the mounts that make those
+    paths visible."""
     values, mounts = settings.model_dump(), []
     places = (("dataset", "path", "/data"), ("model", "weights", "/weights"))
     for section, key, folder in places:
@@ -183,12 +201,14 @@ def settings_inside(settings: Settings) -> tuple[Settings, list[Mount]]:
 
 
 def code_mount() -> Mount:
-    """Return the mount of the package, which is not part of the image, so that an edit does not rebuild the image."""
+    """Return the mount of the package, which is not part of the image, so that an edit does not
+    rebuild the image."""
     return Mount(PACKAGE, f"{WORK}/study")
 
 
 def own_mounts(settings: Settings) -> list[Mount]:
-    """Return the mounts of the user's own model and of its local imports; none if the settings name no own model."""
+    """Return the mounts of the user's own model and of its local imports; none if the settings name
+    no own model."""
     here, name = Path.cwd(), settings.model.name
     at = own_model.home(name, here)
     own = own_model.sources(name, here)
@@ -196,7 +216,8 @@ def own_mounts(settings: Settings) -> list[Mount]:
 
 
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
-    """Return the mounts of all that a run reads: the package, its data, the decision about its weights, the weights."""
+    """Return the mounts of all that a run reads: the package, its data, the decision about its
+    weights, the weights."""
     files = Results(results)
     dataset, data = run.settings.dataset, files.data(run.dataset)
     base = source_of(dataset).base(dataset, data, results)
@@ -205,7 +226,8 @@ def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
     seen = [
         Mount(path.resolve(), str(inside / path.relative_to(results)))
         for path in wanted
-        if path.is_relative_to(results) and path.exists()  # a user's own folder comes with the settings
+        if path.is_relative_to(results)
+        and path.exists()  # a user's own folder comes with the settings
     ]
     return [code_mount(), *own_mounts(run.settings), *seen]
 
@@ -221,13 +243,15 @@ def check_readable(mounts: Sequence[Mount], user: tuple[int, int]) -> None:
         needed = 0o005 if mount.source.is_dir() else 0o004
         if mount.source.stat().st_mode & needed != needed:
             raise StudyError(
-                f"{mount.source.name}: root's containers run as user {UNPRIVILEGED}, which may not read it; "
+                f"{mount.source.name}: root's containers run as user {UNPRIVILEGED}, which "
+                "may not read it; "
                 f"allow it with: chmod -R o+rX, or run as a user other than root"
             )
 
 
 def check_visible(folder: Path, names: Sequence[str], root: bool) -> None:
-    """Raise :class:`StudyError` if a container with ``folder`` mounted could not read one of the files ``names`` in it.
+    """Raise :class:`StudyError` if a container with ``folder`` mounted could not read one of the
+    files ``names`` in it.
 
     ``root``: True if the caller is root, so that the container runs as another user.
     """
@@ -236,7 +260,8 @@ def check_visible(folder: Path, names: Sequence[str], root: bool) -> None:
         path = (base / name).resolve()
         if not path.is_relative_to(base):
             raise StudyError(
-                f"dataset.path: {name!r} is a link to outside the folder, which a container does not see; copy the "
+                f"dataset.path: {name!r} is a link to outside the folder, which a container "
+                "does not see; copy the "
                 "file, or run on the host: --config container=none"
             )
         if root and not path.stat().st_mode & 0o004:

@@ -1,4 +1,5 @@
-"""Docker, a daemon that keeps containers and images; and Podman, its command line without a daemon and without root."""
+"""Docker, a daemon that keeps containers and images; and Podman, its command line without a daemon
+and without root."""
 
 import json
 import os
@@ -50,16 +51,23 @@ from study.host.supervise import Spawned, supervise
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 LOCK = ROOT / "requirements.lock"
 INSTALLER = ROOT / "requirements-uv.lock"
-"""The lock of what installs the other. It changes nothing of what is installed, so it is in no key."""
+"""The lock of what installs the other. It changes nothing of what is installed, so it is in no
+key."""
 TARGETS: dict[Device, str] = {"cpu": "cpu", "cuda": "gpu"}
 CERTIFICATES = ROOT / "docker" / "certificates"
 PROCESSES = 4096
 """Processes of a container at most, and, where it has to be said, open files of each."""
-GPU_TOOLS = ("nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk", "nvidia-container-toolkit")
+GPU_TOOLS = (
+    "nvidia-container-runtime-hook",
+    "nvidia-container-cli",
+    "nvidia-ctk",
+    "nvidia-container-toolkit",
+)
 
 
 def base_of(dockerfile: str) -> str:
-    """Return the default base image in the text of a Dockerfile. Raise :class:`StudyError` if it names none."""
+    """Return the default base image in the text of a Dockerfile. Raise :class:`StudyError` if it
+    names none."""
     found = re.search(r"^ARG BASE_IMAGE=(\S+)", dockerfile, re.MULTILINE)
     if not found:
         raise StudyError("docker/Dockerfile: names no base image: ARG BASE_IMAGE=... is missing")
@@ -68,7 +76,8 @@ def base_of(dockerfile: str) -> str:
 
 @contextmanager
 def _context(wanted: ImageRequest) -> Iterator[Path]:
-    """Yield the folder from which an image is built: the checkout's, or one that holds another lock in its place."""
+    """Yield the folder from which an image is built: the checkout's, or one that holds another lock
+    in its place."""
     if wanted.lock is None:
         yield ROOT
         return
@@ -87,7 +96,8 @@ class Docker:
     """Also the name of its client program. It stands in plans and records."""
 
     def variables(self, box: Box) -> dict[str, str]:
-        """Return the environment variables of the container. No other variable of the caller reaches it."""
+        """Return the environment variables of the container. No other variable of the caller
+        reaches it."""
         values = {
             "HOME": "/tmp",  # noqa: S108 - fastai and torch.hub write there
             "USER": USER,
@@ -115,14 +125,31 @@ class Docker:
         return said
 
     def argv(self, box: Box) -> list[str]:
-        """Return the command line that executes ``box``: no network, no capabilities, no writable root."""
-        line = [self.name, "run", "--name", box.name, "--cidfile", str(id_file(box.scratch)), "--init"]
+        """Return the command line that executes ``box``: no network, no capabilities, no writable
+        root."""
+        line = [
+            self.name,
+            "run",
+            "--name",
+            box.name,
+            "--cidfile",
+            str(id_file(box.scratch)),
+            "--init",
+        ]
         line += ["--pull", "never", "--log-driver", "none"]
         line += ["--hostname", HOST, "--workdir", WORK, "--user", "{}:{}".format(*box.user)]
         line += ["--network", "host" if box.network else "none", "--read-only"]
         line += ["--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"]  # noqa: S108 - inside; torch.compile executes there
-        line += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", str(PROCESSES)]
-        # With SELinux a container could not read the user's folders, and relabelling would change the user's folders.
+        line += [
+            "--cap-drop",
+            "ALL",
+            "--security-opt",
+            "no-new-privileges",
+            "--pids-limit",
+            str(PROCESSES),
+        ]
+        # With SELinux a container could not read the user's folders, and relabelling would change
+        # the user's folders.
         line += ["--security-opt", "label=disable", "--shm-size", str(box.shared_memory_bytes)]
         line += [*self._groups(box), *self._limits(box)]
         line += [] if box.gpus is None else self._gpus(box.gpus)
@@ -158,12 +185,17 @@ class Docker:
 
     def gpu_trouble(self) -> Trouble | None:
         """Return a reason if the NVIDIA Container Toolkit is missing, or None."""
-        if any(map(shutil.which, GPU_TOOLS)) or "nvidia" in ask(self.name, "info", "--format", "{{json .Runtimes}}"):
+        if any(map(shutil.which, GPU_TOOLS)) or "nvidia" in ask(
+            self.name, "info", "--format", "{{json .Runtimes}}"
+        ):
             return None
-        return Trouble("docker cannot give a container the GPU: the NVIDIA Container Toolkit is not installed")
+        return Trouble(
+            "docker cannot give a container the GPU: the NVIDIA Container Toolkit is not installed"
+        )
 
     def inspect(self, kind: str, name: str) -> dict[str, Any]:
-        """Return the description of an image or a container. Raise :class:`StudyError` if there is none."""
+        """Return the description of an image or a container. Raise :class:`StudyError` if there is
+        none."""
         values: list[dict[str, Any]] = json.loads(ask(self.name, kind, "inspect", name))
         return values[0]
 
@@ -176,12 +208,20 @@ class Docker:
         identity = "sha256:" + str(values["Id"]).removeprefix("sha256:")
         digests = [str(digest).rsplit("@", 1)[-1] for digest in values.get("RepoDigests") or []]
         labels = (values.get("Config") or {}).get("Labels")
-        return StoredImage(identity, identity, next(iter(digests), None), values.get("Created"), labels or {})
+        return StoredImage(
+            identity, identity, next(iter(digests), None), values.get("Created"), labels or {}
+        )
 
     def image_trouble(self, wanted: ImageRequest, fetch: bool) -> Trouble | None:
-        """Return the reason why neither the image nor its base image is here or can be pulled, or None."""
+        """Return the reason why neither the image nor its base image is here or can be pulled, or
+        None."""
         missing = wanted.base_image or wanted.reference
-        if wanted.kind == "archive" or self.image(wanted.reference) or self.image(missing) or not fetch:
+        if (
+            wanted.kind == "archive"
+            or self.image(wanted.reference)
+            or self.image(missing)
+            or not fetch
+        ):
             return None
         print(f"{self.name}: looking for {missing} in its registry", file=sys.stderr, flush=True)
         try:
@@ -191,24 +231,34 @@ class Docker:
             reason = (
                 f"the image of {key} is not here and cannot be pulled"
                 if wanted.kind == "reference"
-                else "the base image is not here and cannot be pulled; name one that is here as base_image, or a "
+                else "the base image is not here and cannot be pulled; name one that is here "
+                "as base_image, or a "
                 f"prebuilt image as {key}"
             )
             return Trouble(reason, f"{missing}: {error}")
         return None
 
     def build(self, wanted: ImageRequest, log: TextIO) -> float | None:
-        """Build the image from our Dockerfile if it is missing. Return the seconds that it took, or None."""
+        """Build the image from our Dockerfile if it is missing. Return the seconds that it took, or
+        None."""
         if self.image(wanted.reference):
             return None
         begin, title = time.perf_counter(), f"image {wanted.device}"
         with _context(wanted) as context:
-            ended = supervise(Spawned(self._build_argv(wanted, context), os.environ), log, title, BUILD_SECONDS)
+            ended = supervise(
+                Spawned(self._build_argv(wanted, context), os.environ), log, title, BUILD_SECONDS
+            )
         if ended.code:
             why = last_words(ended.tail)
             if "CERTIFICATE_VERIFY_FAILED" in "".join(ended.tail):
-                why = "a certificate is not known inside; put your network's own (*.crt) in docker/certificates"
-            raise StudyError(f"{title}: the build failed: {why}; to run without containers: --config container=none")
+                why = (
+                    "a certificate is not known inside; put your network's own (*.crt) in "
+                    "docker/certificates"
+                )
+            raise StudyError(
+                f"{title}: the build failed: {why}; to run without containers: --config "
+                "container=none"
+            )
         return time.perf_counter() - begin
 
     def _build_argv(self, wanted: ImageRequest, context: Path) -> list[str]:
@@ -219,9 +269,20 @@ class Docker:
         }
         if wanted.base_image != base_of(DOCKERFILE.read_text(encoding="utf-8")):
             values["BASE_IMAGE"] = str(wanted.base_image)
-        line = [self.name, "build", "--force-rm", "--network", "host", "--target", TARGETS[wanted.device]]
+        line = [
+            self.name,
+            "build",
+            "--force-rm",
+            "--network",
+            "host",
+            "--target",
+            TARGETS[wanted.device],
+        ]
         line += ["--tag", wanted.reference, "--file", str(DOCKERFILE)]
-        line += each("--build-arg", [*pairs(values.items()), *(name for name in PROXIES if name in os.environ)])
+        line += each(
+            "--build-arg",
+            [*pairs(values.items()), *(name for name in PROXIES if name in os.environ)],
+        )
         return [*line, str(context)]
 
     def bring(self, wanted: ImageRequest) -> str:
@@ -240,7 +301,10 @@ class Docker:
         said = ask(self.name, "load", "--input", str(archive), seconds=LOAD_SECONDS)
         loaded = re.findall(r"^Loaded image(?:\(s\))?(?: ID)?: (\S+)", said, re.MULTILINE)
         if len(loaded) != 1:
-            raise StudyError(f"images: {archive.name!r} holds {len(loaded)} images; allowed: an archive of one image")
+            raise StudyError(
+                f"images: {archive.name!r} holds {len(loaded)} images; allowed: an archive of "
+                "one image"
+            )
         return str(loaded[0])
 
     def containers(self, label: str) -> list[str]:
@@ -248,7 +312,8 @@ class Docker:
         return ask(self.name, "ps", "--all", "--quiet", "--filter", f"label={label}").split()
 
     def state(self, identity: str) -> State | None:
-        """Return the state of the container with this id or name. None if there is none or nobody answers."""
+        """Return the state of the container with this id or name. None if there is none or nobody
+        answers."""
         try:
             values = self.inspect("container", identity)
         except StudyError:
@@ -280,13 +345,15 @@ class Podman(Docker):
     name = "podman"
 
     def _groups(self, box: Box) -> list[str]:
-        """Return the options with which the caller keeps its own number and groups inside, unless it is root."""
+        """Return the options with which the caller keeps its own number and groups inside, unless
+        it is root."""
         if box.user[0] == UNPRIVILEGED:
             return super()._groups(box)
         return ["--userns", "keep-id", *each("--group-add", ["keep-groups"] if box.groups else [])]
 
     def _limits(self, box: Box) -> list[str]:
-        # By itself podman raises both as far as the kernel goes, which needs a capability that root may lack.
+        # By itself podman raises both as far as the kernel goes, which needs a capability that root
+        # may lack.
         line = super()._limits(box)
         for name, which in (("nofile", resource.RLIMIT_NOFILE), ("nproc", resource.RLIMIT_NPROC)):
             hard = resource.getrlimit(which)[1]
@@ -295,7 +362,8 @@ class Podman(Docker):
         return line
 
     def explained(self, said: str) -> str:
-        """Return podman's last words, with what to install where it lacks the init of its containers."""
+        """Return podman's last words, with what to install where it lacks the init of its
+        containers."""
         return f"{said}; install catatonit" if "container-init binary not found" in said else said
 
     def _gpus(self, gpus: tuple[str, ...]) -> list[str]:
@@ -316,4 +384,7 @@ class Podman(Docker):
         """Return a reason if no CDI file describes an NVIDIA GPU, or None."""
         if any(list(Path(folder).glob("*nvidia*")) for folder in CDI_FOLDERS):
             return None
-        return Trouble("podman cannot give a container the GPU: there is no CDI description (nvidia-ctk cdi generate)")
+        return Trouble(
+            "podman cannot give a container the GPU: there is no CDI description (nvidia-ctk "
+            "cdi generate)"
+        )

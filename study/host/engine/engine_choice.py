@@ -1,5 +1,5 @@
-"""The place where runs execute: an engine that can be used, or the host, and why; and the image of each device, built
-from our Dockerfile or named.
+"""The place where runs execute: an engine that can be used, or the host, and why; and the image of
+each device, built from our Dockerfile or named.
 """
 
 import dataclasses
@@ -22,7 +22,8 @@ ENGINES: dict[str, Docker] = {engine.name: engine for engine in (Docker(), Podma
 
 
 def engine(name: str) -> Docker:
-    """Return the engine called ``name``. Raise :class:`StudyError` if it is none, such as ``none``, the host."""
+    """Return the engine called ``name``. Raise :class:`StudyError` if it is none, such as ``none``,
+    the host."""
     if name not in ENGINES:
         raise StudyError(key="container", value=name, allowed=ENGINES)
     return ENGINES[name]
@@ -33,19 +34,26 @@ ARCHIVES = (".tar", ".tar.gz", ".tgz")
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """The place where runs execute: the engine (``none``: the host), the reason, and the image of each device."""
+    """The place where runs execute: the engine (``none``: the host), the reason, and the image of
+    each device."""
 
     engine: str
     reason: str
     images: Mapping[Device, ImageRequest] = dataclasses.field(default_factory=dict)
-    inside: str | None = None  # the engine of the container around the whole pipeline, if there is one
+    inside: str | None = (
+        None  # the engine of the container around the whole pipeline, if there is one
+    )
 
     def absent(self, device: Device) -> str | None:
-        """Return why runs cannot use ``device`` here: there is none, or torch cannot use it; None if they can."""
-        return devices.absent(device) or (devices.unfit(self._torch(device)) if device == "cuda" else None)
+        """Return why runs cannot use ``device`` here: there is none, or torch cannot use it; None
+        if they can."""
+        return devices.absent(device) or (
+            devices.unfit(self._torch(device)) if device == "cuda" else None
+        )
 
     def _torch(self, device: Device) -> TorchBuild | None:
-        """Return the build of torch with which runs execute; None if unknown, as in an image from elsewhere."""
+        """Return the build of torch with which runs execute; None if unknown, as in an image from
+        elsewhere."""
         if self.engine == "none":
             return TorchBuild.here()
         image = self.images[device]
@@ -57,41 +65,57 @@ IN_IMAGES: tuple[Device, ...] = ("cpu", "cuda")
 """The devices of which there are images: runs on a TPU execute on the host."""
 
 
-def choose_engine(selection: Selection, fetch: bool, on_other_machines: bool = False) -> EngineChoice:
-    """Return the place for the key ``container``: ``auto`` falls back to the host; a named engine must be usable.
+def choose_engine(
+    selection: Selection, fetch: bool, on_other_machines: bool = False
+) -> EngineChoice:
+    """Return the place for the key ``container``: ``auto`` falls back to the host; a named engine
+    must be usable.
 
-    With ``fetch`` a missing image is pulled from its registry. Where an executor makes the runs ``on_other_machines``,
-    this one tells nothing of their engines and GPUs: ``auto`` is the host, and the plans tell which images are needed.
-    Raise :class:`StudyError` if a named engine cannot be used.
+    With ``fetch`` a missing image is pulled from its registry. Where an executor makes the runs
+    ``on_other_machines``, this one tells nothing of their engines and GPUs: ``auto`` is the host,
+    and the plans tell which images are needed. Raise :class:`StudyError` if a named engine cannot
+    be used.
     """
     requested, inside = selection.container, container.inside()
     if requested == "none":
         return EngineChoice(
-            "none", f"asked for, inside a container ({inside})" if inside else "asked for", inside=inside
+            "none",
+            f"asked for, inside a container ({inside})" if inside else "asked for",
+            inside=inside,
         )
     if requested == "auto" and on_other_machines:
-        return EngineChoice("none", "the engines of an executor's machines are not known", inside=inside)
+        return EngineChoice(
+            "none", "the engines of an executor's machines are not known", inside=inside
+        )
     trouble = Trouble(f"the pipeline itself runs inside a container ({inside})") if inside else None
     asked = engine("docker" if requested == "auto" else requested)
-    wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in IN_IMAGES}
+    wanted: dict[Device, ImageRequest] = {
+        device: request(selection, device) for device in IN_IMAGES
+    }
     trouble = trouble or asked.why_not()
-    devices_asked = [one for one in IN_IMAGES if selection.devices == "auto" or one in selection.devices]
+    devices_asked = [
+        one for one in IN_IMAGES if selection.devices == "auto" or one in selection.devices
+    ]
     needed = [one for one in devices_asked if not on_other_machines and devices.absent(one) is None]
     for device in needed:
         trouble = trouble or (asked.gpu_trouble() if device == "cuda" else None)
         trouble = trouble or asked.image_trouble(wanted[device], fetch)
     if trouble is None:
         named = {device: identified(wanted[device], asked) for device in needed}
-        return EngineChoice(asked.name, "its engine answers" if requested == "auto" else "asked for", wanted | named)
+        return EngineChoice(
+            asked.name, "its engine answers" if requested == "auto" else "asked for", wanted | named
+        )
     if requested == "auto":
         return EngineChoice("none", trouble.reason, inside=inside)
     raise StudyError(
-        f"container: {requested!r} cannot be used: {trouble}; fix that, or run on the host: --config container=none"
+        f"container: {requested!r} cannot be used: {trouble}; fix that, or run on the host: "
+        "--config container=none"
     )
 
 
 def request(selection: Selection, device: Device) -> ImageRequest:
-    """Return the image that ``device`` needs under a selection. Raise :class:`StudyError` for a missing archive."""
+    """Return the image that ``device`` needs under a selection. Raise :class:`StudyError` for a
+    missing archive."""
     given = getattr(selection.images, device)
     if given is None:
         return _built(device, selection.base_image, None)
@@ -99,36 +123,53 @@ def request(selection: Selection, device: Device) -> ImageRequest:
 
 
 def named(given: str, device: Device, key: str, base_image: str | None) -> ImageRequest:
-    """Return the image that ``key`` names for ``device``: an archive, a reference, or a lock from which it is built.
+    """Return the image that ``key`` names for ``device``: an archive, a reference, or a lock from
+    which it is built.
 
-    ``base_image`` is that of the device's own image, where it is built here. Raise :class:`StudyError` for a file that
-    is not there.
+    ``base_image`` is that of the device's own image, where it is built here. Raise
+    :class:`StudyError` for a file that is not there.
     """
     path = Path(given).expanduser()
     if path.suffix == LOCK.suffix and path.is_file():
         return _built(device, base_image, path)
     if path.is_file():
         full, identity = str(path.resolve()), digest([path.name, path.stat().st_size])
-        return ImageRequest(device=device, kind="archive", reference=full, base_image=None, identity=identity)
+        return ImageRequest(
+            device=device, kind="archive", reference=full, base_image=None, identity=identity
+        )
     if given.endswith((*ARCHIVES, LOCK.suffix)) or given.startswith(("/", "./", "../", "~")):
         allowed = "an archive, a lock, a reference"
         raise StudyError(key=key, value=given, why="no such file", allowed=allowed)
-    return ImageRequest(device=device, kind="reference", reference=given, base_image=None, identity=digest(given))
+    return ImageRequest(
+        device=device, kind="reference", reference=given, base_image=None, identity=digest(given)
+    )
 
 
 def identified(wanted: ImageRequest, engine: Docker) -> ImageRequest:
-    """Return the request with the image's own checksum in place of its name, which another image may have one day.
+    """Return the request with the image's own checksum in place of its name, which another image
+    may have one day.
 
     The name stays where it holds a checksum, and where the engine does not have the image.
     """
-    stored = engine.image(wanted.reference) if wanted.kind == "reference" and "@" not in wanted.reference else None
-    return wanted.model_copy(update={"identity": digest(stored.digest or stored.id)}) if stored else wanted
+    stored = (
+        engine.image(wanted.reference)
+        if wanted.kind == "reference" and "@" not in wanted.reference
+        else None
+    )
+    return (
+        wanted.model_copy(update={"identity": digest(stored.digest or stored.id)})
+        if stored
+        else wanted
+    )
 
 
 def _built(device: Device, base: str | None, lock: Path | None) -> ImageRequest:
-    """Return the image that is built from a base, by default the Dockerfile's, and a lock, by default the project's."""
+    """Return the image that is built from a base, by default the Dockerfile's, and a lock, by
+    default the project's."""
     base = base or base_of(DOCKERFILE.read_text(encoding="utf-8"))
-    identity = digest({"dockerfile": file_sha256(DOCKERFILE), "lock": file_sha256(lock or LOCK), "base": base})
+    identity = digest(
+        {"dockerfile": file_sha256(DOCKERFILE), "lock": file_sha256(lock or LOCK), "base": base}
+    )
     return ImageRequest(
         device=device,
         kind="built",

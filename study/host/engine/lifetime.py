@@ -42,9 +42,11 @@ KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 @contextmanager
 def scratch_folder(results: Path) -> Iterator[Path]:
-    """Yield a folder that any user may write, inside one that only the caller may enter. Remove it at the end.
+    """Yield a folder that any user may write, inside one that only the caller may enter. Remove it
+    at the end.
 
-    It lies in ``results``, so that engines that see only the user's home see it, and files move from it without a copy.
+    It lies in ``results``, so that engines that see only the user's home see it, and files move
+    from it without a copy.
     """
     results.mkdir(parents=True, exist_ok=True)
     private = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=results)).resolve()
@@ -76,9 +78,9 @@ def enter(
 ) -> Ended:
     """Execute ``command`` in ``image``, and return how it ended.
 
-    With ``settings`` it is a measurement: the only container of its name on this machine, under the settings' limits.
-    Otherwise ``limits`` hold.
-    Raise :class:`StudyError` if nothing was started. After a start every failure is an end.
+    With ``settings`` it is a measurement: the only container of its name on this machine, under the
+    settings' limits. Otherwise ``limits`` hold. Raise :class:`StudyError` if nothing was started.
+    After a start every failure is an end.
     """
     user = container.user_inside(os.getuid(), os.getgid(), engine.is_rootless())
     check_readable(mounts, user)
@@ -98,15 +100,20 @@ def enter(
         labels={container.LAUNCHER: base.launcher_label()},
         gpus=tuple(devices.visible_gpus()) if gpus else None,
         network=network,
-        shared_memory_bytes=shared_memory_bytes(settings, len(cpus or ()) or usable_cpus()) if settings else smallest,
+        shared_memory_bytes=shared_memory_bytes(settings, len(cpus or ()) or usable_cpus())
+        if settings
+        else smallest,
         memory_bytes=int(limits.memory_gib * 2**30) if limits.memory_gib else None,
         cpus=cpus,
     )
     return _execute(engine, box, log, title, limits.timeout_seconds)
 
 
-def _execute(engine: Docker, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> Ended:
-    """Start the container, wait for its end, and remove it in every case. Try again while another one has its name."""
+def _execute(
+    engine: Docker, box: Box, log: TextIO, title: str, timeout_seconds: float | None
+) -> Ended:
+    """Start the container, wait for its end, and remove it in every case. Try again while another
+    one has its name."""
     line, identity = engine.argv(box), container.id_file(box.scratch)
     room = shutil.disk_usage(box.scratch).free // 2
     passed = {name: os.environ[name] for name in box.passed}
@@ -115,8 +122,14 @@ def _execute(engine: Docker, box: Box, log: TextIO, title: str, timeout_seconds:
         kills = oom_kills()
         try:
             # The client hands SIGTERM on to the container.
-            client = Spawned(line, container.environment("cuda", os.environ) | passed, at_our_death=signal.SIGTERM)
-            ended = supervise(client, log, title, timeout_seconds, partial(overfull, box.scratch, room))
+            client = Spawned(
+                line,
+                container.environment("cuda", os.environ) | passed,
+                at_our_death=signal.SIGTERM,
+            )
+            ended = supervise(
+                client, log, title, timeout_seconds, partial(overfull, box.scratch, room)
+            )
             if ended.trouble:
                 return ended
             if made(identity) or "already in use" not in " ".join(ended.tail):
@@ -127,13 +140,15 @@ def _execute(engine: Docker, box: Box, log: TextIO, title: str, timeout_seconds:
         wait_for_turn(engine, title)
         time.sleep(1)
     raise StudyError(
-        f"{engine.name}: a container {box.name} exists that belongs to no running launcher; remove it with: "
+        f"{engine.name}: a container {box.name} exists that belongs to no running launcher; "
+        "remove it with: "
         f"{engine.name} rm --force {box.name}"
     )
 
 
 def made(identity: Path) -> str:
-    """Return the id of the container that was made, from its file ``identity``. Empty if none was made."""
+    """Return the id of the container that was made, from its file ``identity``. Empty if none was
+    made."""
     try:
         return identity.read_text(encoding="ascii").strip()
     except OSError:
@@ -141,7 +156,8 @@ def made(identity: Path) -> str:
 
 
 def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
-    """Return the numbers of the first ``limit`` CPUs that this process may use, or of all of them without a limit.
+    """Return the numbers of the first ``limit`` CPUs that this process may use, or of all of them
+    without a limit.
 
     None means no restriction.
     """
@@ -154,17 +170,23 @@ def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
 
 
 def wait_for_turn(engine: Docker, title: str) -> None:
-    """Remove containers of killed launchers, and wait while the container of another launcher measures here."""
+    """Remove containers of killed launchers, and wait while the container of another launcher
+    measures here."""
     said = False
     while container.NAME in remove_orphans(engine):
         if not said:
-            print(f"{title}: waiting until the container {container.NAME} ends", file=sys.stderr, flush=True)
+            print(
+                f"{title}: waiting until the container {container.NAME} ends",
+                file=sys.stderr,
+                flush=True,
+            )
         said = True
         time.sleep(1)
 
 
 def _of_the_container(engine: Docker, identity: str, ended: Ended, kernel_killed: bool) -> Ended:
-    """Return the end of a container, from the end of the engine's client and the engine's state of the container."""
+    """Return the end of a container, from the end of the engine's client and the engine's state of
+    the container."""
     said, trouble = engine.explained(base.last_words(ended.tail)), engine.why_not()
     if not identity:
         raise StudyError(f"{engine.name} made no container: {trouble or said}")
@@ -178,28 +200,37 @@ def _of_the_container(engine: Docker, identity: str, ended: Ended, kernel_killed
         return replace(ended, trouble="the container was removed from outside")
     if state.running:
         how = signal.Signals(-ended.code).name if ended.code < 0 else f"exit code {ended.code}"
-        cut_short = f"the client of {engine.name} ended ({how}) before its container, which was stopped"
+        cut_short = (
+            f"the client of {engine.name} ended ({how}) before its container, which was stopped"
+        )
         return replace(ended, trouble=cut_short)
     if not state.started:
         raise StudyError(f"{engine.name} did not start the container: {said}")
-    # If the whole machine ran out of memory, and not the container's limit, only the kernel reports it.
+    # If the whole machine ran out of memory, and not the container's limit, only the kernel reports
+    # it.
     killed = state.oom_killed or (kernel_killed and state.exit_code in KILLED)
     return replace(ended, code=state.exit_code, oom_killed=killed)
 
 
 def overfull(folder: Path, room: int) -> str | None:
-    """Return a reason if a folder has more than ``room`` bytes, or hardly anything is left of the disk, or None.
+    """Return a reason if a folder has more than ``room`` bytes, or hardly anything is left of the
+    disk, or None.
 
-    An endless output, or files without a name, fill the disk, too. A tree that is too deep for a look counts as full.
+    An endless output, or files without a name, fill the disk, too. A tree that is too deep for a
+    look counts as full.
     """
     with suppress(OSError, RecursionError):
         if bytes_below(folder) <= room and shutil.disk_usage(folder).free >= min(2**30, room // 2):
             return None
-    return f"it wrote more than {room / 2**30:.3g} GiB, half of the disk's free space, or the disk filled otherwise"
+    return (
+        f"it wrote more than {room / 2**30:.3g} GiB, half of the disk's free space, or the "
+        "disk filled otherwise"
+    )
 
 
 def bytes_below(folder: Path) -> int:
-    """Return the bytes on disk of all files below a folder. What vanishes meanwhile does not count."""
+    """Return the bytes on disk of all files below a folder. What vanishes meanwhile does not
+    count."""
     total = 0
     for at, _, names in os.walk(folder):
         for name in names:
@@ -209,7 +240,8 @@ def bytes_below(folder: Path) -> int:
 
 
 def sweep(results: Path) -> None:
-    """Remove what a killed start left: containers of launchers that are gone, scratch folders, unfinished files."""
+    """Remove what a killed start left: containers of launchers that are gone, scratch folders,
+    unfinished files."""
     remove_unfinished(results)
     for engine in ENGINES.values():
         if engine.why_not() is None:
@@ -220,7 +252,8 @@ def sweep(results: Path) -> None:
 
 
 def remove_orphans(engine: Docker) -> list[str]:
-    """Remove the containers of killed launchers. Return the names of running containers of launchers that may run."""
+    """Remove the containers of killed launchers. Return the names of running containers of
+    launchers that may run."""
     at_work = []
     for identity in engine.containers(container.LAUNCHER):
         found = engine.state(identity)

@@ -1,4 +1,5 @@
-"""What must hold on this machine before a run starts. What was prepared and cannot be used is made again."""
+"""What must hold on this machine before a run starts. What was prepared and cannot be used is made
+again."""
 
 import os
 import shutil
@@ -25,14 +26,18 @@ from study.host.engine.engine_choice import engine
 
 
 def check_images(plans: list[Plan], fetch: bool) -> None:
-    """Raise :class:`StudyError` if an executor's machines cannot have the image of a run. With ``fetch`` one is pulled.
+    """Raise :class:`StudyError` if an executor's machines cannot have the image of a run. With
+    ``fetch`` one is pulled.
 
     An image that is built is in the store of the machine where it is built.
     """
     for plan in plans:
         used = {run.image: run.settings for run in plan.runs if run.image in plan.images}
         for name, settings in used.items():
-            wanted, key = plan.images[name], f"images.{settings.device}" if settings.image is None else "image"
+            wanted, key = (
+                plan.images[name],
+                f"images.{settings.device}" if settings.image is None else "image",
+            )
             if wanted.kind == "built":
                 raise StudyError(
                     source=f"study {plan.name}",
@@ -49,7 +54,8 @@ def check_images(plans: list[Plan], fetch: bool) -> None:
 def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
     """Raise :class:`StudyError` if a limit of any run cannot be enforced on this machine.
 
-    How many CPUs the machines have that an executor makes runs on, ``on_other_machines``, is not known.
+    How many CPUs the machines have that an executor makes runs on, ``on_other_machines``, is not
+    known.
     """
     usable = None if on_other_machines else usable_cpus()
     for plan in plans:
@@ -58,9 +64,17 @@ def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
             limits = run.settings.limits
             if limits.memory_gib is not None and plan.engine == "none":
                 why = f"it cannot enforce it ({plan.engine_reason}), and a container engine can"
-                raise refused(key="limits.memory_gib", value=limits.memory_gib, context="on the host", why=why)
-            if limits.cpus and usable and (limits.cpus > usable or not hasattr(os, "sched_setaffinity")):
-                raise refused(key="limits.cpus", value=limits.cpus, why=f"this machine offers {usable}")
+                raise refused(
+                    key="limits.memory_gib", value=limits.memory_gib, context="on the host", why=why
+                )
+            if (
+                limits.cpus
+                and usable
+                and (limits.cpus > usable or not hasattr(os, "sched_setaffinity"))
+            ):
+                raise refused(
+                    key="limits.cpus", value=limits.cpus, why=f"this machine offers {usable}"
+                )
 
 
 def forget_images(plan: Plan, files: Results) -> None:
@@ -76,7 +90,8 @@ def forget_images(plan: Plan, files: Results) -> None:
 
 
 def forget_damaged(study: str, runs: Iterable[Run], files: Results) -> None:
-    """Remove each manifest, and each decision about weights, that these runs of ``study`` are to read and cannot."""
+    """Remove each manifest, and each decision about weights, that these runs of ``study`` are to
+    read and cannot."""
     readers: dict[Path, Callable[[Path], object]] = {}
     for run in runs:
         readers[files.manifest(run.dataset)] = Manifest.read
@@ -87,12 +102,17 @@ def forget_damaged(study: str, runs: Iterable[Run], files: Results) -> None:
                 read(path)
             except StudyError:
                 path.unlink()
-                print(printable(f"{path}: it is damaged, and is made again"), file=sys.stderr, flush=True)
+                print(
+                    printable(f"{path}: it is damaged, and is made again"),
+                    file=sys.stderr,
+                    flush=True,
+                )
 
 
 MIB, GIB = 2**20, 2**30
 CURE = (
-    "a worker without room ends with a bus error. Make it larger (mount -o remount,size=2G /dev/shm; docker run "
+    "a worker without room ends with a bus error. Make it larger (mount -o remount,size=2G "
+    "/dev/shm; docker run "
     "--shm-size 2g), or take fewer loader.workers, or loader.kind threads"
 )
 
@@ -104,15 +124,20 @@ def warnings(plans: Sequence[Plan]) -> Iterator[str]:
     if runs and surroundings() == "WSL2":
         memory = psutil.virtual_memory().total / GIB
         yield (
-            f"WSL2: Windows lends {memory:.0f} GiB of memory, and the GPU's spills into it. Near a limit runs grow "
+            f"WSL2: Windows lends {memory:.0f} GiB of memory, and the GPU's spills into it. "
+            "Near a limit runs grow "
             "slow without an error: keep clear of both (memory= in .wslconfig)"
         )
-    needs = [(loader_bytes(run.settings, run.settings.limits.cpus or usable_cpus()), run.name) for run in runs]
+    needs = [
+        (loader_bytes(run.settings, run.settings.limits.cpus or usable_cpus()), run.name)
+        for run in runs
+    ]
     with suppress(OSError):  # a system without it
         free = shutil.disk_usage(SHARED_MEMORY).free
         size, name = max(needs, default=(0, ""))
         if size > free:
             yield (
-                f"{SHARED_MEMORY} has {free / MIB:.0f} MiB free, and the loader's workers of {name} may need "
+                f"{SHARED_MEMORY} has {free / MIB:.0f} MiB free, and the loader's workers of "
+                f"{name} may need "
                 f"{size / MIB:.0f} MiB: {CURE}"
             )

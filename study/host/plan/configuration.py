@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def in_use(name: str) -> Path:
-    """Return a file or folder of ``config``: that of the folder where a start is made, or else the checkout's."""
+    """Return a file or folder of ``config``: that of the folder where a start is made, or else the
+    checkout's."""
     here = Path.cwd() / "config" / name
     return here if here.exists() else ROOT / "config" / name
 
@@ -24,14 +25,17 @@ def in_use(name: str) -> Path:
 def study_folders() -> list[Path]:
     """Return the folders in which a study's file is looked up, in this order.
 
-    These are ``config/studies``, and those of each replication: of the folder where a start is made, then of the
-    checkout.
+    These are ``config/studies``, and those of each replication: of the folder where a start is
+    made, then of the checkout.
     """
     return [in_use("studies"), *(folder / "studies" for folder in replications().values())]
 
 
-def of_one_study(study: str, overrides: Sequence[str], devices: list[str] | None, reduced: bool) -> dict[str, Any]:
-    """Return the configuration that selects ``study`` alone. ``overrides`` are texts ``KEY=VALUE``."""
+def of_one_study(
+    study: str, overrides: Sequence[str], devices: list[str] | None, reduced: bool
+) -> dict[str, Any]:
+    """Return the configuration that selects ``study`` alone. ``overrides`` are texts
+    ``KEY=VALUE``."""
     given = {}
     for item in overrides:
         key, equals, value = item.partition("=")
@@ -51,8 +55,8 @@ def of_one_study(study: str, overrides: Sequence[str], devices: list[str] | None
 def parsed(arguments: Sequence[str]) -> tuple[Any, Any]:
     """Return Snakemake's parser and the options in ``arguments``, with what its profiles add.
 
-    What Snakemake says of its profiles is not shown. Raise :class:`StudyError` if it refuses the arguments. Exit
-    without one if it would only print something, such as its help.
+    What Snakemake says of its profiles is not shown. Raise :class:`StudyError` if it refuses the
+    arguments. Exit without one if it would only print something, such as its help.
     """
     complete_user()
     from snakemake.cli import parse_args
@@ -73,9 +77,11 @@ def parsed(arguments: Sequence[str]) -> tuple[Any, Any]:
 
 
 def as_snakemake_reads_it(arguments: Sequence[str], config: Path | None = None) -> dict[str, Any]:
-    """Return the configuration of ``snakemake <arguments>``: its profiles, ``--configfile`` and ``--config`` count.
+    """Return the configuration of ``snakemake <arguments>``: its profiles, ``--configfile`` and
+    ``--config`` count.
 
-    ``config`` is the file that the Snakefile names. Raise :class:`StudyError` if Snakemake would refuse the arguments.
+    ``config`` is the file that the Snakefile names. Raise :class:`StudyError` if Snakemake would
+    refuse the arguments.
     """
     from snakemake.common.configfile import load_configfile
     from snakemake.utils import update_config
@@ -106,7 +112,8 @@ def given(options: Namespace) -> "ConfigSettings":
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Raise :class:`StudyError` with the words of Snakemake where it refuses its arguments, or what they name."""
+    """Raise :class:`StudyError` with the words of Snakemake where it refuses its arguments, or what
+    they name."""
     from snakemake.exceptions import CliException, WorkflowError
 
     try:

@@ -20,12 +20,14 @@ from study.host.allocation import MARGIN_SECONDS, scheduler
 
 
 def pending(plan: Plan, files: Results) -> list[Run]:
-    """Return the runs that a start makes: those of each block that lacks a record, and so is measured as a whole."""
+    """Return the runs that a start makes: those of each block that lacks a record, and so is
+    measured as a whole."""
     return [*chain(*(block.runs for block in blocks_of(plan, files) if block.missing(files)))]
 
 
 def describe(plans: Sequence[Plan], budget_minutes: float | None, files: Results) -> list[str]:
-    """Return what a start will do, in lines: the runs, where they execute, and how long that is expected to take."""
+    """Return what a start will do, in lines: the runs, where they execute, and how long that is
+    expected to take."""
     lines, keys, times = list[str](), list[str](), dict[str, float]()
     for plan in plans:
         lines += summary(plan, files)
@@ -45,12 +47,19 @@ def where(plan: Plan) -> str:
 
 
 def listed(plan: Plan, block: Block) -> list[str]:
-    """Return what a block holds, in lines: each run with its setting, and with its device and image."""
+    """Return what a block holds, in lines: each run with its setting, and with its device and
+    image."""
     runs = quantity(len(block.runs), "run")
-    lines = [f"{plan.name}, block {block.number} of {plan.blocks_words}: {runs}, one after the other"]
+    lines = [
+        f"{plan.name}, block {block.number} of {plan.blocks_words}: {runs}, one after the other"
+    ]
     for run in block.runs:
         own = f" with {Path(plan.environments[run.environment]).name}" if run.environment else ""
-        place = f"on the host{own}" if plan.engine == "none" else f"in {plan.images[run.image].reference}"
+        place = (
+            f"on the host{own}"
+            if plan.engine == "none"
+            else f"in {plan.images[run.image].reference}"
+        )
         lines.append(f"    {run.name} ({run.setting.label}): {run.settings.device}, {place}")
     return lines
 
@@ -59,12 +68,17 @@ def of_plan(plan: Plan, files: Results) -> list[str]:
     """Return what a start of one study would do, in lines, to follow its table of runs."""
     runs = pending(plan, files)
     lines = ["", f"{plan.name}: {quantity(len(plan.runs), 'run')} planned", *summary(plan, files)]
-    time = expected_words([run.key for run in runs], expected_seconds(plan.name, files)) if runs else "none"
+    time = (
+        expected_words([run.key for run in runs], expected_seconds(plan.name, files))
+        if runs
+        else "none"
+    )
     return [*lines, f"expected time: {time}"]
 
 
 def summary(plan: Plan, files: Results) -> list[str]:
-    """Return a line for each device of a study with its runs, and one for each reason why runs cannot be made here."""
+    """Return a line for each device of a study with its runs, and one for each reason why runs
+    cannot be made here."""
     names, lines, folder = {run.name for run in pending(plan, files)}, [], files.records(plan.name)
     for device in dict.fromkeys(run.settings.device for run in plan.runs):
         runs = [run for run in plan.runs if run.settings.device == device]
@@ -72,24 +86,36 @@ def summary(plan: Plan, files: Results) -> list[str]:
         left = [run for run in runs if run.name in names]
         done = len(there - names)
         blocks = len({run.block for run in left})
-        todo = f"{quantity(len(left), 'run')} pending in {quantity(blocks, 'block')}" if left else "no run pending"
+        todo = (
+            f"{quantity(len(left), 'run')} pending in {quantity(blocks, 'block')}"
+            if left
+            else "no run pending"
+        )
         if left or done:
             lines.append(f"{plan.name} on {device}: {todo}, {done} done")
-        absent = Counter(run.unavailable for run in runs if run.unavailable and run.name not in there)
-        lines += [f"{plan.name} on {device}: {quantity(n, 'run')} left out: {why}" for why, n in absent.items()]
+        absent = Counter(
+            run.unavailable for run in runs if run.unavailable and run.name not in there
+        )
+        lines += [
+            f"{plan.name} on {device}: {quantity(n, 'run')} left out: {why}"
+            for why, n in absent.items()
+        ]
     reached = stopped(plan, files)
     told = reached.text() if reached else f"blocks {plan.study.runs_a_setting}"
     return [*lines, f"{plan.name}: {told}"] if plan.study.until else lines
 
 
 def expected_words(keys: Sequence[str], known: Mapping[str, float]) -> str:
-    """Return how long the runs with these keys are expected to take, from the seconds of a run by known key."""
+    """Return how long the runs with these keys are expected to take, from the seconds of a run by
+    known key."""
     seconds = [known[key] for key in keys if key in known]
     unknown = len(keys) - len(seconds)
     if not seconds:
         return "not known until the first block is done"
     words = f"about {duration_words(sum(seconds))}, from earlier runs with the same settings"
-    return f"{words}; {quantity(unknown, 'run')} of other settings not counted" if unknown else words
+    return (
+        f"{words}; {quantity(unknown, 'run')} of other settings not counted" if unknown else words
+    )
 
 
 def note(plan: Plan, selection: Selection, began: float, files: Results) -> None:
@@ -99,7 +125,10 @@ def note(plan: Plan, selection: Selection, began: float, files: Results) -> None
     """
     budget, known = selection.time_budget_minutes, scheduler()
     end = known.end_of_allocation() if known else None
-    limits = [*([] if budget is None else [began + 60 * budget]), *([] if end is None else [end - MARGIN_SECONDS])]
+    limits = [
+        *([] if budget is None else [began + 60 * budget]),
+        *([] if end is None else [end - MARGIN_SECONDS]),
+    ]
     session = Session(
         number=next_session(files.records(plan.name)),
         name=datetime.fromtimestamp(began, UTC).strftime("%Y%m%dT%H%M%S.%fZ"),

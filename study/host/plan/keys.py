@@ -1,4 +1,5 @@
-"""What decides a run and is known before it starts: the parts of its key, each of them found once for a plan."""
+"""What decides a run and is known before it starts: the parts of its key, each of them found once
+for a plan."""
 
 from functools import cache
 from pathlib import Path
@@ -17,20 +18,31 @@ from study.data import sources
 from study.host import packages
 from study.host.engine.engine_choice import EngineChoice, named
 
-COMMON = ("training/*.py", "training/instruments/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
+COMMON = (
+    "training/*.py",
+    "training/instruments/*.py",
+    "training/models/*.py",
+    "training/loops/*.py",
+    "data/decode.py",
+)
 """The part of the training side that every run executes, and the decoder of its images."""
 
 
 class Parts:
-    """The parts of the keys of one plan's runs. There may be thousands of settings, and few values of each part."""
+    """The parts of the keys of one plan's runs. There may be thousands of settings, and few values
+    of each part."""
 
     def __init__(self, study: str, choice: EngineChoice) -> None:
         self.study, self.choice = study, choice
         self.packages: dict[str, str] = {}
-        """Versions of the packages that a run imports on the host, as far as runs were asked for."""
+        """Versions of the packages that a run imports on the host, as far as runs were asked
+        for."""
         self.environments: dict[str, str] = {}
-        """The lock of each environment of packages, by the environment's name, as far as runs were asked for."""
-        self.images: dict[str, ImageRequest] = {str(device): image for device, image in choice.images.items()}
+        """The lock of each environment of packages, by the environment's name, as far as runs were
+        asked for."""
+        self.images: dict[str, ImageRequest] = {
+            str(device): image for device, image in choice.images.items()
+        }
         self.dataset = cache(_dataset)
         self._weights, self._code = cache(_weights), cache(code_sha256)
         self._environment = cache(packages.name_of)
@@ -42,7 +54,8 @@ class Parts:
         return self._weights(model, dataset, settings.seed, self.study, self.choice.engine)
 
     def key(self, settings: Settings, dataset: str, weights: str) -> str:
-        """Return a digest of all that decides a run: settings, data, weights, measured code, packages, engine, image.
+        """Return a digest of all that decides a run: settings, data, weights, measured code,
+        packages, engine, image.
 
         An image stands for the packages in it.
         """
@@ -61,7 +74,8 @@ class Parts:
         return digest(identity)
 
     def environment(self, settings: Settings) -> str | None:
-        """Return the name of the environment of packages of a run, and note its lock; None for the start's own.
+        """Return the name of the environment of packages of a run, and note its lock; None for the
+        start's own.
 
         Raise :class:`StudyError` if it cannot be made.
         """
@@ -70,11 +84,14 @@ class Parts:
         name, lock = self._environment(settings.environment, self.study, self.choice.engine)
         if (other := self.environments.setdefault(name, lock)) != lock:
             why = f"it is {Path(other).name} under another name"
-            raise StudyError(source=f"study {self.study}", key="environment", value=settings.environment, why=why)
+            raise StudyError(
+                source=f"study {self.study}", key="environment", value=settings.environment, why=why
+            )
         return name
 
     def _image(self, settings: Settings) -> str | None:
-        """Return the identity of the image of a run, which tells it from other images. None on the host."""
+        """Return the identity of the image of a run, which tells it from other images. None on the
+        host."""
         name = image_name(settings)
         if settings.image is not None and self.images and name not in self.images:
             base = self.images[settings.device].base_image
@@ -82,13 +99,15 @@ class Parts:
         return self.images[name].identity if name in self.images else self.choice.inside
 
     def installed(self, settings: Settings) -> dict[str, str]:
-        """Return the versions of the packages that a run imports on the host, and note them; none where a lock or an
-        image stands for them."""
+        """Return the versions of the packages that a run imports on the host, and note them; none
+        where a lock or an image stands for them."""
         if self.choice.engine != "none" or settings.environment:
             return {}
         of_the_images = tuple(sources.source_of(settings.dataset).packages)
         code = tuple(measured_code(settings))
-        imported = self._imported(settings.model.name, of_the_images, "torchcodec" in settings.loader.decoder, code)
+        imported = self._imported(
+            settings.model.name, of_the_images, "torchcodec" in settings.loader.decoder, code
+        )
         if settings.device == "tpu":
             imported += ("torch_tpu",)
         found = self._installed(imported)
@@ -99,8 +118,9 @@ class Parts:
 def measured_code(settings: Settings) -> list[str]:
     """Return the globs of the code that a run executes between its start and its last sample.
 
-    That is the training side, ``study/training``, without the loops that the run does not enter: each is a folder
-    below ``training/loops``. ``training/distributed`` counts where several processes train.
+    That is the training side, ``study/training``, without the loops that the run does not enter:
+    each is a folder below ``training/loops``. ``training/distributed`` counts where several
+    processes train.
     """
     together = ["training/distributed/*.py"] if settings.training.strategy != "single" else []
     return [*COMMON, *(f"training/loops/{loop}/*.py" for loop in loops(settings)), *together]
@@ -109,7 +129,8 @@ def measured_code(settings: Settings) -> list[str]:
 def _imported(
     model: str, of_the_images: tuple[str, ...], with_torchcodec: bool, code: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the packages from elsewhere that the measured code of a run imports, its images and its model."""
+    """Return the packages from elsewhere that the measured code of a run imports, its images and
+    its model."""
     files = set().union(*map(PACKAGE.glob, code))
     left_out = {"study"} if with_torchcodec else {"study", "torchcodec"}
     modules = {*outside(files), *of_the_images, *own_model.packages(model, Path())} - left_out
@@ -132,11 +153,14 @@ def _weights(model: Model, images: Dataset, seed: int, study: str, engine: str) 
         path = _existing_file(weights)
         if path is None:
             key, allowed = "model.weights", "imagenet, none, a path"
-            raise StudyError(source=f"study {study}", key=key, value=weights, why="no such file", allowed=allowed)
+            raise StudyError(
+                source=f"study {study}", key=key, value=weights, why="no such file", allowed=allowed
+            )
         identity["weights"], label = [path.name, content_of(path)], "file"
-    # The decision tries the model. For a user's own model, the images that it is tried on are part of the identity.
-    # All sizes of image share one decision for a torchvision model, or one level might start from ImageNet's weights
-    # and another from random ones.
+    # The decision tries the model. For a user's own model, the images that it is tried on are part
+    # of the identity.
+    # All sizes of image share one decision for a torchvision model, or one level might start from
+    # ImageNet's weights and another from random ones.
     if code := own_model.sha256(name, Path()):
         identity["code"] = code
         identity["images"] = [sources.inspect(images).classes, images.channels, images.image_size]

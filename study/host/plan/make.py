@@ -49,34 +49,48 @@ def make_plan(
     earlier: Plan | None = None,
     machines: Collection[str] | None = None,
 ) -> Plan:
-    """Return the plan of ``study``, with every run checked as far as possible without opening an image.
+    """Return the plan of ``study``, with every run checked as far as possible without opening an
+    image.
 
-    ``absent`` holds for each device the reason why it cannot be used, or None if it can. ``counts`` is the number of
-    units of each device (default: one of each usable device), None where it is unknown, as on other machines.
-    ``earlier`` is the study's last plan: a run whose device is absent takes its number of processes from there.
-    ``machines`` are the classes of machines that an executor has; None without one: this machine makes the runs that
-    name no class. Raise :class:`StudyError` for a study that cannot be planned.
+    ``absent`` holds for each device the reason why it cannot be used, or None if it can. ``counts``
+    is the number of units of each device (default: one of each usable device), None where it is
+    unknown, as on other machines. ``earlier`` is the study's last plan: a run whose device is
+    absent takes its number of processes from there. ``machines`` are the classes of machines that
+    an executor has; None without one: this machine makes the runs that name no class. Raise
+    :class:`StudyError` for a study that cannot be planned.
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
-    parts, before, combined = Parts(name, choice), _processes_before(earlier), list(_combinations(name, study))
+    parts, before, combined = (
+        Parts(name, choice),
+        _processes_before(earlier),
+        list(_combinations(name, study)),
+    )
     configurations = []
     for settings, _ in combined:
         processes = before.get(_levels({key: get(settings, key) for key in study.factors}))
         configurations.append(_configuration(settings, parts, absent, counts, processes, machines))
-    if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
+    if study.curve and not all(
+        type(level) in (int, float) for level in study.factors[study.curve.x]
+    ):
         why = f"its levels are not numbers: {study.factors[study.curve.x]}"
         raise StudyError(source=f"study {name}", key="curve.x", value=study.curve.x, why=why)
     check_factors(list(study.factors), [settings for settings, _ in combined], f"study {name}")
     if choice.engine != "none" and len(levels := study.factors.get("process", [])) > 1:
         why = "it has no effect there, where each run is fresh, and has one with container none"
         context = f"with {choice.engine}"
-        raise StudyError(source=f"study {name}", key="process", value=levels, context=context, why=why)
+        raise StudyError(
+            source=f"study {name}", key="process", value=levels, context=context, why=why
+        )
     levels = [{key: get(item.settings, key) for key in study.factors} for item in configurations]
-    as_checked = {key: list(dict.fromkeys(own[key] for own in levels)) for key in study.factors}  # 1 may be 1.0 now
+    as_checked = {
+        key: list(dict.fromkeys(own[key] for own in levels)) for key in study.factors
+    }  # 1 may be 1.0 now
     full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])
     replicates = [runs for _, runs in combined]
     only = [own | {"replicates": runs} for own, runs in zip(levels, replicates, strict=True)]
-    study = study.model_copy(update={"factors": as_checked, "full": full, "only": only if study.only else []})
+    study = study.model_copy(
+        update={"factors": as_checked, "full": full, "only": only if study.only else []}
+    )
     return Plan(
         name=name,
         study=study,
@@ -90,7 +104,8 @@ def make_plan(
 
 
 def _combinations(name: str, study: Study) -> Iterator[tuple[Settings, int]]:
-    """Yield the checked settings of each combination of levels that the study runs, and the number of their runs.
+    """Yield the checked settings of each combination of levels that the study runs, and the number
+    of their runs.
 
     Raise :class:`StudyError` once these are too many.
     """
@@ -100,7 +115,10 @@ def _combinations(name: str, study: Study) -> Iterator[tuple[Settings, int]]:
         levels = dict(zip(study.factors, combination, strict=True))
         runs += (replicates := study.runs_of(levels))
         if runs > MOST_RUNS:
-            raise StudyError(f"study {name}: more than {MOST_RUNS} runs, replicates included: fewer can be planned")
+            raise StudyError(
+                f"study {name}: more than {MOST_RUNS} runs, "
+                "replicates included: fewer can be planned"
+            )
         if replicates:
             yield Settings.of_values(with_values(base, levels), f"study {name}"), replicates
 
@@ -113,14 +131,18 @@ def _configuration(
     before: int | None,
     machines: Collection[str] | None,
 ) -> Configuration:
-    """Return the configuration with these settings: its processes counted, its data and weights known by their keys.
+    """Return the configuration with these settings: its processes counted, its data and weights
+    known by their keys.
 
-    Raise :class:`StudyError` if the data, the processes, the batch size or the model do not allow it.
+    Raise :class:`StudyError` if the data, the processes, the batch size or the model do not allow
+    it.
     """
     if settings.device == "tpu" and parts.choice.engine != "none":
         why = "there is no image for a TPU"
         source = f"study {parts.study}"
-        raise StudyError(source=source, key="container", value=parts.choice.engine, why=why, allowed="none")
+        raise StudyError(
+            source=source, key="container", value=parts.choice.engine, why=why, allowed="none"
+        )
     dataset, train_images = parts.dataset(settings.dataset)
     devices = counts.get(settings.device, 0)
     settings, trouble = process_count.resolve(settings, devices, parts.study, train_images, before)
@@ -137,15 +159,24 @@ def _configuration(
 
 
 def _blocks(
-    configurations: Sequence[Configuration], settings: Sequence[Setting], replicates: Sequence[int], seed: int
+    configurations: Sequence[Configuration],
+    settings: Sequence[Setting],
+    replicates: Sequence[int],
+    seed: int,
 ) -> list[Run]:
-    """Return the runs: in each block every configuration that has a run left, in the block's own seeded order.
+    """Return the runs: in each block every configuration that has a run left, in the block's own
+    seeded order.
 
-    Two alternate: drawn orders of three blocks agree in one study of four, and then a slope within blocks is theirs.
+    Two alternate: drawn orders of three blocks agree in one study of four, and then a slope within
+    blocks is theirs.
     """
-    # Checked once: a replicate differs in three values alone, and all share one set of the names of what was given.
+    # Checked once: a replicate differs in three values alone, and all share one set of the names of
+    # what was given.
     pairs = zip(configurations, settings, strict=True)
-    first = [dict(Run(name="", setting=own, block=0, position=0, **vars(shared))) for shared, own in pairs]
+    first = [
+        dict(Run(name="", setting=own, block=0, position=0, **vars(shared)))
+        for shared, own in pairs
+    ]
     given = {*Run.model_fields}
     runs: list[Run] = []
     for block in range(1, max(replicates, default=0) + 1):
@@ -154,19 +185,25 @@ def _blocks(
         if len(order) == 2 and block % 2 == 0:
             order.reverse()
         for index in order:
-            own = {"name": f"{settings[index].short}-r{block}", "block": block, "position": len(runs) + 1}
+            own = {
+                "name": f"{settings[index].short}-r{block}",
+                "block": block,
+                "position": len(runs) + 1,
+            }
             runs.append(Run.model_construct(given, **(first[index] | own)))
     return runs
 
 
 def _processes_before(earlier: Plan | None) -> dict[str, int]:
-    """Return the number of processes that ``earlier`` gives the runs with each combination of levels.
+    """Return the number of processes that ``earlier`` gives the runs with each combination of
+    levels.
 
-    If the number is itself a factor, no level ``auto`` is among them: the earlier plan then holds numbers, and no
-    longer says which of them was ``auto``.
+    If the number is itself a factor, no level ``auto`` is among them: the earlier plan then holds
+    numbers, and no longer says which of them was ``auto``.
     """
     found = [
-        (_levels(run.setting.levels), run.settings.training.processes) for run in (earlier.runs if earlier else [])
+        (_levels(run.setting.levels), run.settings.training.processes)
+        for run in (earlier.runs if earlier else [])
     ]
     return {levels: processes for levels, processes in found if processes != "auto"}
 
@@ -176,7 +213,8 @@ def _levels(factors: dict[str, Any]) -> str:
 
 
 def _not_here(settings: Settings, parts: Parts, machines: Collection[str] | None) -> str | None:
-    """Return why a run cannot be made on such a device, without an engine or without an executor; None if it can.
+    """Return why a run cannot be made on such a device, without an engine or without an executor;
+    None if it can.
 
     Raise :class:`StudyError` if the executor's machines have no class of this name.
     """
@@ -184,9 +222,14 @@ def _not_here(settings: Settings, parts: Parts, machines: Collection[str] | None
     if settings.task == "inference" and settings.device != "cpu" and precision in ON_A_CPU_ALONE:
         return f"inference.precision {precision} is executed by ONNX Runtime, on a CPU only"
     if settings.image is not None and not parts.images:
-        return f"its image needs a container engine, and runs execute on the host ({parts.choice.reason})"
+        return (
+            "its image needs a container engine, and runs execute on the host "
+            f"({parts.choice.reason})"
+        )
     with_own = settings.environment and settings.device == "cuda" and machines is None
-    if with_own and (trouble := devices.unfit(TorchBuild.of_lock(Path(settings.environment or "").expanduser()))):
+    if with_own and (
+        trouble := devices.unfit(TorchBuild.of_lock(Path(settings.environment or "").expanduser()))
+    ):
         return trouble
     if settings.machine is None:
         return None
@@ -194,5 +237,7 @@ def _not_here(settings: Settings, parts: Parts, machines: Collection[str] | None
         return f"machine {settings.machine} is to be had from an executor, and this start has none"
     if settings.machine not in machines:
         allowed = machines or "none: give `machines` in the configuration"
-        raise StudyError(source=f"study {parts.study}", key="machine", value=settings.machine, allowed=allowed)
+        raise StudyError(
+            source=f"study {parts.study}", key="machine", value=settings.machine, allowed=allowed
+        )
     return None

@@ -1,8 +1,9 @@
-"""A start on the terminal, ``study start``: Snakemake's own words go to its log, and ours are shown.
+"""A start on the terminal, ``study start``: Snakemake's own words go to its log, and ours are
+shown.
 
-A logger plugin, registered in this process alone, takes the place of Snakemake's words on the terminal: the steps say
-there themselves what they do. Of Snakemake its warnings are shown, each step that did not end well, and an error that
-no step explains.
+A logger plugin, registered in this process alone, takes the place of Snakemake's words on the
+terminal: the steps say there themselves what they do. Of Snakemake its warnings are shown, each
+step that did not end well, and an error that no step explains.
 """
 
 import logging
@@ -70,7 +71,10 @@ class LogHandler(LogHandlerBase):
                 log = next(iter(told["log"] or []), "")
                 last = f": {last_line(log)}" if COURSE.remote and last_line(log) else ""
                 if not ASKED_TO_END.is_set():
-                    say(f"the step {told['rule_name']} did not end well{last}; its log: {log or 'none'}")
+                    say(
+                        f"the step {told['rule_name']} did not end well{last}; its log: "
+                        f"{log or 'none'}"
+                    )
             case LogEvent.ERROR:
                 COURSE.errors.append(record.getMessage())
             case None if record.levelno >= logging.WARNING:
@@ -87,17 +91,20 @@ def say(words: str) -> None:
 def last_line(log: str) -> str:
     """Return the last line of a step's log: how it ended. Empty without one."""
     with suppress(OSError):
-        return next(reversed(Path(log).read_text(encoding="utf-8", errors="replace").splitlines()), "")
+        return next(
+            reversed(Path(log).read_text(encoding="utf-8", errors="replace").splitlines()), ""
+        )
     return ""
 
 
 def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
-    """Run Snakemake with ``arguments`` in this process, with our words on the terminal; return the exit code.
+    """Run Snakemake with ``arguments`` in this process, with our words on the terminal; return the
+    exit code.
 
-    ``studies`` are names, or paths of files; without one, those of the configuration. The workflow is that of the
-    current folder, if its Snakefile names ours, or else ours, and the number of cores is one where nothing says it. A
-    dry run, a lint or a report of Snakemake's is asked for Snakemake's own words. Raise :class:`StudyError` if
-    Snakemake refuses the arguments.
+    ``studies`` are names, or paths of files; without one, those of the configuration. The workflow
+    is that of the current folder, if its Snakefile names ours, or else ours, and the number of
+    cores is one where nothing says it. A dry run, a lint or a report of Snakemake's is asked for
+    Snakemake's own words. Raise :class:`StudyError` if Snakemake refuses the arguments.
     """
     from snakemake.api import resolve_snakefile
     from snakemake.cli import args_to_api
@@ -109,11 +116,15 @@ def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
         arguments = ["--snakefile", str(ROOT / "Snakefile"), *arguments]
     parser, options = parsed(arguments)
     if studies:  # --directory changes the folder before the files are read
-        called = [str(Path(one).absolute()) if options.directory and one.endswith(ENDING) else one for one in studies]
+        called = [
+            str(Path(one).absolute()) if options.directory and one.endswith(ENDING) else one
+            for one in studies
+        ]
         options.config = [*(options.config or []), f"studies={flow(called)}"]
     if options.cores is None and options.jobs is None and options.executor in (None, "local"):
         options.cores = 1
-    # Snakemake's limit of jobs in a second looks at all of them each second, beside the run that is measured.
+    # Snakemake's limit of jobs in a second looks at all of them each second, beside the run that is
+    # measured.
     options.max_jobs_per_timespan = None
     if options.dryrun or options.lint or options.report or options.verbose:
         return 0 if args_to_api(options, parser) else 1
@@ -122,7 +133,9 @@ def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
     good = bool(args_to_api(options, parser))
     if not good and not COURSE.failed:
         say("\n".join(COURSE.errors))
-    asked_for_less = options.targets or options.until or options.unlock or options.summary or options.dag
+    asked_for_less = (
+        options.targets or options.until or options.unlock or options.summary or options.dag
+    )
     if good and not COURSE.began and not asked_for_less:
         say("nothing is left to do: the report is up to date")
         tell_answer()
@@ -130,7 +143,10 @@ def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
 
 
 def tell_answer() -> None:
-    """Print the answers, the report's address and the next step. A process of its own reads them: ``study answer``."""
-    with suppress(OSError, AttributeError):  # nobody reads what is printed, or there is nowhere to print to
+    """Print the answers, the report's address and the next step. A process of its own reads them:
+    ``study answer``."""
+    with suppress(
+        OSError, AttributeError
+    ):  # nobody reads what is printed, or there is nowhere to print to
         sys.stdout.flush()
     subprocess.run([sys.executable, "-m", "study", "answer"], check=False)

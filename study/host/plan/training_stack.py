@@ -1,4 +1,5 @@
-"""The training stack on the host, torch above all: whether it is there, which one serves, and its installation."""
+"""The training stack on the host, torch above all: whether it is there, which one serves, and its
+installation."""
 
 import importlib.util
 import os
@@ -21,8 +22,8 @@ from study.host.plan.make import ON_A_CPU_ALONE
 
 
 def check_training_stack(plan: Plan) -> None:
-    """Raise :class:`StudyError` if runs are to execute on a host that lacks a package which they import, or whose torch
-    is too old."""
+    """Raise :class:`StudyError` if runs are to execute on a host that lacks a package which they
+    import, or whose torch is too old."""
     if plan.engine != "none":
         return
     install = "pip install 'training-study[train]'" if ROOT == INSTALLED else "make env"
@@ -30,13 +31,17 @@ def check_training_stack(plan: Plan) -> None:
     wanted = set().union(*(_modules(run.settings) for run in runs))
     if missing := [module for module in sorted(wanted) if importlib.util.find_spec(module) is None]:
         raise StudyError(
-            f"study {plan.name}: the runs would execute on the host ({plan.engine_reason}), which lacks "
+            f"study {plan.name}: the runs would execute on the host ({plan.engine_reason}), "
+            "which lacks "
             f"{', '.join(missing)}; to install that: {install}"
         )
     build = TorchBuild.here()
     if build and build.is_old:
         least = ".".join(map(str, LEAST))
-        raise StudyError(f"torch {build.version} is too old: the runs need {least} or newer; to install it: {install}")
+        raise StudyError(
+            f"torch {build.version} is too old: the runs need {least} or newer; to install "
+            f"it: {install}"
+        )
 
 
 def _modules(settings: Settings) -> Iterator[str]:
@@ -52,19 +57,25 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield "safetensors"
 
 
-def bring_training_stack(arguments: Sequence[str], studies: Sequence[str], wanted: str | None) -> None:
-    """Install torch in the checkout's environment, where a start of this process would execute on the host without it.
+def bring_training_stack(
+    arguments: Sequence[str], studies: Sequence[str], wanted: str | None
+) -> None:
+    """Install torch in the checkout's environment, where a start of this process would execute on
+    the host without it.
 
-    The start then begins anew. ``wanted`` is `lock`, `installed` (the torch of the Python that made the environment)
-    or None: the lock's, or the installed one where only that can use the GPU. Raise :class:`StudyError` if there is no
-    such torch. Another environment than the checkout's is its maker's own.
+    The start then begins anew. ``wanted`` is `lock`, `installed` (the torch of the Python that made
+    the environment) or None: the lock's, or the installed one where only that can use the GPU.
+    Raise :class:`StudyError` if there is no such torch. Another environment than the checkout's is
+    its maker's own.
     """
     there = own()
     if Path(sys.prefix).resolve() != there.folder.resolve():
         if wanted == "installed":
             check_installed_torch(sys.executable)
         return
-    if there.holds(ALL) and (wanted is None or (wanted == "installed") == there.takes_installed_torch):
+    if there.holds(ALL) and (
+        wanted is None or (wanted == "installed") == there.takes_installed_torch
+    ):
         return
     if {"-n", "--dry-run", "--dryrun"} & {*arguments}:
         return
@@ -80,12 +91,17 @@ def bring_training_stack(arguments: Sequence[str], studies: Sequence[str], wante
 
 
 def _fitting(maker: str) -> str:
-    """Return where torch is to come from, and say why it is not the lock, or what is to be done for the GPU."""
+    """Return where torch is to come from, and say why it is not the lock, or what is to be done for
+    the GPU."""
     trouble = devices.unfit(TorchBuild.of_lock(ALL))
     if trouble is None:
         return "lock"
     found = TorchBuild.of_python(maker)
     serves = found is not None and not found.is_old and devices.unfit(found) is None
-    taken = f"the installed torch {found.version} serves, and is taken" if found and serves else "its GPU is left out"
+    taken = (
+        f"the installed torch {found.version} serves, and is taken"
+        if found and serves
+        else "its GPU is left out"
+    )
     print(f"{trouble}; {taken}", file=sys.stderr, flush=True)
     return "installed" if serves else "lock"

@@ -1,4 +1,5 @@
-"""The start of the workflow: plan the configuration, lock the results, write the plans, list the missing blocks."""
+"""The start of the workflow: plan the configuration, lock the results, write the plans, list the
+missing blocks."""
 
 import os
 import sys
@@ -25,7 +26,13 @@ from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, choose_engine
 from study.host.fork_servers import start_fork_servers
 from study.host.plan import forecast, process_count
-from study.host.plan.checks import check_images, check_limits, forget_damaged, forget_images, warnings
+from study.host.plan.checks import (
+    check_images,
+    check_limits,
+    forget_damaged,
+    forget_images,
+    warnings,
+)
 from study.host.plan.make import make_plan
 from study.host.plan.training_stack import check_training_stack
 
@@ -37,7 +44,8 @@ if TYPE_CHECKING:
 class Workflow:
     """The plans of one start, and the paths of their files under ``results``.
 
-    ``machines`` are the classes of machines of an executor that makes the blocks ``on_other_machines``.
+    ``machines`` are the classes of machines of an executor that makes the blocks
+    ``on_other_machines``.
     """
 
     plans: list[Plan]
@@ -56,8 +64,11 @@ class Workflow:
 
     @cached_property
     def blocks(self) -> dict[tuple[str, str], Block]:
-        """Every block by its study and its name, in the order of execution, as this start found them."""
-        blocks = chain(*(blocks_of(plan, self.results, self.on_other_machines) for plan in self.plans))
+        """Every block by its study and its name, in the order of execution, as this start found
+        them."""
+        blocks = chain(
+            *(blocks_of(plan, self.results, self.on_other_machines) for plan in self.plans)
+        )
         return {(block.study, block.name): block for block in blocks}
 
     @cached_property
@@ -80,32 +91,49 @@ class Workflow:
 
     @cached_property
     def missing(self) -> list[str]:
-        """The paths of every image, every manifest and every decision about weights that is still to be made.
+        """The paths of every image, every manifest and every decision about weights that is still
+        to be made.
 
         Each block waits for all of them: preparing beside a run would disturb it.
         """
         files: list[Path] = []
         for plan in self.plans:
             runs = [run for run in plan.runs if not run.unavailable]
-            files += map(self.results.image, {run.image: 0 for run in runs if plan.engine != "none"})
-            files += [self.results.environment(name) for name in {run.environment: 0 for run in runs} if name]
+            files += map(
+                self.results.image, {run.image: 0 for run in runs if plan.engine != "none"}
+            )
+            files += [
+                self.results.environment(name)
+                for name in {run.environment: 0 for run in runs}
+                if name
+            ]
             files += map(self.results.manifest, {run.dataset: 0 for run in runs})
-            files += [self.results.weights(plan.name, weights) for weights in {run.weights: 0 for run in runs}]
+            files += [
+                self.results.weights(plan.name, weights)
+                for weights in {run.weights: 0 for run in runs}
+            ]
         return _missing(dict.fromkeys(files))
 
     def step_image(self, study: str) -> list[str]:
-        """Return the path of the image that prepares the data and weights of ``study``, if it is still to be made."""
+        """Return the path of the image that prepares the data and weights of ``study``, if it is
+        still to be made."""
         plan = self.plan(study)
         image = plan.preparing_image()
-        return [] if plan.engine == "none" or image is None else _missing([self.results.image(image)])
+        return (
+            [] if plan.engine == "none" or image is None else _missing([self.results.image(image)])
+        )
 
     def study_with(self, name: str) -> str:
-        """Return a study whose plan describes the image, or the environment of packages, of this name."""
-        holding = (plan.name for plan in self.plans if name in plan.images or name in plan.environments)
+        """Return a study whose plan describes the image, or the environment of packages, of this
+        name."""
+        holding = (
+            plan.name for plan in self.plans if name in plan.images or name in plan.environments
+        )
         return next(holding, self.plans[0].name)
 
     def dataset_study(self, dataset: str) -> str:
-        """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""
+        """Return the study whose plan describes ``dataset``, preferably one with a run that can be
+        made here."""
         reading = []
         for plan in self.plans:
             reading += [(plan.name, run.unavailable) for run in plan.runs if run.dataset == dataset]
@@ -118,7 +146,8 @@ class Workflow:
         return self.missing if found and found.missing(self.results) else []
 
     def order(self, study: str, block: str) -> int:
-        """Return the priority of a block: the first in the order, study after study, has the highest."""
+        """Return the priority of a block: the first in the order, study after study, has the
+        highest."""
         return self._orders.get((study, block), 0)
 
     @cached_property
@@ -127,16 +156,20 @@ class Workflow:
 
     @property
     def first(self) -> int:
-        """A priority above that of every block: whatever prepares comes before whatever measures."""
+        """A priority above that of every block: whatever prepares comes before whatever
+        measures."""
         return len(self.blocks) + 1
 
     def told(self, study: str, block: str) -> str:
         """Return what a block will do, in lines, for Snakemake's words about its job."""
         found = self.blocks.get((study, block))
-        return "\n".join(map(printable, forecast.listed(self.plan(study), found))) if found else block
+        return (
+            "\n".join(map(printable, forecast.listed(self.plan(study), found))) if found else block
+        )
 
     def resource(self, study: str, block: str, name: str) -> str | int | None:
-        """Return what a block asks an executor for under Snakemake's ``name`` of a resource; None for nothing."""
+        """Return what a block asks an executor for under Snakemake's ``name`` of a resource; None
+        for nothing."""
         found, known = self.blocks.get((study, block)), scheduler()
         if not found or not known:
             return None
@@ -146,7 +179,8 @@ class Workflow:
         return asked[name]
 
     def foretell(self) -> None:
-        """Say what a start would do; Snakemake's own words of a dry run then name each block with its runs."""
+        """Say what a start would do; Snakemake's own words of a dry run then name each block with
+        its runs."""
         for plan in self.plans:
             lines = [*forecast.summary(plan, self.results), forecast.where(plan)]
             print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
@@ -163,7 +197,8 @@ class Workflow:
         runs = sum(len(block.runs) for block in self.pending)
         made = runs - sum(len(block.missing(self.results)) for block in self.pending)
         print(
-            f"{'interrupted; ' * ASKED_TO_END.is_set()}kept: {made} of the {runs} run(s) of this start. To go on, "
+            f"{'interrupted; ' * ASKED_TO_END.is_set()}kept: {made} of the {runs} run(s) of "
+            "this start. To go on, "
             "start it again. For a report of what is there: python -m study report",
             file=sys.stderr,
             flush=True,
@@ -175,8 +210,11 @@ def _missing(files: Iterable[Path]) -> list[str]:
 
 
 def use_this_checkout(base: Path) -> None:
-    """Make each rule's `python -m study` use the interpreter that runs Snakemake, and the package in ``base``."""
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    """Make each rule's `python -m study` use the interpreter that runs Snakemake, and the package
+    in ``base``."""
+    os.environ["PATH"] = os.pathsep.join(
+        [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+    )
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 
@@ -188,24 +226,38 @@ def plans_for(
     fetch: bool = True,
     on_other_machines: bool = False,
 ) -> list[Plan]:
-    """Return the plans of a configuration on this machine. Raise :class:`StudyError` if one cannot be made.
+    """Return the plans of a configuration on this machine. Raise :class:`StudyError` if one cannot
+    be made.
 
-    ``studies`` are the folders of their files. ``results`` may hold earlier plans: a run whose device is absent keeps
-    its number of processes from there, or its record would not be found. Where an executor makes the runs
-    ``on_other_machines``, every device counts as there.
+    ``studies`` are the folders of their files. ``results`` may hold earlier plans: a run whose
+    device is absent keeps its number of processes from there, or its record would not be found.
+    Where an executor makes the runs ``on_other_machines``, every device counts as there.
     """
     selection = read_selection(config)
     # Before any engine is asked, so that errors come first.
     files = {study_name(called): called for called in reversed(selection.studies)}
     if twice := [called for called in selection.studies if files[study_name(called)] != called]:
-        raise StudyError(key="studies", value=twice[0], why="another one has its name", allowed="each name once")
-    read = {study_name(called): read_study(called, studies, selection) for called in selection.studies}
+        raise StudyError(
+            key="studies", value=twice[0], why="another one has its name", allowed="each name once"
+        )
+    read = {
+        study_name(called): read_study(called, studies, selection) for called in selection.studies
+    }
     choice = choose_engine(selection, fetch, on_other_machines)
-    absent: dict[str, str | None] = {d: None if on_other_machines else choice.absent(d) for d in DEVICES}
-    counts: dict[str, int | None] = {d: None if on_other_machines else devices.count(d) for d in DEVICES}
-    earlier = read_earlier([name for name, study in read.items() if process_count.may_differ(study)], results)
+    absent: dict[str, str | None] = {
+        d: None if on_other_machines else choice.absent(d) for d in DEVICES
+    }
+    counts: dict[str, int | None] = {
+        d: None if on_other_machines else devices.count(d) for d in DEVICES
+    }
+    earlier = read_earlier(
+        [name for name, study in read.items() if process_count.may_differ(study)], results
+    )
     machines = selection.machines if on_other_machines else None
-    plans = [make_plan(name, one, choice, absent, counts, earlier.get(name), machines) for name, one in read.items()]
+    plans = [
+        make_plan(name, one, choice, absent, counts, earlier.get(name), machines)
+        for name, one in read.items()
+    ]
     check_limits(plans, on_other_machines)
     if on_other_machines:
         check_images(plans, fetch)
@@ -214,18 +266,24 @@ def plans_for(
 
 def _command(selection: Selection) -> Command:
     """Return what this start was called with, as far as it decides what runs and where."""
-    kept = selection.model_dump(mode="json", exclude_defaults=True, exclude={"studies", "time_budget_minutes"})
+    kept = selection.model_dump(
+        mode="json", exclude_defaults=True, exclude={"studies", "time_budget_minutes"}
+    )
     program = "study" if Path(sys.argv[0]).name in ("__main__.py", "study") else "snakemake"
-    files = {study_name(called): called for called in selection.studies if called != study_name(called)}
+    files = {
+        study_name(called): called for called in selection.studies if called != study_name(called)
+    }
     return Command.model_validate(
         {"program": program, "files": files, "options": options_of(sys.argv[1:]), "config": kept}
     )
 
 
 def joined(config: dict[str, Any], results: Path) -> Workflow:
-    """Return the workflow of the start for whose executor this process makes one job. It neither plans nor locks.
+    """Return the workflow of the start for whose executor this process makes one job. It neither
+    plans nor locks.
 
-    Raise :class:`StudyError` if the start's plans are not there, as without a file system that both see.
+    Raise :class:`StudyError` if the start's plans are not there, as without a file system that both
+    see.
     """
     os.environ.pop(FORK_SERVERS, None)  # they are processes of another machine
     layout = Results(results)
@@ -241,10 +299,12 @@ def start(
     fetch: bool = True,
     on_other_machines: bool = False,
 ) -> "tuple[Workflow, FileLock | None]":
-    """Plan, lock the results, write the plans. Return the workflow and the lock, which holds while it is referenced.
+    """Plan, lock the results, write the plans. Return the workflow and the lock, which holds while
+    it is referenced.
 
-    A ``read_only`` start (a dry run, a lint) takes no lock, and writes only plans that are missing. Without ``fetch``
-    a missing base image is assumed to be available. An executor makes the blocks ``on_other_machines``.
+    A ``read_only`` start (a dry run, a lint) takes no lock, and writes only plans that are missing.
+    Without ``fetch`` a missing base image is assumed to be available. An executor makes the blocks
+    ``on_other_machines``.
     """
     began, selection = time.time(), read_selection(config)
     plans = plans_for(config, studies, results, fetch, on_other_machines)
@@ -264,7 +324,9 @@ def start(
             layout.records(plan.name).mkdir(parents=True, exist_ok=True)
             tidy(plan.name, layout)
     except OSError as error:
-        raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
+        raise StudyError(
+            f"{results}: the results folder cannot be written ({error.strerror})"
+        ) from None
     for plan in plans:
         runs = forecast.pending(plan, layout)
         forget_damaged(plan.name, runs, layout)
@@ -281,9 +343,11 @@ def start(
 
 
 def _forget_stale(flow: Workflow) -> None:
-    """Remove each analysis, and the page, that is not made of what is there; Snakemake makes what is missing.
+    """Remove each analysis, and the page, that is not made of what is there; Snakemake makes what
+    is missing.
 
-    Files dated in the future are made again: Snakemake would take them for newer than whatever follows from them.
+    Files dated in the future are made again: Snakemake would take them for newer than whatever
+    follows from them.
     """
     files = flow.results
     missing = flow.missing_blocks
@@ -297,6 +361,7 @@ def _forget_stale(flow: Workflow) -> None:
 
 
 def _is_stale(note: Path, expected: str, outputs: Sequence[Path]) -> bool:
-    """Return whether an output is missing or ahead of the clock, or was made of something else than ``expected``."""
+    """Return whether an output is missing or ahead of the clock, or was made of something else than
+    ``expected``."""
     kept = note.read_text(encoding="ascii", errors="replace") if note.is_file() else None
     return kept != expected or any(not path.exists() or is_ahead(path) for path in outputs)

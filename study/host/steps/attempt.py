@@ -1,4 +1,5 @@
-"""One try at one run: a fresh process, alone on a machine that is as quiet as it gets, and its record as a value."""
+"""One try at one run: a fresh process, alone on a machine that is as quiet as it gets, and its
+record as a value."""
 
 import hashlib
 import json
@@ -43,7 +44,8 @@ from study.host.supervise import Ended, supervise
 TIMES = "times"
 """File in the scratch folder with the CPU time of a container's processes."""
 INSTRUMENTS = "STUDY_INSTRUMENTS"
-"""Variable that is "off" in tests of what surrounds a run: it then measures no reference workload."""
+"""Variable that is "off" in tests of what surrounds a run: it then measures no reference
+workload."""
 LIMITS = {RESULT: 2**26, TELEMETRY: 2**30, TIMES: 1000}
 """Bytes of each file that a run leaves: a week of samples has a tenth of its limit."""
 
@@ -56,7 +58,8 @@ class Attempt:
     samples: Samples
 
     def keep(self, record: Path, samples: Path) -> Record:
-        """Write the samples and then the record to these paths, and return the record with both checksums.
+        """Write the samples and then the record to these paths, and return the record with both
+        checksums.
 
         Raise :class:`StudyError` if the record exists; it stays as it is.
         """
@@ -91,7 +94,11 @@ class RunContext:
     @cached_property
     def image(self) -> Image | None:
         """The image in which it executes; None on the host."""
-        return None if self.plan.engine == "none" else Image.read(Results(self.results).image(self.run.image))
+        return (
+            None
+            if self.plan.engine == "none"
+            else Image.read(Results(self.results).image(self.run.image))
+        )
 
     @property
     def seed(self) -> int:
@@ -118,7 +125,9 @@ def attempt(context: RunContext) -> Attempt:
             version = engine(plan.engine).version()
         cpus = lifetime.allowed_cpus(run.settings.limits.cpus)
         quiet_wait = context.session.quiet_wait_seconds
-        before = watch.wait_until_quiet(plan.study.evidence, quiet_wait, context.gpus, cpus, context.title)
+        before = watch.wait_until_quiet(
+            plan.study.evidence, quiet_wait, context.gpus, cpus, context.title
+        )
         started, first = datetime.now(UTC), watch.read(cpus)
         clock = time.perf_counter()
         if image is None:
@@ -163,16 +172,22 @@ def attempt(context: RunContext) -> Attempt:
     return Attempt(record, samples)
 
 
-def _together(seen: Observed, before: watch.Before, processes_after: int | None, samples: Samples) -> Observed:
-    """Return what others did during a run, with what only the moments before and after it and its samples tell."""
+def _together(
+    seen: Observed, before: watch.Before, processes_after: int | None, samples: Samples
+) -> Observed:
+    """Return what others did during a run, with what only the moments before and after it and its
+    samples tell."""
     device = watch.of_the_device(before.gpus)
     if device and processes_after:
         device["device_processes"] = max(device["device_processes"], processes_after)
-    return seen.model_copy(update=device | {"throttled_percent": telemetry.throttled_percent(samples)})
+    return seen.model_copy(
+        update=device | {"throttled_percent": telemetry.throttled_percent(samples)}
+    )
 
 
 def _elsewhere(plan: Plan, scratch: Path) -> float | None:
-    """Return the CPU time of a container's processes in seconds, which are no children of ours; None if unknown."""
+    """Return the CPU time of a container's processes in seconds, which are no children of ours;
+    None if unknown."""
     try:
         return shell_times((scratch / TIMES).read_text(encoding="ascii", errors="replace"))
     except OSError:
@@ -180,16 +195,22 @@ def _elsewhere(plan: Plan, scratch: Path) -> float | None:
 
 
 def shell_times(text: str) -> float | None:
-    """Return the seconds in what a shell's ``times`` printed: its own in one line, its children's in the next."""
+    """Return the seconds in what a shell's ``times`` printed: its own in one line, its children's
+    in the next."""
     found = re.findall(r"\b(\d{1,6})m(\d{1,2}(?:\.\d{1,6})?)s", text)
-    return sum(60 * int(minutes) + float(seconds) for minutes, seconds in found) if len(found) == 4 else None
+    return (
+        sum(60 * int(minutes) + float(seconds) for minutes, seconds in found)
+        if len(found) == 4
+        else None
+    )
 
 
 Started = Literal["forked", "fresh"]
 
 
 def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, float | None]:
-    """Return how the run's process ended, how it was started, and its CPU seconds where it was none of ours."""
+    """Return how the run's process ended, how it was started, and its CPU seconds where it was none
+    of ours."""
     settings, python, versions = context.run.settings, sys.executable, context.plan.packages
     if name := context.run.environment:
         python = str(packages.python_of(name, Results(context.results)))
@@ -205,7 +226,8 @@ def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, fl
         lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
     )
     ended = supervise(process, context.log, context.title, limits.timeout_seconds)
-    # The group may hold others: if the process ended in another way, the kill was of another process.
+    # The group may hold others: if the process ended in another way, the kill was of another
+    # process.
     killed = oom_kills_of_the_group() > kills and ended.code in (0, -signal.SIGKILL)
     started_as: Started = "forked" if isinstance(process, Forked) else "fresh"
     return replace(ended, oom_killed=killed), started_as, process.elsewhere_seconds
@@ -214,9 +236,11 @@ def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, fl
 def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:
     run = context.run
     inside, mounts = settings_inside(run.settings)
-    _write_job(context, run.model_copy(update={"settings": inside}), "results", image.libraries, scratch)
-    # On the host the driver compiles each kernel once. A container's home folder ends with it, and the first steps of
-    # every run would take some seconds more.
+    _write_job(
+        context, run.model_copy(update={"settings": inside}), "results", image.libraries, scratch
+    )
+    # On the host the driver compiles each kernel once. A container's home folder ends with it, and
+    # the first steps of every run would take some seconds more.
     on_gpu, cache = run.settings.device == "cuda", Results(Path()).cuda_cache
     if on_gpu:
         lend(context.results, scratch, [cache])
@@ -239,7 +263,8 @@ def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:
 
 
 def timed(command: list[str], folder: str = container.SCRATCH) -> list[str]:
-    """Return ``command`` in a shell that ends with its exit code, and leaves its CPU time in ``folder``.
+    """Return ``command`` in a shell that ends with its exit code, and leaves its CPU time in
+    ``folder``.
 
     The kernel's own account of a container is gone with it, and is not there for every engine.
     """
@@ -251,14 +276,25 @@ def host_command(job: Path, scratch: Path, python: str = sys.executable) -> list
     return [python, "-m", JOB_MODULE, str(job), str(scratch)]
 
 
-def _write_job(context: RunContext, run: Run, results: str, packages: Mapping[str, str], scratch: Path) -> Path:
-    """Write the order of the run's process. ``run`` and ``results`` are as that process sees them."""
+def _write_job(
+    context: RunContext, run: Run, results: str, packages: Mapping[str, str], scratch: Path
+) -> Path:
+    """Write the order of the run's process. ``run`` and ``results`` are as that process sees
+    them."""
     path, settings = scratch / "job.json", run.settings
-    job = {"run": run.model_dump(), "study": context.plan.name, "results": results, "seed": context.seed}
+    job = {
+        "run": run.model_dump(),
+        "study": context.plan.name,
+        "results": results,
+        "seed": context.seed,
+    }
     job["packages"] = dict(packages)
     if settings.training.nodes > 1 and context.plan.engine == "none" and (known := scheduler()):
         job["nodes"] = [one.model_dump() for one in known.nodes_of(settings.training.nodes)]
-    job |= {"small": context.small, "reference_workload": not context.small and os.environ.get(INSTRUMENTS) != "off"}
+    job |= {
+        "small": context.small,
+        "reference_workload": not context.small and os.environ.get(INSTRUMENTS) != "off",
+    }
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)
     return path

@@ -1,7 +1,8 @@
-"""A block from its order to its file: in time, alone on the machine, each run measured, and again if it was disturbed.
+"""A block from its order to its file: in time, alone on the machine, each run measured, and again
+if it was disturbed.
 
-A block is measured whole or not at all. One that was broken off has some of its records: they are kept aside, and it is
-measured anew.
+A block is measured whole or not at all. One that was broken off has some of its records: they are
+kept aside, and it is measured anew.
 """
 
 import time
@@ -28,12 +29,14 @@ from study.host.supervise import new_log
 
 Say = Callable[[str], None]
 Look = Callable[[Plan, Results], Reached | None]
-"""Returns how narrow the interval of a study's answer is by its whole blocks; None if there are none."""
+"""Returns how narrow the interval of a study's answer is by its whole blocks; None if there are
+none."""
 
 
 @dataclass(frozen=True)
 class BlockContext:
-    """A block that is to be measured: its plan, its place in the results, its start, and who is told of it."""
+    """A block that is to be measured: its plan, its place in the results, its start, and who is
+    told of it."""
 
     plan: Plan
     block: Block
@@ -48,14 +51,18 @@ class BlockContext:
 
     def run(self, place: int) -> str:
         """Return a run for the terminal, e.g. ``block 2 of 5, run 1 of 4: bs8-cpu-r2``."""
-        return f"{self.title}, run {place + 1} of {len(self.block.runs)}: {self.block.runs[place].name}"
+        return (
+            f"{self.title}, run {place + 1} of {len(self.block.runs)}: "
+            f"{self.block.runs[place].name}"
+        )
 
 
 def measure_block(study: str, name: str, results: Path, say: Say, look: Look) -> None:
-    """Measure the block called ``name`` of ``study``, and write its file. ``say`` gets the lines for the terminal.
+    """Measure the block called ``name`` of ``study``, and write its file. ``say`` gets the lines
+    for the terminal.
 
-    If each of its records is there, they are kept, and nothing is executed. Nor is it where the study asks for a narrow
-    interval, and ``look`` finds it.
+    If each of its records is there, they are kept, and nothing is executed. Nor is it where the
+    study asks for a narrow interval, and ``look`` finds it.
     """
     files = Results(results)
     plan = Plan.read(files.plan(study))
@@ -63,7 +70,10 @@ def measure_block(study: str, name: str, results: Path, say: Say, look: Look) ->
     context = BlockContext(plan, block, files, read_session(files.session(study)), say)
     missing = block.missing(files)
     if not missing:
-        say(f"{study}, {context.title}: its records are there and are kept; see `{plan.start.retry(study)}`")
+        say(
+            f"{study}, {context.title}: its records are there and are kept; see "
+            f"`{plan.start.retry(study)}`"
+        )
         return block.write(files)
     _set_aside([run for run in block.runs if run not in missing], context)
     if _is_needless(context, look):
@@ -80,7 +90,8 @@ def measure_block(study: str, name: str, results: Path, say: Say, look: Look) ->
 
 
 def _is_needless(context: BlockContext, look: Look) -> bool:
-    """Return whether the answer is as narrow as the study asks, and say so once. A block that was begun is needed."""
+    """Return whether the answer is as narrow as the study asks, and say so once. A block that was
+    begun is needed."""
     plan, files = context.plan, context.files
     if plan.study.until is None or context.block.number in blocks.begun(plan, files):
         return False
@@ -94,19 +105,25 @@ def _is_needless(context: BlockContext, look: Look) -> bool:
 
 
 def _too_late(context: BlockContext, known: Mapping[str, float]) -> str | None:
-    """Return a line if the time budget leaves the block for another start; None if it is to be measured.
+    """Return a line if the time budget leaves the block for another start; None if it is to be
+    measured.
 
-    A setting that was never measured counts as the longest of all. Where nothing was measured the first block is begun,
-    and the others are judged by it.
+    A setting that was never measured counts as the longest of all. Where nothing was measured the
+    first block is begun, and the others are judged by it.
     """
     if context.session.deadline is None:
         return None
-    seconds = sum(known.get(run.key, max(known.values())) for run in context.block.runs) if known else 0.0
+    seconds = (
+        sum(known.get(run.key, max(known.values())) for run in context.block.runs) if known else 0.0
+    )
     if time.time() + seconds <= context.session.deadline:
         return None
     needs = f"it would take about {seconds:.0f} s" if seconds else "no time is left"
     runs = quantity(len(context.block.runs), "run")
-    return f"time budget: {context.title} of {context.plan.name} is left for the next start ({runs}): {needs}"
+    return (
+        f"time budget: {context.title} of {context.plan.name} is left for the next start "
+        f"({runs}): {needs}"
+    )
 
 
 def _set_aside(runs: Sequence[Run], context: BlockContext) -> None:
@@ -116,16 +133,21 @@ def _set_aside(runs: Sequence[Run], context: BlockContext) -> None:
     for run in runs:
         move_aside(context.files.record(context.plan.name, run.file), "broken")
     context.say(
-        f"{context.title} of {context.plan.name} was broken off: {quantity(len(runs), 'record')} excluded and kept "
+        f"{context.title} of {context.plan.name} was broken off: "
+        f"{quantity(len(runs), 'record')} excluded and kept "
         "aside, and the block is measured anew"
     )
 
 
 def _measure(context: BlockContext, known: Mapping[str, float]) -> None:
-    """Measure each run of the block, write its record, and tell how it ended and how long the others will take."""
+    """Measure each run of the block, write its record, and tell how it ended and how long the
+    others will take."""
     rest = _keys_of_other_blocks(context)
     took = dict(known)
-    warm = [warm_up(context.plan, run, context.files.root, context.session, context.say) for run in context.block.runs]
+    warm = [
+        warm_up(context.plan, run, context.files.root, context.session, context.say)
+        for run in context.block.runs
+    ]
     for place, run in enumerate(context.block.runs):
         record = measure(context, run, context.run(place), warm[place])
         took.setdefault(run.key, record.process_seconds)
@@ -135,7 +157,8 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> None:
 
 
 def _keys_of_other_blocks(context: BlockContext) -> list[str]:
-    """Return the keys of the runs that the start is still to make in other blocks, of other studies, too."""
+    """Return the keys of the runs that the start is still to make in other blocks, of other
+    studies, too."""
     try:
         names = selected(context.files.root)
     except StudyError:  # a block by hand
@@ -150,7 +173,8 @@ def _keys_of_other_blocks(context: BlockContext) -> list[str]:
 
 
 def _time_left(keys: Sequence[str], took: Mapping[str, float]) -> str:
-    """Return how long the runs with these keys will take, from the seconds of a run by known key."""
+    """Return how long the runs with these keys will take, from the seconds of a run by known
+    key."""
     known = [took[key] for key in keys if key in took]
     if not known:
         return "time left not known until a block is done"
@@ -164,14 +188,17 @@ def _told(record: Record) -> str | None:
     if measured is None:
         return record.message
     accuracy = measured.inference.accuracy if measured.inference else measured.epochs[-1].accuracy
-    return f"{measured.fit_seconds:.2f} s" + ("" if accuracy is None else f", accuracy {accuracy:.0%}")
+    return f"{measured.fit_seconds:.2f} s" + (
+        "" if accuracy is None else f", accuracy {accuracy:.0%}"
+    )
 
 
 def measure(context: BlockContext, run: Run, title: str, warmed_up: bool = False) -> Record:
-    """Execute ``run`` in a fresh process, publish its record, and return it. Execute it once more if it was disturbed.
+    """Execute ``run`` in a fresh process, publish its record, and return it. Execute it once more
+    if it was disturbed.
 
-    The first record is then kept beside those that count. Raise :class:`StudyError` if the record exists already (it is
-    then kept), or if nothing was started.
+    The first record is then kept beside those that count. Raise :class:`StudyError` if the record
+    exists already (it is then kept), or if nothing was started.
     """
     files, study = context.files, context.plan.name
     path = files.record(study, run.file)

@@ -1,8 +1,8 @@
 """The steps that need the training stack, in a container: weights, and data that are downloaded.
 
-There are two kinds. A download has the network, and runs our code alone. A step that runs a user's model has no
-network, a memory limit and a time limit. Either writes into a scratch folder, from which only what it may leave is
-taken.
+There are two kinds. A download has the network, and runs our code alone. A step that runs a user's
+model has no network, a memory limit and a time limit. Either writes into a scratch folder, from
+which only what it may leave is taken.
 """
 
 import os
@@ -28,14 +28,16 @@ CACHE = "/cache"
 
 
 TRY_SECONDS = 600.0
-"""Shortest time limit of the trial of a user's own model. Its study may set a longer one for its runs."""
+"""Shortest time limit of the trial of a user's own model. Its study may set a longer one for its
+runs."""
 OWN_SHARE = 0.75
 """Share of the machine's memory that this trial may use, if its study sets no limit."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One step in a container: its verb and name, what it is lent and what it may leave, relative to ``results``."""
+    """One step in a container: its verb and name, what it is lent and what it may leave, relative
+    to ``results``."""
 
     verb: str
     name: str
@@ -49,7 +51,8 @@ class Task:
 
 
 def dataset_task(dataset: str, downloads: bool) -> Task:
-    """Return the step that makes a dataset: it downloads, opens a user's files, or needs the image's packages."""
+    """Return the step that makes a dataset: it downloads, opens a user's files, or needs the
+    image's packages."""
     files = Results(Path())
     if not downloads:
         return Task("dataset", dataset, lent=[], kept=[], left=[files.data(dataset)], network=False)
@@ -62,18 +65,23 @@ def weights_task(study: str, weights: str, model: str) -> Task:
     files, own = Results(Path()), is_own(model)
     shared = [] if own else [files.hub]
     left = [files.weights(study, weights), *shared]
-    return Task("weights", weights, lent=shared, kept=[], left=left, network=not own, runs_own_code=own)
+    return Task(
+        "weights", weights, lent=shared, kept=[], left=left, network=not own, runs_own_code=own
+    )
 
 
 def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -> None:
-    """Execute ``task``, one dataset or weights decision of ``plan``, in the image of its runs; write ``log`` anew.
+    """Execute ``task``, one dataset or weights decision of ``plan``, in the image of its runs;
+    write ``log`` anew.
 
     Raise :class:`StudyError` with the step's own message if it fails.
     """
     image = Image.read(Results(results).image(plan.preparing_image() or run.image))
     settings, mounts = settings_inside(run.settings)
     runs = [
-        one for one in plan.runs_with("weights", run.weights) if one.settings.dataset.path == run.settings.dataset.path
+        one
+        for one in plan.runs_with("weights", run.weights)
+        if one.settings.dataset.path == run.settings.dataset.path
     ]
     inner = [one.model_copy(update={"settings": settings_inside(one.settings)[0]}) for one in runs]
     small = plan.model_copy(update={"engine": "none", "images": {}, "runs": inner})
@@ -94,7 +102,12 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
             image.run_as,
             ["python", "-m", "study", *arguments(task, at.plan(plan.name), at.root)],
             scratch,
-            [code_mount(), *(own_mounts(settings) if own else []), *(_torch_cache() if task.network else []), *mounts],
+            [
+                code_mount(),
+                *(own_mounts(settings) if own else []),
+                *(_torch_cache() if task.network else []),
+                *mounts,
+            ],
             file,
             f"{task.verb} {task.name}",
             limits=limits,
@@ -115,9 +128,11 @@ def arguments(task: Task, plan: Path, results: Path) -> list[str]:
 
 
 def trial_limits(limits: Limits) -> Limits:
-    """Return the limits of the trial of a user's model: those of its runs, and ours where these have none.
+    """Return the limits of the trial of a user's model: those of its runs, and ours where these
+    have none.
 
-    A short time limit is one for runs: each that reaches it is a record. A trial that reached it would end the start.
+    A short time limit is one for runs: each that reaches it is a record. A trial that reached it
+    would end the start.
     """
     memory_gib = limits.memory_gib or OWN_SHARE * psutil.virtual_memory().total / 2**30
     seconds = max(limits.timeout_seconds or 0.0, TRY_SECONDS)
@@ -125,7 +140,8 @@ def trial_limits(limits: Limits) -> Limits:
 
 
 def failure(ended: Ended, memory_gib: float | None = None) -> str:
-    """Return the step's own error line, or how its process ended, at which limit of memory, and its last words."""
+    """Return the step's own error line, or how its process ended, at which limit of memory, and its
+    last words."""
     errors = [line.removeprefix("error: ") for line in ended.tail if line.startswith("error: ")]
     if errors:
         return errors[-1]
@@ -133,7 +149,13 @@ def failure(ended: Ended, memory_gib: float | None = None) -> str:
 
 
 def _torch_cache() -> list[Mount]:
-    """Return the mount of the weights that torch has already downloaded for this user; none without such a folder."""
-    home = Path(os.environ.get("TORCH_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "torch")
+    """Return the mount of the weights that torch has already downloaded for this user; none without
+    such a folder."""
+    home = Path(
+        os.environ.get("TORCH_HOME")
+        or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "torch"
+    )
     checkpoints = home.expanduser() / "hub" / "checkpoints"
-    return [Mount(checkpoints.resolve(), f"{CACHE}/hub/checkpoints")] if checkpoints.is_dir() else []
+    return (
+        [Mount(checkpoints.resolve(), f"{CACHE}/hub/checkpoints")] if checkpoints.is_dir() else []
+    )

@@ -26,7 +26,8 @@ MOST_SAID = 300
 
 
 def discard_odd(folder: Path, limits: Mapping[str, int]) -> None:
-    """Remove each of these files of ``folder`` that is no plain file, or has more bytes than its limit.
+    """Remove each of these files of ``folder`` that is no plain file, or has more bytes than its
+    limit.
 
     A link would be followed to a file of the caller.
     """
@@ -42,7 +43,8 @@ def discard_odd(folder: Path, limits: Mapping[str, int]) -> None:
 
 
 def lend(results: Path, inside: Path, folders: Iterable[Path]) -> None:
-    """Copy ``folders`` of earlier steps, relative to both, into ``inside``, for whoever is the user there to write.
+    """Copy ``folders`` of earlier steps, relative to both, into ``inside``, for whoever is the user
+    there to write.
 
     A link would let the container change the file itself.
     """
@@ -56,11 +58,12 @@ def lend(results: Path, inside: Path, folders: Iterable[Path]) -> None:
 
 
 def take(inside: Path, results: Path, wanted: Iterable[Path]) -> None:
-    """Copy the plain files at ``wanted``, files or folders relative to both, from ``inside`` into ``results``.
+    """Copy the plain files at ``wanted``, files or folders relative to both, from ``inside`` into
+    ``results``.
 
-    Manifests come last, because they say that the rest is there. Files that are unfinished are left. The copies are the
-    caller's, with the mode that the caller's new files have. Raise :class:`StudyError` for a link or a device: nothing
-    of ours makes one there.
+    Manifests come last, because they say that the rest is there. Files that are unfinished are
+    left. The copies are the caller's, with the mode that the caller's new files have. Raise
+    :class:`StudyError` for a link or a device: nothing of ours makes one there.
     """
     found = set().union(*(_below(inside, name) for name in wanted))
     for path in sorted(found, key=lambda path: (path.name == "manifest.json", path)):
@@ -68,7 +71,8 @@ def take(inside: Path, results: Path, wanted: Iterable[Path]) -> None:
 
 
 def _below(inside: Path, name: Path) -> Iterator[Path]:
-    """Yield the finished files at a place below ``inside``, if no folder on the way to it is a link."""
+    """Yield the finished files at a place below ``inside``, if no folder on the way to it is a
+    link."""
     for place in [inside / parent for parent in reversed(name.parents)]:
         if place.is_symlink():
             raise _odd(place)
@@ -76,7 +80,10 @@ def _below(inside: Path, name: Path) -> Iterator[Path]:
 
 
 def _odd(place: Path) -> StudyError:
-    return StudyError(f"{place.name!r}: the container left a link or a device in place of a file; nothing is taken")
+    return StudyError(
+        f"{place.name!r}: the container left a link or "
+        "a device in place of a file; nothing is taken"
+    )
 
 
 def _files(place: Path, depth: int) -> Iterator[Path]:
@@ -90,7 +97,9 @@ def _files(place: Path, depth: int) -> Iterator[Path]:
         return
     if stat.S_ISDIR(status.st_mode):
         if depth > DEEPEST:
-            raise StudyError(f"{place.name!r}: the container left more than {DEEPEST} folders below each other")
+            raise StudyError(
+                f"{place.name!r}: the container left more than {DEEPEST} folders below each other"
+            )
         for path in sorted(place.iterdir()):
             yield from _files(path, depth + 1)
     elif not stat.S_ISREG(status.st_mode):
@@ -102,40 +111,59 @@ def _files(place: Path, depth: int) -> Iterator[Path]:
 def _copy(source: Path, target: Path) -> None:
     if target.is_file() and filecmp.cmp(source, target, shallow=False):
         return
-    # The folders above were seen a moment ago, and the container is gone: only the last name can still be a link.
+    # The folders above were seen a moment ago, and the container is gone: only the last name can
+    # still be a link.
     descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW)
-    with os.fdopen(descriptor, "rb") as content, whole(target) as temporary, temporary.open("xb") as copy:
+    with (
+        os.fdopen(descriptor, "rb") as content,
+        whole(target) as temporary,
+        temporary.open("xb") as copy,
+    ):
         shutil.copyfileobj(content, copy, 2**20)
 
 
 KILLED = ("is killed by signal", "ended by SIGKILL")
-"""Words in the message of a process that lost another one: torch's of a loader's worker, ours of a rank."""
+"""Words in the message of a process that lost another one: torch's of a loader's worker, ours of a
+rank."""
 
 
 def result_of(path: Path, end: Ended, memory_gib: float | None = None) -> JobResult:
-    """Return the result that the process wrote to ``path``, or else an outcome derived from ``end``.
+    """Return the result that the process wrote to ``path``, or else an outcome derived from
+    ``end``.
 
-    ``memory_gib`` is the run's limit, which the message names. An exit code of a container above 128 is a signal.
+    ``memory_gib`` is the run's limit, which the message names. An exit code of a container above
+    128 is a signal.
     """
     if path.is_file():
         try:
             result = JobResult.of_file(path)
-            # On the host the kernel counts for others too: a failure of its own is not another's lack of memory.
-            if result.outcome == "failed" and end.oom_killed and any(word in str(result.message) for word in KILLED):
+            # On the host the kernel counts for others too: a failure of its own is not another's
+            # lack of memory.
+            if (
+                result.outcome == "failed"
+                and end.oom_killed
+                and any(word in str(result.message) for word in KILLED)
+            ):
                 return result.model_copy(update={"outcome": "out_of_memory"})
             return result
         except (OSError, StudyError) as error:
-            return JobResult(outcome="failed", message=anonymous(f"the process left no valid result: {error}"))
+            return JobResult(
+                outcome="failed", message=anonymous(f"the process left no valid result: {error}")
+            )
     return without_result(end, memory_gib)
 
 
 def without_result(end: Ended, memory_gib: float | None) -> JobResult:
-    """Return the outcome of a process that left no result, derived from its end and its last words."""
+    """Return the outcome of a process that left no result, derived from its end and its last
+    words."""
     if end.trouble:
         return JobResult(outcome="failed", message=anonymous(end.trouble))
     if end.oom_killed:
         limit = f", at its limit of {memory_gib:g} GiB (limits.memory_gib)" if memory_gib else ""
-        return JobResult(outcome="out_of_memory", message=f"the kernel killed the process for lack of memory{limit}")
+        return JobResult(
+            outcome="out_of_memory",
+            message=f"the kernel killed the process for lack of memory{limit}",
+        )
     name = signal_name(end.code)
     if name:
         return JobResult(outcome="failed", message=f"the process was ended by {name}")
@@ -147,7 +175,8 @@ def without_result(end: Ended, memory_gib: float | None) -> JobResult:
 def signal_name(code: int) -> str | None:
     """Return the name of the signal behind an exit code, or None.
 
-    The code of a child process is negative for a signal; that of a container or a shell is above 128.
+    The code of a child process is negative for a signal; that of a container or a shell is above
+    128.
     """
     number = -code if code < 0 else code - 128
     try:

@@ -1,6 +1,7 @@
 """What a run needs is prepared: its data, the decision about its weights, its image.
 
-The data are checked a second time once every image was opened, and the step of the weights also tries the model.
+The data are checked a second time once every image was opened, and the step of the weights also
+tries the model.
 """
 
 import os
@@ -26,7 +27,15 @@ from study.host.engine import bring
 from study.host.engine.container import check_visible, environment
 from study.host.engine.engine_choice import engine
 from study.host.fork_servers import begin, fork_server_of
-from study.host.steps.in_image import Task, arguments, dataset_task, failure, in_a_container, trial_limits, weights_task
+from study.host.steps.in_image import (
+    Task,
+    arguments,
+    dataset_task,
+    failure,
+    in_a_container,
+    trial_limits,
+    weights_task,
+)
 from study.host.supervise import new_log, supervise
 
 
@@ -45,12 +54,15 @@ def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | No
             made = _made_inside(plan, dataset, results, log or files.log("data", dataset))
         else:
             made = make_dataset(plan, dataset, results)
-    with_fastai = any(run.settings.training.loop == "fastai" for run in plan.runs_with("dataset", dataset))
+    with_fastai = any(
+        run.settings.training.loop == "fastai" for run in plan.runs_with("dataset", dataset)
+    )
     return "; ".join(made.said(with_fastai))
 
 
 def _made_inside(plan: Plan, dataset: str, results: Path, log: Path) -> Manifest:
-    """Make the data in the image of the runs, and return the manifest once it fits every run of the plan."""
+    """Make the data in the image of the runs, and return the manifest once it fits every run of the
+    plan."""
     runs, path = plan.runs_with("dataset", dataset), Results(results).manifest(dataset)
     wanted = runs[0].settings.dataset
     source = source_of(wanted)
@@ -84,10 +96,11 @@ def make_dataset(plan: Plan, dataset_id: str, results: Path) -> Manifest:
 
 
 def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | None) -> str:
-    """Have the decision ``weights`` of the plan made in a process of its own, and return a line about it.
+    """Have the decision ``weights`` of the plan made in a process of its own, and return a line
+    about it.
 
-    A user's model may exit, hang or be killed there. The process is a container where one serves. Its output goes to
-    ``log``, by default a file in ``results``.
+    A user's model may exit, hang or be killed there. The process is a container where one serves.
+    Its output goes to ``log``, by default a file in ``results``.
     """
     plan, files = Plan.read(plan_file), Results(results)
     # A network may be too deep for the smallest images.
@@ -100,12 +113,17 @@ def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | No
         in_a_container(task, plan, run, results, log)
     target = files.weights(plan.name, weights)
     if not target.exists():
-        raise StudyError(f"model.name: {run.settings.model.name!r} ended the process that tried it; see {log.name}")
+        raise StudyError(
+            f"model.name: {run.settings.model.name!r} ended the process that tried it; see "
+            f"{log.name}"
+        )
     decision = Weights.read(target)
     return f"weights of {decision.model}: {decision.kind} ({decision.reason})"
 
 
-def _decided_on_the_host(task: Task, plan_file: Path, results: Path, log: Path, settings: Settings) -> None:
+def _decided_on_the_host(
+    task: Task, plan_file: Path, results: Path, log: Path, settings: Settings
+) -> None:
     limits = trial_limits(settings.limits) if task.runs_own_code else Limits()
     with new_log(log) as file:
         words = arguments(task, plan_file, results)
@@ -113,36 +131,47 @@ def _decided_on_the_host(task: Task, plan_file: Path, results: Path, log: Path, 
             words += ["--memory-bytes", str(int(limits.memory_gib * 2**30))]
         command = [sys.executable, "-m", "study", *words]
         here = settings.model_copy(update={"environment": None})
-        process = begin(fork_server_of(here), "study.cli:step", words, command, environment("cpu", os.environ))
+        process = begin(
+            fork_server_of(here), "study.cli:step", words, command, environment("cpu", os.environ)
+        )
         ended = supervise(process, file, f"weights {task.name}", limits.timeout_seconds)
     if ended.code:
         raise StudyError(failure(ended))
 
 
-def decide_weights(plan_file: Path, weights: str, results: Path, decide: Callable[..., Weights]) -> None:
+def decide_weights(
+    plan_file: Path, weights: str, results: Path, decide: Callable[..., Weights]
+) -> None:
     """Make the decision ``weights`` of the plan in this process, and write it.
 
-    ``decide`` is the training side's :func:`study.training.trial.decide_and_try`, which this side does not import.
+    ``decide`` is the training side's :func:`study.training.trial.decide_and_try`, which this side
+    does not import.
     """
     plan, files = Plan.read(plan_file), Results(results)
     runs = [run.settings for run in plan.runs_with("weights", weights)]
     found = {
-        name: inspect(Dataset.model_validate_json(name)) for name in {one.dataset.model_dump_json() for one in runs}
+        name: inspect(Dataset.model_validate_json(name))
+        for name in {one.dataset.model_dump_json() for one in runs}
     }
     decision = decide([(one, found[one.dataset.model_dump_json()]) for one in runs], files.hub)
     write_if_changed(files.weights(plan.name, weights), decision.model_dump_json(indent=1))
 
 
 def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
-    """Build, load or pull the image that the plan has under ``name``, describe it, and return a line about it.
+    """Build, load or pull the image that the plan has under ``name``, describe it, and return a
+    line about it.
 
     The engine's output goes to ``log``, by default a file in ``results``.
     """
     plan, files = Plan.read(plan_file), Results(results)
     if plan.engine == "none":
-        raise StudyError(f"images: runs execute on the host ({plan.engine_reason}), which needs no image")
+        raise StudyError(
+            f"images: runs execute on the host ({plan.engine_reason}), which needs no image"
+        )
     if name not in plan.images:
-        raise StudyError(f"image: {plan.name} has no image {name!r}; allowed: {', '.join(plan.images)}")
+        raise StudyError(
+            f"image: {plan.name} has no image {name!r}; allowed: {', '.join(plan.images)}"
+        )
     wanted = plan.images[name]
     minutes = " (a first build takes minutes)" if wanted.kind == "built" else ""
     print(f"image {name}: {wanted.reference}{minutes}", file=sys.stderr, flush=True)

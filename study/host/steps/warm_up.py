@@ -1,8 +1,9 @@
-"""The warm-up runs of a start: on each machine and device, each way of computing and shape once before a block counts.
+"""The warm-up runs of a start: on each machine and device, each way of computing and shape once
+before a block counts.
 
-A process leaves nothing to the next but what the machine keeps: files in memory, the driver's compiled kernels, the
-clocks. The first warm-up run of a device is a whole run, which reads all images. Each other is one in small: an epoch
-of few steps reaches each kernel of its shape.
+A process leaves nothing to the next but what the machine keeps: files in memory, the driver's
+compiled kernels, the clocks. The first warm-up run of a device is a whole run, which reads all
+images. Each other is one in small: an epoch of few steps reaches each kernel of its shape.
 """
 
 from collections.abc import Callable
@@ -43,15 +44,21 @@ def in_small(settings: Settings) -> Settings:
     return Settings.model_validate(with_values(settings.model_dump(), values))
 
 
-def warm_up(plan: Plan, run: Run, results: Path, session: Session, say: Callable[[str], None]) -> bool:
-    """Return whether the warm-up run for ``run`` succeeded on this machine in this start; without one, execute it.
+def warm_up(
+    plan: Plan, run: Run, results: Path, session: Session, say: Callable[[str], None]
+) -> bool:
+    """Return whether the warm-up run for ``run`` succeeded on this machine in this start; without
+    one, execute it.
 
-    Its record lies in a folder of its own. If it fails, or cannot be started, that is said, and the runs go on.
+    Its record lies in a folder of its own. If it fails, or cannot be started, that is said, and the
+    runs go on.
     """
     if not session.warm_up_run:
         return False
     files, device, settings = Results(results), run.settings.device, in_small(run.settings)
-    path = files.warm_up_run(session.name, node(), device, digest([run.image, settings.model_dump()]))
+    path = files.warm_up_run(
+        session.name, node(), device, digest([run.image, settings.model_dump()])
+    )
     small = any(path.parent.glob(files.warm_up_run(session.name, node(), device, "*").name))
     title = f"warm-up run on {device}, like {run.name}{' in small' if small else ''}"
     try:

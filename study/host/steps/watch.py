@@ -1,4 +1,5 @@
-"""A run has the machine to itself: one lock, and the kernel's counters at two moments, which tell what others do.
+"""A run has the machine to itself: one lock, and the kernel's counters at two moments, which tell
+what others do.
 
 Nothing here looks at a run's times.
 """
@@ -29,14 +30,20 @@ WINDOW_SECONDS = 0.5
 PATIENCE_SECONDS = 1.0
 """Seconds of waiting from which on it is said."""
 QUIET_PRESSURE_PERCENT = 10.0
-"""Limit of each pressure before a run, where the study sets none: nothing of ours runs yet that would wait, too."""
-PRESSURE = {"cpu_pressure_percent": "cpu", "io_pressure_percent": "io", "memory_pressure_percent": "memory"}
+"""Limit of each pressure before a run, where the study sets none: nothing of ours runs yet that
+would wait, too."""
+PRESSURE = {
+    "cpu_pressure_percent": "cpu",
+    "io_pressure_percent": "io",
+    "memory_pressure_percent": "memory",
+}
 PRESSURE_FILES = Path("/proc/pressure")
 
 
 @dataclass(frozen=True)
 class Counters:
-    """The machine's counters at one moment, in seconds. ``pressure`` lacks what the kernel does not count."""
+    """The machine's counters at one moment, in seconds. ``pressure`` lacks what the kernel does not
+    count."""
 
     now: float
     busy: float
@@ -48,7 +55,8 @@ class Counters:
 
 @dataclass(frozen=True)
 class Before:
-    """The machine when a run began: what others did, the GPUs, whether it was quiet, and the seconds of waiting."""
+    """The machine when a run began: what others did, the GPUs, whether it was quiet, and the
+    seconds of waiting."""
 
     observed: Observed
     gpus: Activity | None
@@ -57,8 +65,13 @@ class Before:
 
 
 def read(cpus: Collection[int] | None = None) -> Counters:
-    """Return the counters now, those of CPUs over the numbers in ``cpus`` (None: all of the machine)."""
-    times = [one for number, one in enumerate(psutil.cpu_times(percpu=True)) if cpus is None or number in cpus]
+    """Return the counters now, those of CPUs over the numbers in ``cpus`` (None: all of the
+    machine)."""
+    times = [
+        one
+        for number, one in enumerate(psutil.cpu_times(percpu=True))
+        if cpus is None or number in cpus
+    ]
     idle = sum(one.idle + getattr(one, "iowait", 0.0) for one in times)
     stolen = sum(getattr(one, "steal", 0.0) for one in times)
     # A guest's time is part of the user time, and counts once.
@@ -68,7 +81,8 @@ def read(cpus: Collection[int] | None = None) -> Counters:
 
 
 def _pressure() -> dict[str, float]:
-    """Return the seconds that processes of this machine have stood still for each resource; empty without PSI.
+    """Return the seconds that processes of this machine have stood still for each resource; empty
+    without PSI.
 
     For the CPUs the file's first line counts (``some``), for the others the second (``full``).
     """
@@ -85,7 +99,8 @@ def _pressure() -> dict[str, float]:
 def between(first: Counters, last: Counters, elsewhere: float | None = 0.0) -> Observed:
     """Return what others did from ``first`` to ``last``.
 
-    ``elsewhere`` is our CPU time in processes that are not below this one, in seconds: a container's. None: unknown.
+    ``elsewhere`` is our CPU time in processes that are not below this one, in seconds: a
+    container's. None: unknown.
     """
     seconds = last.now - first.now
     whole = seconds * last.cpus / 100
@@ -97,14 +112,19 @@ def between(first: Counters, last: Counters, elsewhere: float | None = 0.0) -> O
         others_cpu_percent=None if own is None else max(0.0, busy - own) / whole,
         steal_percent=(last.stolen - first.stolen) / whole,
     )
-    pressure = {key: 100 * (last.pressure[key] - first.pressure[key]) / seconds for key in last.pressure}
+    pressure = {
+        key: 100 * (last.pressure[key] - first.pressure[key]) / seconds for key in last.pressure
+    }
     return cpus.model_copy(update=pressure)
 
 
-def wait_until_quiet(limits: Evidence, seconds: float, gpus: int, cpus: Collection[int] | None, title: str) -> Before:
+def wait_until_quiet(
+    limits: Evidence, seconds: float, gpus: int, cpus: Collection[int] | None, title: str
+) -> Before:
     """Wait until others cross no limit, for ``seconds`` at most, and return the machine's state.
 
-    ``gpus`` is the number of GPUs that the run will use. ``title`` names the run where the wait is said.
+    ``gpus`` is the number of GPUs that the run will use. ``title`` names the run where the wait is
+    said.
     """
     given = {key: limit for key, limit in limits.model_dump().items() if limit is not None}
     before = dict.fromkeys(PRESSURE, QUIET_PRESSURE_PERCENT) | given
@@ -120,18 +140,26 @@ def wait_until_quiet(limits: Evidence, seconds: float, gpus: int, cpus: Collecti
         if waited >= PATIENCE_SECONDS and not said:
             said = True
             told = ", ".join(f"{key} {getattr(seen, key):.3g}" for key in kinds)
-            print(f"{title}: waiting up to {seconds:g} s for a quiet machine ({told})", file=sys.stderr, flush=True)
+            print(
+                f"{title}: waiting up to {seconds:g} s for a quiet machine ({told})",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def of_the_device(activity: Activity | None) -> dict[str, float | int]:
     """Return the values of :class:`Observed` that tell of the GPUs; none on a CPU."""
     if activity is None:
         return {}
-    return {"device_processes": activity.processes, "device_percent": float(activity.utilisation_percent)}
+    return {
+        "device_processes": activity.processes,
+        "device_percent": float(activity.utilisation_percent),
+    }
 
 
 def still_there(gpus: int) -> int | None:
-    """Return the number of processes on the GPUs after a run; None if unknown. A driver forgets ours a little late."""
+    """Return the number of processes on the GPUs after a run; None if unknown. A driver forgets
+    ours a little late."""
     for _ in range(4):
         activity = devices.activity(gpus)
         if activity is None or not activity.processes:
@@ -141,18 +169,20 @@ def still_there(gpus: int) -> int | None:
 
 
 VARIABLE = "STUDY_MACHINE"
-"""Pipelines with different values measure at the same time: for a machine whose cores are divided among them."""
+"""Pipelines with different values measure at the same time: for a machine whose cores are divided
+among them."""
 LOOK_SECONDS = 0.5
 ANSWER_SECONDS = 1.0
 
 
 @contextmanager
 def alone_on_this_machine(title: str) -> Iterator[None]:
-    """Hold the one lock of this machine for measuring. A second pipeline, in any folder, waits for its turn.
+    """Hold the one lock of this machine for measuring. A second pipeline, in any folder, waits for
+    its turn.
 
-    On Linux the lock is a socket's name that the kernel holds: it is one for all users and jobs, it depends on no
-    folder, and it ends with its process. A container has names of its own if it has a network of its own. Other systems
-    have no such names, and lock a file in /tmp.
+    On Linux the lock is a socket's name that the kernel holds: it is one for all users and jobs, it
+    depends on no folder, and it ends with its process. A container has names of its own if it has a
+    network of its own. Other systems have no such names, and lock a file in /tmp.
     """
     if sys.platform != "linux":
         with FileLock(Path("/tmp/study-measures.lock"), mode=0o666):  # noqa: S108 - TMPDIR differs by user
@@ -163,11 +193,17 @@ def alone_on_this_machine(title: str) -> Iterator[None]:
         while not _is_ours(lock):
             if not waits:
                 whom = _holder() or "another pipeline"
-                print(f"{title}: waiting: {whom} measures on this machine", file=sys.stderr, flush=True)
+                print(
+                    f"{title}: waiting: {whom} measures on this machine",
+                    file=sys.stderr,
+                    flush=True,
+                )
             waits = True
             time.sleep(LOOK_SECONDS)
         lock.listen()
-        threading.Thread(target=_tell, args=(lock, f"{title} (process {os.getpid()})"), daemon=True).start()
+        threading.Thread(
+            target=_tell, args=(lock, f"{title} (process {os.getpid()})"), daemon=True
+        ).start()
         try:
             yield
         finally:
@@ -185,7 +221,9 @@ def _is_ours(lock: socket.socket) -> bool:
         lock.bind(_name())
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            raise StudyError(f"{VARIABLE}: no lock of this name can be taken ({error.strerror or error})") from None
+            raise StudyError(
+                f"{VARIABLE}: no lock of this name can be taken ({error.strerror or error})"
+            ) from None
         return False
     return True
 
@@ -200,9 +238,12 @@ def _tell(lock: socket.socket, title: str) -> None:
 
 
 def _holder() -> str | None:
-    """Return the title of the pipeline that holds the lock, or None if it has just ended or does not answer."""
+    """Return the title of the pipeline that holds the lock, or None if it has just ended or does
+    not answer."""
     with suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
         asked.settimeout(ANSWER_SECONDS)
         asked.connect(_name())
-        return printable(asked.recv(1000).decode("utf-8", "replace")) or None  # any user may have sent it
+        return (
+            printable(asked.recv(1000).decode("utf-8", "replace")) or None
+        )  # any user may have sent it
     return None

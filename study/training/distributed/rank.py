@@ -30,16 +30,22 @@ A process that died is seen by its agent at once; this is for one that hangs.
 
 
 def main(job_file: str, scratch: str, parent: str) -> int:
-    """Train, leave the result in ``scratch``, and return the exit code: after a failure the agent ends the others."""
+    """Train, leave the result in ``scratch``, and return the exit code: after a failure the agent
+    ends the others."""
     die_with(int(parent))
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
     settings = job.run.settings
     rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    own = int(os.environ["LOCAL_RANK"]) if job.nodes else rank  # nodes of one machine share its GPUs
+    own = (
+        int(os.environ["LOCAL_RANK"]) if job.nodes else rank
+    )  # nodes of one machine share its GPUs
     device = torch_device(settings.device, own)
     target = result_file(Path(scratch), rank)
     try:
-        leave(JobResult(outcome="ok", measurement=train(job, Replicas(rank, count, True, device))), target)
+        leave(
+            JobResult(outcome="ok", measurement=train(job, Replicas(rank, count, True, device))),
+            target,
+        )
     except Exception as error:  # every outcome is a result, as in study.training.job
         leave(failed(error, settings), target)
         end_at_once()
@@ -51,7 +57,11 @@ def train(job: Job, replicas: Replicas) -> Measurement:
     """Train this rank's share, and return the measurement with this rank as its only replica."""
     training = job.run.settings.training
     join(replicas.device)
-    threads = training.threads if training.threads != "auto" else max(1, torch.get_num_threads() // replicas.count)
+    threads = (
+        training.threads
+        if training.threads != "auto"
+        else max(1, torch.get_num_threads() // replicas.count)
+    )
     seed_everything(job.seed, threads)
     loop = loop_of(job.run.settings)
     set_fp32(training.precision)
@@ -65,7 +75,8 @@ def train(job: Job, replicas: Replicas) -> Measurement:
 
 
 def join(device: torch.device) -> None:
-    """Join the group of all ranks: over nccl on GPUs, over torch_tpu's own on TPUs, over gloo on a CPU."""
+    """Join the group of all ranks: over nccl on GPUs, over torch_tpu's own on TPUs, over gloo on a
+    CPU."""
     if device.type == "cuda":
         torch.cuda.set_device(device)
         torch.distributed.init_process_group("nccl", timeout=LONGEST_WAIT, device_id=device)

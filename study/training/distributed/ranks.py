@@ -1,6 +1,8 @@
-"""A run of several processes: its job has torch's launcher on each node start the ranks, and watches the launchers.
+"""A run of several processes: its job has torch's launcher on each node start the ranks, and
+watches the launchers.
 
-A node's launcher is ``python -m study.training.distributed.ranks JOB SCRATCH NODE NODES PROCESSES ENDPOINT PARENT``.
+A node's launcher is ``python -m study.training.distributed.ranks JOB SCRATCH NODE NODES PROCESSES
+ENDPOINT PARENT``.
 """
 
 import json
@@ -25,14 +27,17 @@ from study.base.processes import die_with
 from study.config.settings import Settings
 
 LAST_WORDS_SECONDS = 10.0
-"""Seconds that the other agents may continue once one has failed: they report what they saw, and end their ranks."""
+"""Seconds that the other agents may continue once one has failed: they report what they saw, and
+end their ranks."""
 END_SECONDS = 5.0
 CAUSED = (-signal.SIGTERM, -signal.SIGABRT)
-"""The exit codes of a rank that another one's end ended: by its agent, or by the abort of a connection."""
+"""The exit codes of a rank that another one's end ended: by its agent, or by the abort of a
+connection."""
 LOOK_SECONDS = 0.2
 LOOPBACK = "127.0.0.1"
 NOBODY = "0"
-"""In place of the process with which an agent ends: one on another machine ends with the command that started it."""
+"""In place of the process with which an agent ends: one on another machine ends with the command
+that started it."""
 MEET_SECONDS = 120
 """Seconds that the nodes may take to find each other."""
 SCHEDULERS = ("SLURM_", "SRUN_", "SBATCH_")
@@ -41,7 +46,8 @@ Agent = subprocess.Popen[bytes]
 
 
 class RankFailed(StudyError):
-    """Raised when a process of the run ended before it had trained; the message says which process and how it ended."""
+    """Raised when a process of the run ended before it had trained; the message says which process
+    and how it ended."""
 
 
 class RankOutOfMemory(RankFailed, MemoryError):
@@ -58,31 +64,50 @@ def report_file(scratch: Path, node: int) -> Path:
     return scratch / f"node-{node}.json"
 
 
-def train_ranks(job_file: Path, scratch: Path, settings: Settings, on: Sequence[Node] = ()) -> Measurement:
+def train_ranks(
+    job_file: Path, scratch: Path, settings: Settings, on: Sequence[Node] = ()
+) -> Measurement:
     """Have every rank train, and return the first rank's measurement with the replica of each.
 
-    ``on`` are the machines of the nodes; without any all nodes are this machine. Raise :class:`RankFailed` if a rank
-    does not finish; the others are then ended.
+    ``on`` are the machines of the nodes; without any all nodes are this machine. Raise
+    :class:`RankFailed` if a rank does not finish; the others are then ended.
     """
     nodes, count = settings.training.nodes, settings.training.replicas
     with _started(job_file, scratch, nodes, count, on) as agents:
         codes = _ends(agents)
     results = _results(scratch, count)
-    if any(codes) or any(result.measurement is None for result in results.values()) or len(results) < count:
+    if (
+        any(codes)
+        or any(result.measurement is None for result in results.values())
+        or len(results) < count
+    ):
         raise _cause(scratch, count, codes, results)
     measured = [result.measurement for _, result in sorted(results.items()) if result.measurement]
-    return measured[0].model_copy(update={"replicas": [*chain(*(one.replicas for one in measured))]})
+    return measured[0].model_copy(
+        update={"replicas": [*chain(*(one.replicas for one in measured))]}
+    )
 
 
 @contextmanager
-def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence[Node]) -> Iterator[list[Agent]]:
+def _started(
+    job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence[Node]
+) -> Iterator[list[Agent]]:
     """Yield the running agents; at the end no agent, and so no rank, is left."""
     endpoint, agents = f"{on[0].address if on else LOOPBACK}:{_free_port()}", []
     try:
         for node in range(nodes):
-            paths = [str(path.resolve()) for path in (job_file, scratch)] if on else [str(job_file), str(scratch)]
+            paths = (
+                [str(path.resolve()) for path in (job_file, scratch)]
+                if on
+                else [str(job_file), str(scratch)]
+            )
             arguments = [*paths, *map(str, (node, nodes, count)), endpoint]
-            command = [*(on[node].command if on else []), sys.executable, "-m", "study.training.distributed.ranks"]
+            command = [
+                *(on[node].command if on else []),
+                sys.executable,
+                "-m",
+                "study.training.distributed.ranks",
+            ]
             parent = NOBODY if on else str(os.getpid())
             agents.append(subprocess.Popen([*command, *arguments, parent], env=_environment(on)))
         yield agents
@@ -97,14 +122,19 @@ def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence
 
 
 def _environment(on: Sequence[Node]) -> dict[str, str]:
-    """Return the environment of the agents: they meet over loopback if all processes are on this machine.
+    """Return the environment of the agents: they meet over loopback if all processes are on this
+    machine.
 
-    A container may have no other network. What starts agents on other machines asks for its own share of an allocation,
-    and not for what this process's variables say of its own.
+    A container may have no other network. What starts agents on other machines asks for its own
+    share of an allocation, and not for what this process's variables say of its own.
     """
     if on:
         ours = ("SLURM_CONF", "SLURM_JOB_ID")
-        return {key: value for key, value in os.environ.items() if not key.startswith(SCHEDULERS) or key in ours}
+        return {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(SCHEDULERS) or key in ours
+        }
     loopback = next((name for _, name in socket.if_nameindex() if name in ("lo", "lo0")), "lo")
     return dict(os.environ) | {"GLOO_SOCKET_IFNAME": loopback, "NCCL_SOCKET_IFNAME": loopback}
 
@@ -116,7 +146,8 @@ def _free_port() -> int:
 
 
 def _ends(agents: Sequence[Agent]) -> list[int | None]:
-    """Wait for all agents, or for ``LAST_WORDS_SECONDS`` once one has failed, and return the exit code of each.
+    """Wait for all agents, or for ``LAST_WORDS_SECONDS`` once one has failed, and return the exit
+    code of each.
 
     A code is negative for a signal, and None for an agent that still runs.
     """
@@ -151,11 +182,13 @@ def _lost(scratch: Path, nodes: int) -> dict[int, int]:
     return codes
 
 
-def _cause(scratch: Path, count: int, codes: Sequence[int | None], results: dict[int, JobResult]) -> RankFailed:
+def _cause(
+    scratch: Path, count: int, codes: Sequence[int | None], results: dict[int, JobResult]
+) -> RankFailed:
     """Return an error that names the first cause of the failure.
 
-    A rank that was killed leaves no result, and makes the others fail at their next exchange. Among the ranks that left
-    a result the earliest is the cause.
+    A rank that was killed leaves no result, and makes the others fail at their next exchange. Among
+    the ranks that left a result the earliest is the cause.
     """
     for node, code in enumerate(codes):
         if code is not None and code < 0:
@@ -164,14 +197,18 @@ def _cause(scratch: Path, count: int, codes: Sequence[int | None], results: dict
         (rank for rank, result in results.items() if result.outcome != "ok"),
         key=lambda rank: result_file(scratch, rank).stat().st_mtime_ns,
     )
-    lost = [(rank, code) for rank, code in _lost(scratch, len(codes)).items() if rank not in results]
+    lost = [
+        (rank, code) for rank, code in _lost(scratch, len(codes)).items() if rank not in results
+    ]
     for rank, code in sorted(lost, key=lambda loss: loss[1] in CAUSED):
         if code not in CAUSED or not reported:
             return RankFailed(f"rank {rank} of {count} {_ended(code)}")
     for rank in reported:
         kind = RankOutOfMemory if results[rank].outcome == "out_of_memory" else RankFailed
         return kind(f"rank {rank} of {count}: {results[rank].message}")
-    return RankFailed(f"the ranks could not be started: {', '.join(map(_ended, filter(None, codes)))}")
+    return RankFailed(
+        f"the ranks could not be started: {', '.join(map(_ended, filter(None, codes)))}"
+    )
 
 
 def _ended(code: int) -> str:
@@ -183,7 +220,8 @@ def _ended(code: int) -> str:
 
 
 def _own_address(endpoint: str) -> str:
-    """Return the address of this node as the one at ``endpoint`` sees it, and have the ranks use its interface."""
+    """Return the address of this node as the one at ``endpoint`` sees it, and have the ranks use
+    its interface."""
     host, _, port = endpoint.rpartition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, int(port)))  # sends nothing
@@ -199,8 +237,8 @@ def _own_address(endpoint: str) -> str:
 def launch(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint: str) -> int:
     """Start this node's share of ``processes`` ranks, wait for them, and return the exit code.
 
-    It uses the launcher's interface and not its command line, ``torchrun``, because that reports only in a log which
-    rank died and how. Here the report is a file.
+    It uses the launcher's interface and not its command line, ``torchrun``, because that reports
+    only in a log which rank died and how. Here the report is a file.
     """
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -210,16 +248,24 @@ def launch(job: str, scratch: str, node: int, nodes: int, processes: int, endpoi
         min_nodes=nodes,
         max_nodes=nodes,
         nproc_per_node=processes // nodes,
-        # Another run on this machine may have had the same port; its scratch folder had another name.
+        # Another run on this machine may have had the same port; its scratch folder had another
+        # name.
         run_id=f"study-{Path(scratch).resolve().parent.name}",
         rdzv_backend="c10d",
         rdzv_endpoint=endpoint,
         rdzv_configs={"is_host": node == 0, "join_timeout": MEET_SECONDS, "timeout": MEET_SECONDS},
-        logs_specs=DefaultLogsSpecs(log_dir=str(Path(scratch) / "agents")),  # else left in /tmp; ranks write to ours
-        max_restarts=0,  # a run that lost a rank has failed: its samples are no longer those of one run
-        local_addr=_own_address(endpoint),  # the host's name may resolve to nothing where there is no network
+        logs_specs=DefaultLogsSpecs(
+            log_dir=str(Path(scratch) / "agents")
+        ),  # else left in /tmp; ranks write to ours
+        # a run that lost a rank has failed: its samples are no longer those of one run
+        max_restarts=0,
+        local_addr=_own_address(
+            endpoint
+        ),  # the host's name may resolve to nothing where there is no network
     )
-    config.numa_options = None  # on a machine with a GPU ranks would be bound to other CPUs than the run was given
+    config.numa_options = (
+        None  # on a machine with a GPU ranks would be bound to other CPUs than the run was given
+    )
     try:
         command = ("-m", "study.training.distributed.rank", job, scratch, str(os.getpid()))
         elastic_launch(config, sys.executable)(*command)

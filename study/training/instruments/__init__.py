@@ -1,1 +1,2 @@
-"""The measuring instruments of a run: clock, memory, machine, telemetry, arithmetic and reference workload."""
+"""The measuring instruments of a run: clock, memory, machine, telemetry, arithmetic and reference
+workload."""

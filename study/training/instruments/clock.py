@@ -1,7 +1,7 @@
 """Times of a run: of its phases, of its process, and which of its steps are warm-up.
 
-Phases are timed by the host's clock on a CPU, by CUDA events on a GPU: no step contains a synchronisation. On a TPU
-each phase ends with one.
+Phases are timed by the host's clock on a CPU, by CUDA events on a GPU: no step contains a
+synchronisation. On a TPU each phase ends with one.
 """
 
 import time
@@ -21,7 +21,8 @@ MOST_RESERVED = 200_000
 
 
 class HostClock:
-    """A clock whose marks are readings of the host's clock. They are exact, because the host itself does the work."""
+    """A clock whose marks are readings of the host's clock. They are exact, because the host itself
+    does the work."""
 
     def reserve(self, marks: int) -> None:
         """Do nothing: marks of the host need no preparation."""
@@ -39,7 +40,8 @@ class HostClock:
 
 
 class CudaClock:
-    """A clock whose marks are events in the device's queue: the host runs ahead, and the device stamps each event."""
+    """A clock whose marks are events in the device's queue: the host runs ahead, and the device
+    stamps each event."""
 
     def __init__(self) -> None:
         self._spare: list[torch.cuda.Event] = []
@@ -49,9 +51,12 @@ class CudaClock:
     def reserve(self, marks: int) -> None:
         """Make ``marks`` events beforehand.
 
-        Making an event takes the host longer than recording it, and happens in its first ``record``.
+        Making an event takes the host longer than recording it, and happens in its first
+        ``record``.
         """
-        self._spare = [torch.cuda.Event(enable_timing=True) for _ in range(min(marks, MOST_RESERVED))]
+        self._spare = [
+            torch.cuda.Event(enable_timing=True) for _ in range(min(marks, MOST_RESERVED))
+        ]
         for event in self._spare:
             event.record(self._stream)
         self.settle()
@@ -72,7 +77,8 @@ class CudaClock:
 
 
 class WaitingClock(HostClock):
-    """A clock of the host that waits for a device without events that are known to time it, as a TPU, at each mark."""
+    """A clock of the host that waits for a device without events that are known to time it, as a
+    TPU, at each mark."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -123,7 +129,9 @@ class EpochTimes:
                 before = mark
                 continue
             values = {f"{name}_seconds": round(seconds, 7) for name, seconds in phases.items()}
-            self.steps.append(Step(epoch=number, images=self.images[len(self.steps)], warm_up=False, **values))
+            self.steps.append(
+                Step(epoch=number, images=self.images[len(self.steps)], warm_up=False, **values)
+            )
             phases = dict.fromkeys(PHASES, 0.0)
         self.loader_end_seconds = clock.seconds(before, self.end)
 
@@ -134,7 +142,8 @@ def marks_of(steps: int, epochs: int) -> int:
 
 
 class StepRecorder:
-    """Collects the marks of every epoch and turns them into steps after the last: reading an event costs time."""
+    """Collects the marks of every epoch and turns them into steps after the last: reading an event
+    costs time."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -204,9 +213,10 @@ class Stopwatch:
 def mark_warm_up(steps: list[Step], stages: list[str]) -> list[Step]:
     """Return the steps with the first slow ones of each stage marked as warm-up.
 
-    ``stages[i]`` is the stage of epoch ``i + 1``. The first step of a stage is always warm-up: it pays for the loader's
-    start, the allocator and the first use of each kernel. The next steps are warm-up while they take more than 1.5
-    times the median of the stage's second half, up to half of the stage.
+    ``stages[i]`` is the stage of epoch ``i + 1``. The first step of a stage is always warm-up: it
+    pays for the loader's start, the allocator and the first use of each kernel. The next steps are
+    warm-up while they take more than 1.5 times the median of the stage's second half, up to half of
+    the stage.
     """
     marked: list[Step] = []
     for stage in dict.fromkeys(stages):
@@ -216,5 +226,7 @@ def mark_warm_up(steps: list[Step], stages: list[str]) -> list[Step]:
         slow = 1
         while slow < len(group) // 2 and group[slow].seconds > limit:
             slow += 1
-        marked += [step.model_copy(update={"warm_up": index < slow}) for index, step in enumerate(group)]
+        marked += [
+            step.model_copy(update={"warm_up": index < slow}) for index, step in enumerate(group)
+        ]
     return marked

@@ -1,7 +1,8 @@
 """The device of a run as torch has it, and the wait until it has finished.
 
-A TPU is that of ``torch_tpu``. Where ``STUDY_TPU_STAND_IN`` names another of torch's devices, as tests have it, that
-one takes its place, and the record says so. No hardware has confirmed yet what is said of a TPU here.
+A TPU is that of ``torch_tpu``. Where ``STUDY_TPU_STAND_IN`` names another of torch's devices, as
+tests have it, that one takes its place, and the record says so. No hardware has confirmed yet what
+is said of a TPU here.
 """
 
 import os
@@ -14,7 +15,8 @@ from study.config.settings import Settings
 
 
 def torch_device(name: str, number: int | None = None) -> torch.device:
-    """Return the device called ``name``; of several GPUs the one with a ``number``. Of TPUs a process sees its own."""
+    """Return the device called ``name``; of several GPUs the one with a ``number``. Of TPUs a
+    process sees its own."""
     if name == "cuda" and number is not None:
         return torch.device(name, number)
     if name != "tpu":
@@ -22,12 +24,15 @@ def torch_device(name: str, number: int | None = None) -> torch.device:
     if stand_in := os.environ.get(TPU_STAND_IN):
         return torch.device(stand_in)
     tpu: Any = _tpu()
-    tpu.eager_mode = tpu.EagerMode.DEFER_NEVER  # else work is put off until a value is read: after the clock
+    tpu.eager_mode = (
+        tpu.EagerMode.DEFER_NEVER
+    )  # else work is put off until a value is read: after the clock
     return torch.device(name)
 
 
 def own_device(settings: Settings) -> torch.device:
-    """Return the device on which the process of a run computes itself: where others train, they hold every TPU."""
+    """Return the device on which the process of a run computes itself: where others train, they
+    hold every TPU."""
     others = settings.device == "tpu" and settings.training.strategy != "single"
     return torch.device("cpu") if others else torch_device(settings.device)
 
@@ -41,7 +46,11 @@ def tpus() -> int:
 
 def tpu_name(cpu_name: str) -> str:
     """Return the name of the TPU, or of what takes its place."""
-    return f"{cpu_name}, in place of a TPU" if TPU_STAND_IN in os.environ else str(_tpu().get_device_name())
+    return (
+        f"{cpu_name}, in place of a TPU"
+        if TPU_STAND_IN in os.environ
+        else str(_tpu().get_device_name())
+    )
 
 
 def before_ranks(settings: Settings) -> None:

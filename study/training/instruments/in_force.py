@@ -1,4 +1,5 @@
-"""What is in force in this process, compared with what its run asks for: a difference is a failed run."""
+"""What is in force in this process, compared with what its run asks for: a difference is a failed
+run."""
 
 import multiprocessing
 import sys
@@ -31,31 +32,46 @@ KEYS = {
 
 
 class Asked:
-    """What a run asks for. Make it before the run's model: what no key names is to stay as torch has it until then."""
+    """What a run asks for. Make it before the run's model: what no key names is to stay as torch
+    has it until then."""
 
     def __init__(self, settings: Settings, device: torch.device, workers: int) -> None:
         self.device, self.format = device, settings.training.memory_format
         training, here = settings.training, torch.empty(0, device=device).device
-        asked = {"workers": workers, "grad_mode": True, "dtypes": ["float32"], "devices": [str(here)]}
+        asked = {
+            "workers": workers,
+            "grad_mode": True,
+            "dtypes": ["float32"],
+            "devices": [str(here)],
+        }
         if isinstance(training.threads, int):
             asked["threads"] = training.threads
         if training.precision in ("fp32", "tf32"):
-            asked |= dict.fromkeys(("matrix_products", "convolutions"), training.precision.replace("fp32", "ieee"))
+            asked |= dict.fromkeys(
+                ("matrix_products", "convolutions"), training.precision.replace("fp32", "ieee")
+            )
         if training.deterministic:
             asked |= {"deterministic": True, "cudnn_deterministic": True, "cudnn_benchmark": False}
         self.values = self._found(None, workers).model_copy(update=asked)
 
     def check(
-        self, model: nn.Module | None, workers: int, when: str = "once the model is built", moved: bool = True
+        self,
+        model: nn.Module | None,
+        workers: int,
+        when: str = "once the model is built",
+        moved: bool = True,
     ) -> InForce:
         """Return what is in force. Raise :class:`StudyError` if it is not what was asked for.
 
-        The model need not be on its device if it is not ``moved`` yet: stock fastai does that as the training begins.
+        The model need not be on its device if it is not ``moved`` yet: stock fastai does that as
+        the training begins.
         """
         found = self._found(model, workers)
         for name in InForce.model_fields:
             asked, now = getattr(self.values, name), getattr(found, name)
-            unknown = (model is None and name in ("dtypes", "devices")) or (name == "devices" and not moved)
+            unknown = (model is None and name in ("dtypes", "devices")) or (
+                name == "devices" and not moved
+            )
             if asked != now and not unknown:
                 key = f"{KEYS[name]}: " if name in KEYS else ""
                 why = f"asked for {name} {_words(asked)}, and {_words(now)} is in force {when}"
@@ -67,7 +83,11 @@ class Asked:
         weights = [one for one in parameters if one.ndim == 4]
         formats = dict.fromkeys([self.format, *MEMORY_FORMATS])
         orders = ((name, MEMORY_FORMATS[name]) for name in formats)
-        held = (name for name, order in orders if all(one.is_contiguous(memory_format=order) for one in weights))
+        held = (
+            name
+            for name, order in orders
+            if all(one.is_contiguous(memory_format=order) for one in weights)
+        )
         fp32, cudnn = fp32_in_use(self.device.type), torch.backends.cudnn
         methods = multiprocessing.get_all_start_methods()
         return InForce(
@@ -90,7 +110,9 @@ class Asked:
             convolutions=fp32.convolutions,
             memory_format=next(held, "mixed"),
             dtypes=sorted({_name(one.dtype) for one in parameters if one.is_floating_point()}),
-            devices=sorted({str(one.device) for one in chain(parameters, model.buffers() if model else [])}),
+            devices=sorted(
+                {str(one.device) for one in chain(parameters, model.buffers() if model else [])}
+            ),
         )
 
 

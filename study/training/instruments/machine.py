@@ -1,7 +1,9 @@
-"""The machine of a run as the process that trains sees it: a description without names and paths, fp32, peak memory.
+"""The machine of a run as the process that trains sees it: a description without names and paths,
+fp32, peak memory.
 
-``python -m study.training.instruments.machine`` is the probe of an image: it prints Python, libraries and any trouble
-with the GPU as one line of JSON, and fails if the training stack cannot be imported.
+``python -m study.training.instruments.machine`` is the probe of an image: it prints Python,
+libraries and any trouble with the GPU as one line of JSON, and fails if the training stack cannot
+be imported.
 """
 
 import json
@@ -52,7 +54,9 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
         "memory_bytes": psutil.virtual_memory().total,
         "system": system_name(),
         "python": platform.python_version(),
-        "libraries": {name: installed for name in names if name != PYTHON and (installed := version(name))},
+        "libraries": {
+            name: installed for name in names if name != PYTHON and (installed := version(name))
+        },
     }
     if device == "tpu":
         return Machine.model_validate({"device_name": tpu_name(str(common["cpu_name"]))} | common)
@@ -72,7 +76,8 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
 
 
 def check_packages(wanted: Mapping[str, str]) -> None:
-    """Raise :class:`StudyError` if a package has another version than the one for which the run was planned."""
+    """Raise :class:`StudyError` if a package has another version than the one for which the run was
+    planned."""
     installed = {name: version(name) for name in wanted}
     others = [
         f"{name} {installed[name] or 'none'} in place of {wanted[name]}"
@@ -82,7 +87,8 @@ def check_packages(wanted: Mapping[str, str]) -> None:
     if others:
         more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
         raise StudyError(
-            f"the packages are not those for which this run was planned: {', '.join(others[:MOST])}{more}; start again "
+            "the packages are not those for which this run was planned: "
+            f"{', '.join(others[:MOST])}{more}; start again "
             "for runs of the packages that are there"
         )
 
@@ -99,7 +105,8 @@ def gpu_trouble() -> str | None:
 
 
 def of_the_first_cpu(key: str) -> str | None:
-    """Return what the kernel tells of the first CPU under a key; None if it tells nothing (only x86 has flags)."""
+    """Return what the kernel tells of the first CPU under a key; None if it tells nothing (only x86
+    has flags)."""
     with suppress(OSError):
         lines = (line.partition(":") for line in CPUINFO.read_text().splitlines())
         return next((value.strip() for name, _, value in lines if name.strip() == key), None)
@@ -121,7 +128,8 @@ def cpu_max_mhz() -> float | None:
 
 
 def told_by_nvml() -> dict[str, str | float]:
-    """Return the driver's version, and the highest clock (MHz) and power limit (watts) of torch's first GPU."""
+    """Return the driver's version, and the highest clock (MHz) and power limit (watts) of torch's
+    first GPU."""
     told: dict[str, str | float] = {}
     with suppress(Exception):
         import pynvml
@@ -131,7 +139,9 @@ def told_by_nvml() -> dict[str, str | float]:
             told["driver"] = str(pynvml.nvmlSystemGetDriverVersion())
         gpu = nvml_handle(pynvml)
         with suppress(pynvml.NVMLError):
-            told["device_max_sm_mhz"] = int(pynvml.nvmlDeviceGetMaxClockInfo(gpu, pynvml.NVML_CLOCK_SM))
+            told["device_max_sm_mhz"] = int(
+                pynvml.nvmlDeviceGetMaxClockInfo(gpu, pynvml.NVML_CLOCK_SM)
+            )
         with suppress(pynvml.NVMLError):
             told["device_power_limit_watts"] = pynvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000
     return told
@@ -142,10 +152,11 @@ FIRST_CAPABILITY_WITH_TF32 = 8
 
 
 def set_fp32(precision: Precision) -> None:
-    """Let torch compute fp32 on a GPU in IEEE single precision or in TF32, if ``precision`` names one of them.
+    """Let torch compute fp32 on a GPU in IEEE single precision or in TF32, if ``precision`` names
+    one of them.
 
-    The function uses torch's older switches: the newer ones make the older unreadable, and torch's own compiler still
-    reads those.
+    The function uses torch's older switches: the newer ones make the older unreadable, and torch's
+    own compiler still reads those.
     """
 
     if precision in ("fp32", "tf32"):
@@ -154,24 +165,37 @@ def set_fp32(precision: Precision) -> None:
 
 
 def set_algorithms(training: Training) -> None:
-    """Let torch take only algorithms that repeat their results, or any. Call it before the device's libraries start."""
+    """Let torch take only algorithms that repeat their results, or any. Call it before the device's
+    libraries start."""
     cudnn = torch.backends.cudnn
     if training.deterministic:
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # without it torch refuses cuBLAS
-    if torch.are_deterministic_algorithms_enabled() != training.deterministic:  # the call imports torch's compiler
+    if (
+        torch.are_deterministic_algorithms_enabled() != training.deterministic
+    ):  # the call imports torch's compiler
         torch.use_deterministic_algorithms(training.deterministic)
     cudnn.deterministic = training.deterministic
     cudnn.benchmark = training.cudnn_benchmark and not training.deterministic
 
 
 def fp32_in_use(kind: str) -> Fp32:
-    """Return the arithmetic of fp32 on the device as torch is set now. An older GPU has no TF32 in any setting."""
+    """Return the arithmetic of fp32 on the device as torch is set now. An older GPU has no TF32 in
+    any setting."""
     if kind == "tpu":  # torch_tpu has one switch for both
-        name = {"highest": "ieee", "high": "bf16x3"}.get(torch.get_float32_matmul_precision(), "bf16")
+        name = {"highest": "ieee", "high": "bf16x3"}.get(
+            torch.get_float32_matmul_precision(), "bf16"
+        )
         return Fp32(products=name, convolutions=name)
-    backends: Any = torch.backends  # its settings are made at import, out of sight of a type checker
-    on_gpu, on_cpu = (backends.cuda.matmul, backends.cudnn.conv), (backends.mkldnn.matmul, backends.mkldnn.conv)
-    names = [str(part.fp32_precision) for part in (on_gpu if kind == "cuda" else on_cpu)]  # inherited ones resolved
+    backends: Any = (
+        torch.backends
+    )  # its settings are made at import, out of sight of a type checker
+    on_gpu, on_cpu = (
+        (backends.cuda.matmul, backends.cudnn.conv),
+        (backends.mkldnn.matmul, backends.mkldnn.conv),
+    )
+    names = [
+        str(part.fp32_precision) for part in (on_gpu if kind == "cuda" else on_cpu)
+    ]  # inherited ones resolved
     names = ["ieee" if name == "none" else name for name in names]
     if kind == "cuda" and not has_tf32():
         names = ["ieee" if name == "tf32" else name for name in names]
@@ -191,7 +215,8 @@ def reset_peak(device: torch.device) -> None:
 
 
 def peak(device: torch.device) -> Memory:
-    """Return the peaks in bytes: of the device since :func:`reset_peak`, of the process since its start."""
+    """Return the peaks in bytes: of the device since :func:`reset_peak`, of the process since its
+    start."""
     unit = 1 if sys.platform == "darwin" else 1024
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     if device.type != "cuda":
@@ -207,4 +232,12 @@ def peak(device: torch.device) -> Memory:
 
 if __name__ == "__main__":
     packages = versions(distributions(outside(PACKAGE.glob("training/**/*.py"))))
-    print(json.dumps({"python": platform.python_version(), "libraries": packages, "gpu_trouble": gpu_trouble()}))
+    print(
+        json.dumps(
+            {
+                "python": platform.python_version(),
+                "libraries": packages,
+                "gpu_trouble": gpu_trouble(),
+            }
+        )
+    )

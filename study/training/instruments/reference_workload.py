@@ -15,14 +15,17 @@ from study.training.instruments.device import synchronise
 
 REPETITIONS = {"cpu": 50, "cuda": 25, "tpu": 25}
 SHAPES = {"cpu": (16, 32, 16), "cuda": (512, 64, 32), "tpu": (512, 64, 32)}
-"""Batch size, image side in pixels and channels of the first layer; a step takes a few milliseconds."""
+"""Batch size, image side in pixels and channels of the first layer; a step takes a few
+milliseconds."""
 THREADS = torch.get_num_threads()
-"""Number of threads that torch chose itself, read before a study sets it; only ``limits.cpus`` changes it."""
+"""Number of threads that torch chose itself, read before a study sets it; only ``limits.cpus``
+changes it."""
 MEMORY_COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20, "tpu": 256 * 2**20}
 
 
 def first_use(device: torch.device) -> float:
-    """Return the seconds until the device has done its first work: a run's own times do not include them."""
+    """Return the seconds until the device has done its first work: a run's own times do not include
+    them."""
     started = time.perf_counter()
     torch.ones(1, device=device).add_(1)
     synchronise(device)
@@ -31,7 +34,8 @@ def first_use(device: torch.device) -> float:
 
 @contextmanager
 def the_same_for_every_setting() -> Iterator[None]:
-    """Suspend within the context what a study may set, so that the reference workload judges the machine alone."""
+    """Suspend within the context what a study may set, so that the reference workload judges the
+    machine alone."""
     threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     torch.set_num_threads(THREADS)
     if deterministic:  # the call imports torch's compiler, which takes seconds

@@ -1,8 +1,9 @@
 """Telemetry of one run: a separate process that samples the machine while another trains.
 
-``python -m study.training.instruments.sampler FILE PID GPUS`` appends one line of CSV per sample. It is a process and
-no thread, because a training loop that holds the interpreter would starve a thread of exactly the samples that matter.
-Every line is written when it is taken, so samples survive when the sampler is killed.
+``python -m study.training.instruments.sampler FILE PID GPUS`` appends one line of CSV per sample.
+It is a process and no thread, because a training loop that holds the interpreter would starve a
+thread of exactly the samples that matter. Every line is written when it is taken, so samples
+survive when the sampler is killed.
 """
 
 import functools
@@ -26,7 +27,8 @@ from study.base.devices import nvml_handle
 from study.base.processes import die_with_parent
 
 PERIOD_SECONDS = 0.09
-"""Seconds between samples. They are a little under a tenth, so that a late sample still leaves ten in a second."""
+"""Seconds between samples. They are a little under a tenth, so that a late sample still leaves ten
+in a second."""
 REFRESH_SECONDS = 1.0
 """Seconds between two searches for children. Finding them costs far more than reading them."""
 STOP_SECONDS = 2.0
@@ -44,10 +46,10 @@ TOGETHER: Mapping[str, Callable[[Any], float]] = {
 class Tree:
     """The watched process and its children, loader workers included, but without this sampler.
 
-    Memory is the sum of resident sets. Pages that a worker shares with its parent count once in each, so the sum is an
-    upper bound. The proportional set would not count them twice, but to read it the kernel walks every page of a
-    process and holds the lock that its allocations need. That costs milliseconds per gigabyte, and slows the run that
-    is measured.
+    Memory is the sum of resident sets. Pages that a worker shares with its parent count once in
+    each, so the sum is an upper bound. The proportional set would not count them twice, but to read
+    it the kernel walks every page of a process and holds the lock that its allocations need. That
+    costs milliseconds per gigabyte, and slows the run that is measured.
     """
 
     def __init__(self, pid: int) -> None:
@@ -56,10 +58,13 @@ class Tree:
         self._refresh_at = 0.0
 
     def resident_bytes(self, now: float) -> int | None:
-        """Return the memory, or None if the process is gone; ``now`` is in seconds of a clock that never goes back."""
+        """Return the memory, or None if the process is gone; ``now`` is in seconds of a clock that
+        never goes back."""
         if now >= self._refresh_at:
             self._refresh_at = now + REFRESH_SECONDS
-            if not self._root.is_running():  # also checks that the id is not another process's by now
+            if (
+                not self._root.is_running()
+            ):  # also checks that the id is not another process's by now
                 return None
             with suppress(psutil.Error):
                 every = self._root.children(recursive=True)
@@ -72,7 +77,8 @@ class Tree:
                 if process is self._root:
                     return None
                 continue
-            # A process that ends gives up its memory first. It keeps its number until it is waited for.
+            # A process that ends gives up its memory first. It keeps its number until it is waited
+            # for.
             if process is self._root and not memory:
                 return None
             resident += memory
@@ -80,7 +86,8 @@ class Tree:
 
 
 class Gpu:
-    """One device as NVML reports it. An unsupported value stays empty, and is not asked for again."""
+    """One device as NVML reports it. An unsupported value stays empty, and is not asked for
+    again."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml = nvml
@@ -88,11 +95,19 @@ class Gpu:
             "gpu_utilisation_percent": lambda: int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu),
             "gpu_memory_used_bytes": lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used),
             "gpu_power_watts": lambda: float(nvml.nvmlDeviceGetPowerUsage(handle) / 1000),
-            "gpu_energy_joules": lambda: float(nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000),
-            "gpu_sm_clock_mhz": lambda: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
-            "gpu_temperature_celsius": lambda: int(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
+            "gpu_energy_joules": lambda: float(
+                nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000
+            ),
+            "gpu_sm_clock_mhz": lambda: int(
+                nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)
+            ),
+            "gpu_temperature_celsius": lambda: int(
+                nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
+            ),
             # NVML renamed it to ClocksEventReasons; new and old drivers answer to the first name.
-            "gpu_throttle_reasons": lambda: int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)),
+            "gpu_throttle_reasons": lambda: int(
+                nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+            ),
         }
 
     def read(self) -> dict[str, Value]:
@@ -114,7 +129,8 @@ class Gpu:
 
 
 def open_gpu(nvml: Any = None, number: int = 0) -> Gpu | None:
-    """Return the GPU at place ``number`` of ``CUDA_VISIBLE_DEVICES`` (PCI index or UUID); without that, of all GPUs.
+    """Return the GPU at place ``number`` of ``CUDA_VISIBLE_DEVICES`` (PCI index or UUID); without
+    that, of all GPUs.
 
     The function returns None if NVML does not answer. ``nvml`` replaces the bindings in tests.
     """
@@ -122,21 +138,27 @@ def open_gpu(nvml: Any = None, number: int = 0) -> Gpu | None:
         nvml = nvml or importlib.import_module("pynvml")
         nvml.nvmlInit()
         return Gpu(nvml, nvml_handle(nvml, number))
-    except Exception:  # no bindings, no driver, no such device: the host's columns are still worth having
+    except (
+        Exception
+    ):  # no bindings, no driver, no such device: the host's columns are still worth having
         return None
 
 
 def read_together(gpus: Sequence[Gpu]) -> dict[str, Value]:
     """Return the readings of all GPUs that train together, by column, as if they were one device.
 
-    Memory, power and energy are sums, utilisation and clock are means, the temperature is the highest, and every
-    throttle reason counts. A column that one GPU lacks is left out.
+    Memory, power and energy are sums, utilisation and clock are means, the temperature is the
+    highest, and every throttle reason counts. A column that one GPU lacks is left out.
     """
     readings = [gpu.read() for gpu in gpus]
     if len(readings) == 1:
         return readings[0]
     values = {column: [reading.get(column) for reading in readings] for column in GPU_COLUMNS}
-    return {column: TOGETHER.get(column, sum)(told) for column, told in values.items() if None not in told}
+    return {
+        column: TOGETHER.get(column, sum)(told)
+        for column, told in values.items()
+        if None not in told
+    }
 
 
 class Sampler:
@@ -172,7 +194,8 @@ def _text(value: Value) -> str:
 
 
 def watch(path: Path, pid: int, gpus: int) -> None:
-    """Append samples to ``path`` until told to end, or until the watched process or our parent is gone.
+    """Append samples to ``path`` until told to end, or until the watched process or our parent is
+    gone.
 
     ``gpus`` is the number of GPUs that train, counted from the first; 0 in a run on a CPU.
     """
@@ -203,12 +226,21 @@ def watch(path: Path, pid: int, gpus: int) -> None:
 
 @contextmanager
 def sampling(path: Path, gpus: int) -> Iterator[None]:
-    """Sample this process, its children and the first ``gpus`` GPUs into the CSV file ``path`` within the context.
+    """Sample this process, its children and the first ``gpus`` GPUs into the CSV file ``path``
+    within the context.
 
-    Sampling never makes a run fail: if no sampler can be started, the run continues without telemetry. Call it from the
-    main thread: the kernel treats the end of the thread that started a process as the end of the parent.
+    Sampling never makes a run fail: if no sampler can be started, the run continues without
+    telemetry. Call it from the main thread: the kernel treats the end of the thread that started a
+    process as the end of the parent.
     """
-    command = [sys.executable, "-m", "study.training.instruments.sampler", str(path), str(os.getpid()), str(gpus)]
+    command = [
+        sys.executable,
+        "-m",
+        "study.training.instruments.sampler",
+        str(path),
+        str(os.getpid()),
+        str(gpus),
+    ]
     quiet = subprocess.DEVNULL
     process = None
     with suppress(Exception):

@@ -1,1 +1,2 @@
-"""The training loops. Each takes a :class:`~study.training.loops.contract.TrainingJob` and returns a Measurement."""
+"""The training loops. Each takes a :class:`~study.training.loops.contract.TrainingJob` and returns
+a Measurement."""

@@ -20,11 +20,12 @@ from study.training.models import build as models
 Losses = list[tuple[torch.Tensor, int]]
 """Mean loss of each step, a scalar tensor still on the device, and the step's number of images.
 
-With several processes each holds its part of the mean: that of its own images, weighted so that the mean over processes
-is that of all images.
+With several processes each holds its part of the mean: that of its own images, weighted so that the
+mean over processes is that of all images.
 """
 Progress = Callable[[int, int, str], None]
-"""Function called with the steps done, the steps of the whole schedule, and the current place in words."""
+"""Function called with the steps done, the steps of the whole schedule, and the current place in
+words."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class TrainingJob:
 
 
 def model_of(job: TrainingJob) -> nn.Module:
-    """Return the job's network with its head, on the CPU; the body starts from the state or the settings' seed."""
+    """Return the job's network with its head, on the CPU; the body starts from the state or the
+    settings' seed."""
     name = job.settings.model.name
     model = models.build(
         name,
@@ -63,7 +65,8 @@ def stage_names(settings: Settings) -> list[str]:
 
 
 def validates(settings: Settings, epoch: int) -> bool:
-    """Return whether the model is validated after ``epoch`` of the whole schedule, counted from 1."""
+    """Return whether the model is validated after ``epoch`` of the whole schedule, counted from
+    1."""
     return settings.training.validation == "epoch" or epoch == len(stage_names(settings))
 
 
@@ -86,7 +89,8 @@ class Reached:
 def target_of(settings: Settings, reached: list[Reached], seconds: float) -> Target | None:
     """Return whether the last epoch reached the target accuracy; None for a training without one.
 
-    ``seconds`` is the time from the start of the schedule to the end of the last epoch's validation.
+    ``seconds`` is the time from the start of the schedule to the end of the last epoch's
+    validation.
     """
     if settings.training.target_accuracy is None:
         return None
@@ -96,9 +100,13 @@ def target_of(settings: Settings, reached: list[Reached], seconds: float) -> Tar
 
 
 def epochs_of(
-    times: list[EpochTimes], reached: list[Reached], names: list[str], replicas: Replicas = Replicas()
+    times: list[EpochTimes],
+    reached: list[Reached],
+    names: list[str],
+    replicas: Replicas = Replicas(),
 ) -> tuple[list[Epoch], list[Step]]:
-    """Return the epochs of a schedule whose stages are ``names``, and all their steps with the warm-up marked.
+    """Return the epochs of a schedule whose stages are ``names``, and all their steps with the
+    warm-up marked.
 
     With several processes each has to call this, as their losses are added up.
     """
@@ -124,12 +132,17 @@ def epochs_of(
 
 
 def losses_of(losses: Losses, replicas: Replicas) -> tuple[float | None, float | None]:
-    """Return the mean loss over the images of all processes, and the sum of the batches' mean losses.
+    """Return the mean loss over the images of all processes, and the sum of the batches' mean
+    losses.
 
     Many tutorials print the sum. Each is None if it is not finite, or if there is no image.
     """
     # Read from the device in one go.
-    values = [float(value) for value in torch.stack([loss for loss, _ in losses]).tolist()] if losses else []
+    values = (
+        [float(value) for value in torch.stack([loss for loss, _ in losses]).tolist()]
+        if losses
+        else []
+    )
     counts = [count for _, count in losses]
     weighted = sum(value * count for value, count in zip(values, counts, strict=True))
     total, images, sums = replicas.added([weighted, sum(counts), sum(values)])
@@ -142,17 +155,24 @@ def finite(value: float) -> float | None:
 
 
 class InitialWeights:
-    """A model's parameters before the first step, kept on the host: the device's memory stays the training's."""
+    """A model's parameters before the first step, kept on the host: the device's memory stays the
+    training's."""
 
     def __init__(self, model: nn.Module) -> None:
-        self.values = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
+        self.values = {
+            name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()
+        }
 
     def check(self, model: nn.Module, groups: Iterable[Sequence[str]]) -> None:
-        """Raise :class:`StudyError` if no parameter of one of the trained ``groups`` of names has moved."""
+        """Raise :class:`StudyError` if no parameter of one of the trained ``groups`` of names has
+        moved."""
         parameters = dict(model.named_parameters())
         for names in groups:
-            if all(torch.equal(parameters[name].detach().cpu(), self.values[name]) for name in names):
+            if all(
+                torch.equal(parameters[name].detach().cpu(), self.values[name]) for name in names
+            ):
                 raise StudyError(
-                    f"training: no weight from {names[0]} to {names[-1]} has moved in the whole training: its steps do "
+                    f"training: no weight from {names[0]} to {names[-1]} has moved in the "
+                    "whole training: its steps do "
                     "not train them"
                 )

@@ -22,7 +22,8 @@ from study.data.decode import ImageSet, Stored, decode, opened, squished, undeco
 Decode = Callable[[Stored], NDArray[np.uint8]]
 """Returns an image as (channels, size, size) uint8."""
 LEAST_BYTES = 4 * 2**20
-"""Bytes of files, and an eighth of the pixels', for which a process more is started: about as long as a fork takes."""
+"""Bytes of files, and an eighth of the pixels', for which a process more is started: about as long
+as a fork takes."""
 PART = 16
 """Images that a process decodes before it asks for more."""
 GPU_PART = 256
@@ -45,7 +46,8 @@ def decoder_of(settings: Settings) -> Decode:
 
 
 def by_torchcodec(stored: Stored, channels: int, size: int) -> NDArray[np.uint8]:
-    """Return one image as :func:`study.data.decode.decode` does, but let torchcodec decode a grey or RGB JPEG file.
+    """Return one image as :func:`study.data.decode.decode` does, but let torchcodec decode a grey
+    or RGB JPEG file.
 
     Pillow squishes the image in both cases, so that the decoder is all that differs.
     """
@@ -70,12 +72,15 @@ def _is_plain_jpeg(stored: Path) -> bool:
         return False
 
 
-def begin(stored: Sequence[Stored], settings: Settings, device: torch.device) -> Callable[[], torch.Tensor]:
-    """Begin to decode images, and return what waits for them: (n, channels, size, size) uint8 on ``device``.
+def begin(
+    stored: Sequence[Stored], settings: Settings, device: torch.device
+) -> Callable[[], torch.Tensor]:
+    """Begin to decode images, and return what waits for them: (n, channels, size, size) uint8 on
+    ``device``.
 
-    On the CPU processes decode while the caller goes on, if the work is worth them. Threads hold each other up: of the
-    2 ms for a small photograph Pillow keeps Python's lock for most. Waiting raises the error of the first image that
-    cannot be decoded.
+    On the CPU processes decode while the caller goes on, if the work is worth them. Threads hold
+    each other up: of the 2 ms for a small photograph Pillow keeps Python's lock for most. Waiting
+    raises the error of the first image that cannot be decoded.
     """
     if settings.loader.decoder == "torchcodec_cuda":
         return cache(lambda: on_gpu(stored, settings, device))
@@ -98,11 +103,15 @@ def begin(stored: Sequence[Stored], settings: Settings, device: torch.device) ->
                     part.result()
         return torch.from_numpy(pixels).to(device)
 
-    files = sum(image.stat().st_size for image in stored if isinstance(image, Path) and image.is_file())
+    files = sum(
+        image.stat().st_size for image in stored if isinstance(image, Path) and image.is_file()
+    )
     work = files + len(stored) * math.prod(shape) // 8
     processes, pool = min(usable_cpus(), len(stored), work // LEAST_BYTES), None
     if processes > 1:
-        pool = ProcessPoolExecutor(processes, get_context("fork"), initializer=_LENT.append, initargs=(fill,))
+        pool = ProcessPoolExecutor(
+            processes, get_context("fork"), initializer=_LENT.append, initargs=(fill,)
+        )
         parts = [pool.submit(_fill_part, start) for start in starts]
     return cache(filled)
 
@@ -116,33 +125,48 @@ def _fill_part(start: int) -> None:
 
 
 def on_gpu(stored: Sequence[Stored], settings: Settings, device: torch.device) -> torch.Tensor:
-    """Return images (n, channels, size, size) uint8 whose plain JPEG files the GPU decodes (nvJPEG, by torchcodec).
+    """Return images (n, channels, size, size) uint8 whose plain JPEG files the GPU decodes (nvJPEG,
+    by torchcodec).
 
-    The GPU also squishes them, with torch's antialiased bilinear filter. All other images are Pillow's.
+    The GPU also squishes them, with torch's antialiased bilinear filter. All other images are
+    Pillow's.
     """
     from torchcodec.decoders import decode_jpeg
 
     channels, size, _ = shape_of(settings)
     done = torch.empty((len(stored), channels, size, size), dtype=torch.uint8, device=device)
-    files = [(index, file) for index, file in enumerate(stored) if isinstance(file, Path) and _is_plain_jpeg(file)]
+    files = [
+        (index, file)
+        for index, file in enumerate(stored)
+        if isinstance(file, Path) and _is_plain_jpeg(file)
+    ]
     for index in set(range(len(stored))) - {index for index, _ in files}:
         done[index] = torch.from_numpy(decode(stored[index], channels, size)).to(device)
     for start in range(0, len(files), GPU_PART):
         part = files[start : start + GPU_PART]
-        data = [torch.frombuffer(bytearray(file.read_bytes()), dtype=torch.uint8) for _, file in part]
+        data = [
+            torch.frombuffer(bytearray(file.read_bytes()), dtype=torch.uint8) for _, file in part
+        ]
         images = decode_jpeg(data, mode="GRAY" if channels == 1 else "RGB", device=device)
         for (index, _), pixels in zip(part, images, strict=True):
-            values = interpolate(pixels[None].float(), (size, size), mode="bilinear", antialias=True)
+            values = interpolate(
+                pixels[None].float(), (size, size), mode="bilinear", antialias=True
+            )
             done[index] = values[0].round_().clamp_(0, 255).to(torch.uint8)
     return done
 
 
-def difference_from_pillow(images: ImageSet, settings: Settings, device: torch.device) -> PixelDifference | None:
-    """Return how far the decoder's pixels lie from Pillow's over the first training images; None for Pillow itself."""
+def difference_from_pillow(
+    images: ImageSet, settings: Settings, device: torch.device
+) -> PixelDifference | None:
+    """Return how far the decoder's pixels lie from Pillow's over the first training images; None
+    for Pillow itself."""
     if settings.loader.decoder == "pillow":
         return None
     stored = [images.stored[index] for index in images.train[:COMPARED]]
     channels, size, _ = shape_of(settings)
     wanted = np.stack([decode(image, channels, size) for image in stored]).astype(np.int16)
     far = np.abs(begin(stored, settings, device)().cpu().numpy() - wanted)
-    return PixelDifference(images=len(stored), mean=round(float(far.mean()), 4), largest=int(far.max()))
+    return PixelDifference(
+        images=len(stored), mean=round(float(far.mean()), 4), largest=int(far.max())
+    )

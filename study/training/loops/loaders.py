@@ -1,4 +1,5 @@
-"""Loaders of the torch loop: worker processes or threads that decode images, or tensors that lie on the device."""
+"""Loaders of the torch loop: worker processes or threads that decode images, or tensors that lie on
+the device."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -32,14 +33,16 @@ def workers_of(settings: Settings) -> int:
 
 @dataclass(frozen=True)
 class Loaders:
-    """Batches of uint8 images (n, channels, size, size) and int64 labels (n,): this process's share of each."""
+    """Batches of uint8 images (n, channels, size, size) and int64 labels (n,): this process's share
+    of each."""
 
     train: Iterable[Batch]
     """Training batches; with gradient accumulation the batches of a step follow one another."""
     valid: Iterable[Batch]
     workers: int
     ready: Callable[[], object] = lambda: None
-    """Waits until images that are decoded beforehand are on the device. Call it before a clock starts."""
+    """Waits until images that are decoded beforehand are on the device. Call it before a clock
+    starts."""
 
 
 def make_loaders(
@@ -47,13 +50,16 @@ def make_loaders(
 ) -> Loaders:
     """Return loaders for both splits.
 
-    With ``loader.kind: device`` other processes begin to decode every image, and ``ready`` of the result waits for
-    them. With several processes that train each draws the same batches and takes its share of them.
+    With ``loader.kind: device`` other processes begin to decode every image, and ``ready`` of the
+    result waits for them. With several processes that train each draws the same batches and takes
+    its share of them.
     """
     own, valid_images = settings.training.replica_batch_size, share.of(images.valid)
     generator, count = torch.Generator().manual_seed(seed), len(images.train)
     trained = sum(planned_steps(settings, count))
-    micro_batches = MicroBatches(count, settings.training.global_batch_size, trained, generator, share)
+    micro_batches = MicroBatches(
+        count, settings.training.global_batch_size, trained, generator, share
+    )
     in_order = MicroBatches(len(valid_images), own)
     if settings.loader.kind == "device":
         pixels, labels = hold(images, [*images.train, *valid_images], settings, device)
@@ -61,7 +67,10 @@ def make_loaders(
         resident_valid = ResidentLoader(lambda: pixels()[count:], labels[count:], in_order)
         return Loaders(resident, resident_valid, 0, pixels)
     workers, pinned = workers_of(settings), pins(settings, device)
-    decoded, decoded_valid = Decoded(images, images.train, settings), Decoded(images, valid_images, settings)
+    decoded, decoded_valid = (
+        Decoded(images, images.train, settings),
+        Decoded(images, valid_images, settings),
+    )
     if settings.loader.kind == "threads":
         ahead = settings.loader.prefetch_factor or 2
         train: Iterable[Batch] = ThreadedLoader(decoded, micro_batches, workers, ahead, pinned)
@@ -72,7 +81,8 @@ def make_loaders(
         "pin_memory": pinned,
         "prefetch_factor": settings.loader.prefetch_factor,
         "persistent_workers": settings.loader.persistent_workers,
-        # The workers' own seeds are drawn from another generator, so that every kind of loader shuffles alike.
+        # The workers' own seeds are drawn from another generator, so that every kind of loader
+        # shuffles alike.
         "generator": torch.Generator().manual_seed(seed),
     }
     train = DataLoader(decoded, batch_sampler=micro_batches, **options)
@@ -86,10 +96,12 @@ def pins(settings: Settings, device: torch.device) -> bool:
 
 
 class MicroBatches(Sampler[list[int]]):
-    """A process's shares of batches of ``size``, the last of which may hold fewer, of the numbers below ``count``.
+    """A process's shares of batches of ``size``, the last of which may hold fewer, of the numbers
+    below ``count``.
 
-    They are in a new order in each epoch if a generator is given, and the first ``used`` of that order count. torch's
-    own ``RandomSampler`` draws a second order that it does not use, and then goes on from another state.
+    They are in a new order in each epoch if a generator is given, and the first ``used`` of that
+    order count. torch's own ``RandomSampler`` draws a second order that it does not use, and then
+    goes on from another state.
     """
 
     def __init__(
@@ -129,7 +141,8 @@ class Decoded(TorchDataset[Any]):
         return len(self.indices)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        """Return image ``index`` of the split, a tensor (channels, size, size) uint8, and its class number."""
+        """Return image ``index`` of the split, a tensor (channels, size, size) uint8, and its class
+        number."""
         return self.image(index), self.label(index)
 
     def image(self, index: int) -> torch.Tensor:
@@ -142,15 +155,20 @@ class Decoded(TorchDataset[Any]):
 
 
 class ThreadedLoader:
-    """Batches (n, channels, size, size) uint8 and labels (n,) int64 that ``threads`` threads decode, ``ahead`` batches
-    beforehand.
+    """Batches (n, channels, size, size) uint8 and labels (n,) int64 that ``threads`` threads
+    decode, ``ahead`` batches beforehand.
 
-    Pillow decodes outside Python's lock, so that threads decode at once. The images of a batch are shared out, so that
-    the first batch is there as soon as all threads together can decode it.
+    Pillow decodes outside Python's lock, so that threads decode at once. The images of a batch are
+    shared out, so that the first batch is there as soon as all threads together can decode it.
     """
 
     def __init__(
-        self, decoded: "Decoded", batches: Iterable[list[int]], threads: int, ahead: int, pinned: bool
+        self,
+        decoded: "Decoded",
+        batches: Iterable[list[int]],
+        threads: int,
+        ahead: int,
+        pinned: bool,
     ) -> None:
         self.decoded, self.batches, self.ahead, self.pinned = decoded, batches, ahead, pinned
         self.pool = ThreadPoolExecutor(threads)
@@ -168,7 +186,9 @@ class ThreadedLoader:
 
     def _begin(self, chosen: list[int]) -> tuple[torch.Tensor, torch.Tensor, list[Future[None]]]:
         """Return a batch, and the parts of the work that fill it."""
-        images = torch.empty((len(chosen), *self.decoded.shape), dtype=torch.uint8, pin_memory=self.pinned)
+        images = torch.empty(
+            (len(chosen), *self.decoded.shape), dtype=torch.uint8, pin_memory=self.pinned
+        )
         labels = torch.tensor([self.decoded.label(index) for index in chosen], dtype=torch.int64)
         return (
             images,
@@ -185,7 +205,8 @@ def hold(
 ) -> tuple[Callable[[], torch.Tensor], torch.Tensor]:
     """Begin to decode the images ``indices``.
 
-    Return what waits for them, a tensor (n, channels, size, size) uint8 on the device, and their labels (n,) int64.
+    Return what waits for them, a tensor (n, channels, size, size) uint8 on the device, and their
+    labels (n,) int64.
     """
     pixels = begin([images.stored[index] for index in indices], settings, device)
     return pixels, torch.tensor([images.labels[index] for index in indices], device=device)
@@ -195,16 +216,22 @@ def held_in_order(
     images: ImageSet, indices: list[int], settings: Settings, device: torch.device, batch_size: int
 ) -> "ResidentLoader":
     """Return a loader of the images ``indices`` in this order, all on the device."""
-    return ResidentLoader(*hold(images, indices, settings, device), MicroBatches(len(indices), batch_size))
+    return ResidentLoader(
+        *hold(images, indices, settings, device), MicroBatches(len(indices), batch_size)
+    )
 
 
 class ResidentLoader:
-    """Batches (n, channels, size, size) uint8 and labels (n,) int64, cut from one tensor on the device.
+    """Batches (n, channels, size, size) uint8 and labels (n,) int64, cut from one tensor on the
+    device.
 
-    With several processes each holds all images, because every batch draws from all of them, and yields its share.
+    With several processes each holds all images, because every batch draws from all of them, and
+    yields its share.
     """
 
-    def __init__(self, pixels: Callable[[], torch.Tensor], labels: torch.Tensor, batches: MicroBatches) -> None:
+    def __init__(
+        self, pixels: Callable[[], torch.Tensor], labels: torch.Tensor, batches: MicroBatches
+    ) -> None:
         self.pixels, self.labels, self.batches = pixels, labels, batches
 
     def __iter__(self) -> Iterator[Batch]:

@@ -1,10 +1,11 @@
-"""The processes that train one model together, as seen by one of them: its shares, model wrapper, sums, barriers and
-count of images.
+"""The processes that train one model together, as seen by one of them: its shares, model wrapper,
+sums, barriers and count of images.
 
-Every batch holds the images that a single process's batch would hold. This module does not use torch's
-``DistributedSampler``. That sampler divides the whole epoch first, so that a step of all processes together holds other
-images than the step of one process, and it repeats images until every process has the same number. Here the batches are
-those of one process, and each is cut into shards: the work is equal, and no image counts twice.
+Every batch holds the images that a single process's batch would hold. This module does not use
+torch's ``DistributedSampler``. That sampler divides the whole epoch first, so that a step of all
+processes together holds other images than the step of one process, and it repeats images until
+every process has the same number. Here the batches are those of one process, and each is cut into
+shards: the work is equal, and no image counts twice.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,8 @@ Sharding = Literal["contiguous", "strided"]
 
 @dataclass(frozen=True)
 class Share:
-    """The part of every batch that process ``rank`` of ``replicas`` trains on; the whole batch for a single process."""
+    """The part of every batch that process ``rank`` of ``replicas`` trains on; the whole batch for
+    a single process."""
 
     rank: int = 0
     replicas: int = 1
@@ -40,11 +42,14 @@ class Share:
             return batch
         if self.sharding == "strided":
             return batch[self.rank :: self.replicas]
-        return batch[self.rank * len(batch) // self.replicas : (self.rank + 1) * len(batch) // self.replicas]
+        return batch[
+            self.rank * len(batch) // self.replicas : (self.rank + 1) * len(batch) // self.replicas
+        ]
 
 
 def planned_steps(settings: Settings, train_images: int) -> list[int]:
-    """Return the number of images in every step of an epoch, summed over processes; the last step may have fewer."""
+    """Return the number of images in every step of an epoch, summed over processes; the last step
+    may have fewer."""
     size = settings.training.step_images
     images = [min(size, train_images - start) for start in range(0, train_images, size)]
     return [count for count in images if count == size or not settings.training.drop_last]
@@ -52,7 +57,8 @@ def planned_steps(settings: Settings, train_images: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Replicas:
-    """This process as number ``rank`` of ``count``; ``together`` is false if one process trains without a group."""
+    """This process as number ``rank`` of ``count``; ``together`` is false if one process trains
+    without a group."""
 
     rank: int = 0
     count: int = 1
@@ -64,33 +70,48 @@ class Replicas:
         return Share(self.rank, self.count, settings.loader.sharding)
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        """Return the model with its gradients averaged over processes in the backward pass; unchanged for a single one.
+        """Return the model with its gradients averaged over processes in the backward pass;
+        unchanged for a single one.
 
-        Wrap after freezing: parameters that need no gradient at this moment are never exchanged. Batch normalisation
-        uses the statistics of each process's own shard, as data parallel training does unless its layers are replaced.
-        A shard has k times fewer images, so these are noisier, and a network with batch normalisation does not train
-        exactly as one process would. The running statistics are those of process 0.
+        Wrap after freezing: parameters that need no gradient at this moment are never exchanged.
+        Batch normalisation uses the statistics of each process's own shard, as data parallel
+        training does unless its layers are replaced. A shard has k times fewer images, so these are
+        noisier, and a network with batch normalisation does not train exactly as one process would.
+        The running statistics are those of process 0.
         """
         if not self.together:
             return model
-        return DistributedDataParallel(model, device_ids=[self.device.index] if self.device.type == "cuda" else None)
+        return DistributedDataParallel(
+            model, device_ids=[self.device.index] if self.device.type == "cuda" else None
+        )
 
     def exchanging(self, model: nn.Module, now: bool) -> AbstractContextManager[None]:
-        """Return a context of a forward and backward pass: gradients are exchanged if ``now``, else added up."""
-        return model.no_sync() if isinstance(model, DistributedDataParallel) and not now else nullcontext()
+        """Return a context of a forward and backward pass: gradients are exchanged if ``now``, else
+        added up."""
+        return (
+            model.no_sync()
+            if isinstance(model, DistributedDataParallel) and not now
+            else nullcontext()
+        )
 
     def weight(self, own: int, batch: int) -> float:
-        """Return the weight of the mean loss over a process's ``own`` images: 1 if all shards of ``batch`` are equal.
+        """Return the weight of the mean loss over a process's ``own`` images: 1 if all shards of
+        ``batch`` are equal.
 
-        With this weight the average of the processes' gradients is the gradient of the mean over the whole batch, even
-        for an epoch's last batch, which may not divide evenly.
+        With this weight the average of the processes' gradients is the gradient of the mean over
+        the whole batch, even for an epoch's last batch, which may not divide evenly.
         """
         return own * self.count / batch
 
-    def account(self, images: int, fit_seconds: float, steps: Sequence[Step], memory: Memory) -> list[Replica]:
-        """Return this process's own values, or none for a single process: its measurement has the same."""
+    def account(
+        self, images: int, fit_seconds: float, steps: Sequence[Step], memory: Memory
+    ) -> list[Replica]:
+        """Return this process's own values, or none for a single process: its measurement has the
+        same."""
         waited = sum(step.data_wait_seconds for step in steps)
-        own = Replica(images=images, fit_seconds=fit_seconds, data_wait_seconds=waited, memory=memory)
+        own = Replica(
+            images=images, fit_seconds=fit_seconds, data_wait_seconds=waited, memory=memory
+        )
         return [own] if self.together else []
 
     def agree(self, model: nn.Module) -> None:
@@ -100,7 +121,8 @@ class Replicas:
                 torch.distributed.broadcast(buffer, 0)
 
     def added(self, values: Sequence[float]) -> list[float]:
-        """Return the sums of ``values`` over all processes, in order. Every process waits here for the last one."""
+        """Return the sums of ``values`` over all processes, in order. Every process waits here for
+        the last one."""
         if not self.together:
             return list(values)
         sums = torch.tensor(values, dtype=torch.float64, device=self.device)
@@ -113,7 +135,8 @@ class Replicas:
 
 
 class ImageCount:
-    """Adds up the images that this process trains on, as integers on the host, without waiting for a device.
+    """Adds up the images that this process trains on, as integers on the host, without waiting for
+    a device.
 
     The steps are those of the plan (:func:`planned_steps`), whatever the loader yields.
     """
@@ -127,12 +150,14 @@ class ImageCount:
     def expect(self) -> int:
         """Return the planned number of images, summed over processes, of the step that begins now.
 
-        Raise :class:`StudyError` if the plan has no such step: a loader that repeats must not go on.
+        Raise :class:`StudyError` if the plan has no such step: a loader that repeats must not go
+        on.
         """
         if self.steps < len(self.planned):
             return self.planned[self.steps]
         raise StudyError(
-            f"epoch {len(self.epochs)}: the loader gave more than the {len(self.planned)} steps of the plan"
+            f"epoch {len(self.epochs)}: the loader gave more than the {len(self.planned)} "
+            "steps of the plan"
         )
 
     def begin(self) -> None:
@@ -147,8 +172,9 @@ class ImageCount:
     def end_step(self) -> int:
         """Return the number of images of the step, summed over processes.
 
-        A single process returns its count. With several, no process knows the others' counts, and asking in each step
-        would cost time: they return the planned number, and :meth:`check` compares at the end.
+        A single process returns its count. With several, no process knows the others' counts, and
+        asking in each step would cost time: they return the planned number, and :meth:`check`
+        compares at the end.
         """
         images = self.planned[self.steps] if self.replicas.together else self.own
         self.epochs[-1] += self.own
@@ -158,24 +184,27 @@ class ImageCount:
     def end_epoch(self) -> None:
         """Raise :class:`StudyError` if steps are missing.
 
-        Call it before the processes next wait for each other: otherwise a process with fewer steps would wait forever.
+        Call it before the processes next wait for each other: otherwise a process with fewer steps
+        would wait forever.
         """
         if self.steps != len(self.planned) or self.own:
             raise StudyError(
-                f"epoch {len(self.epochs)}: the loader gave {self.steps} of the {len(self.planned)} steps of the plan"
+                f"epoch {len(self.epochs)}: the loader gave {self.steps} of the "
+                f"{len(self.planned)} steps of the plan"
             )
 
     def check(self) -> int:
         """Return the number of images that this process trained on.
 
-        Raise :class:`StudyError` in every process if the sum over processes is not the plan's. Every process has to
-        call this.
+        Raise :class:`StudyError` in every process if the sum over processes is not the plan's.
+        Every process has to call this.
         """
         planned = sum(self.planned)
         for epoch, images in enumerate(self.replicas.added(self.epochs), start=1):
             if images != planned:
                 raise StudyError(
-                    f"epoch {epoch} trained on {images:.0f} images in place of the {planned} of the plan: "
+                    f"epoch {epoch} trained on {images:.0f} images in place of the {planned} "
+                    "of the plan: "
                     "the loader repeats images or leaves some out"
                 )
         return sum(self.epochs)

@@ -1,4 +1,5 @@
-"""A user's own model: what its factory makes, its layer groups, and the line of the user's file in each error."""
+"""A user's own model: what its factory makes, its layer groups, and the line of the user's file in
+each error."""
 
 import importlib
 import inspect
@@ -19,8 +20,14 @@ from study.base.files import PACKAGE
 from study.base.privacy import anonymous
 from study.config.own_model import SKIPPED, home, outside_its_folder
 
-FACTORY = "package.module:factory, importable from the folder where the study is started, called with classes=..."
-BODY = "0, or a model with an attribute body (a module, or names of modules) or a function layer_groups (the head last)"
+FACTORY = (
+    "package.module:factory, importable from the folder where the study is started, "
+    "called with classes=..."
+)
+BODY = (
+    "0, or a model with an attribute body (a module, or names of modules) or a function "
+    "layer_groups (the head last)"
+)
 
 
 def made(path: str, classes: int, seed: int) -> nn.Module:
@@ -32,28 +39,43 @@ def made(path: str, classes: int, seed: int) -> nn.Module:
         factory = getattr(module, attribute)
         torch.manual_seed(seed)
         model = factory(classes=classes)
-    except (Exception, SystemExit) as error:  # a user's code can raise anything, and argparse ends the process
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a user's code can raise anything, and argparse ends the process
         raise refused(path, f"cannot be loaded ({words_of(error)})", error, FACTORY) from None
     loaded = [getattr(sys.modules[name], "__file__", None) for name in sys.modules.keys() - before]
     if beside := outside_its_folder(path, Path.cwd(), filter(None, loaded)):
         why = (
-            f"imports {beside.parent.name}/{beside.name}, which lies outside the folder of its module: no key holds it"
+            f"imports {beside.parent.name}/{beside.name}, which lies outside the folder of "
+            "its module: no key holds it"
         )
         raise refused(path, why, allowed="a package that holds all that the model imports")
     if not isinstance(model, nn.Module):
         why = f"made a {type(model).__name__} for classes={classes}"
         raise refused(path, why, allowed="a torch.nn.Module")
     if graded and not torch.is_grad_enabled():
-        why, allowed = "switches gradients off for the whole process", "with torch.no_grad(), where needed"
+        why, allowed = (
+            "switches gradients off for the whole process",
+            "with torch.no_grad(), where needed",
+        )
         raise refused(path, why, _at(module, "set_grad_enabled"), allowed)
     if lazy := [name for name, value in model.named_parameters() if is_lazy(value)]:
-        why = f"has a parameter without a shape, {lazy[0]}: a lazy layer learns it from its first images"
-        raise refused(path, why, allowed="layers with sizes, or a factory that calls the model once")
+        why = (
+            f"has a parameter without a shape, {lazy[0]}: a lazy layer learns it from its "
+            "first images"
+        )
+        raise refused(
+            path, why, allowed="layers with sizes, or a factory that calls the model once"
+        )
     return model
 
 
-def refused(path: str, why: str, error: BaseException | None = None, allowed: str = "") -> StudyError:
-    """Return the error of the model ``path``, with the last line of the user's files that ``error`` went through.
+def refused(
+    path: str, why: str, error: BaseException | None = None, allowed: str = ""
+) -> StudyError:
+    """Return the error of the model ``path``, with the last line of the user's files that ``error``
+    went through.
 
     Without one that is the line where the factory begins.
     """
@@ -77,17 +99,29 @@ def words_of(error: BaseException) -> str:
 def _line(path: str, error: BaseException | None) -> str:
     """Return file and line in brackets, or nothing if no file of the user is known."""
     at = home(path, Path.cwd())
-    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)] if error else []
+    places = (
+        [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+        if error
+        else []
+    )
     if isinstance(error, SyntaxError):
         places.append((error.filename or "", error.lineno))
-    found = [(file, line) for file, line in places if _is_users(Path(file), at)] or [*_factory(path)]
+    found = [(file, line) for file, line in places if _is_users(Path(file), at)] or [
+        *_factory(path)
+    ]
     for file, line in found[-1:]:
-        return f" ({Path(file).relative_to(at) if Path(file).is_relative_to(at) else Path(file).name}, line {line})"
+        return (
+            " "
+            f"({Path(file).relative_to(at) if Path(file).is_relative_to(at) else Path(file).name}, "
+            f"line {line})"
+        )
     return ""
 
 
 def _is_users(file: Path, at: Path) -> bool:
-    return file.is_relative_to(at) and not file.is_relative_to(PACKAGE) and not SKIPPED & {*file.parts}
+    return (
+        file.is_relative_to(at) and not file.is_relative_to(PACKAGE) and not SKIPPED & {*file.parts}
+    )
 
 
 def _factory(path: str) -> Iterator[tuple[str, int]]:
@@ -105,7 +139,8 @@ def _factory(path: str) -> Iterator[tuple[str, int]]:
 
 
 def layer_groups(model: nn.Module, name: str, freeze_epochs: int) -> list[list[str]]:
-    """Return the names of the parameters in groups of one learning rate, the head's last, without what it froze itself.
+    """Return the names of the parameters in groups of one learning rate, the head's last, without
+    what it froze itself.
 
     A model whose body is never frozen is trained whole, in one group.
     """
@@ -118,7 +153,11 @@ def layer_groups(model: nn.Module, name: str, freeze_epochs: int) -> list[list[s
     if len(groups) < 2:
         why = "it does not say what its body is"
         raise StudyError(
-            key="training.freeze_epochs", value=freeze_epochs, context=f"with model.name {name}", why=why, allowed=BODY
+            key="training.freeze_epochs",
+            value=freeze_epochs,
+            context=f"with model.name {name}",
+            why=why,
+            allowed=BODY,
         )
     kept = [[key for key in group if key in trained] for group in groups]
     if not kept[-1]:
@@ -127,13 +166,18 @@ def layer_groups(model: nn.Module, name: str, freeze_epochs: int) -> list[list[s
 
 
 def named_groups(model: nn.Module, name: str) -> list[list[str]]:
-    """Return the names of the parameters in the groups that the model says, each in one; one group if it says none."""
+    """Return the names of the parameters in the groups that the model says, each in one; one group
+    if it says none."""
     every = [key for key, _ in model.named_parameters()]
     said = getattr(model, "layer_groups", None)
     if said is not None:
         groups = [_names(model, name, part) for part in (said() if callable(said) else said)]
         if missing := set(every).symmetric_difference(chain(*groups)):
-            raise refused(name, f"has layer groups without {min(missing)}", allowed="every parameter in one group")
+            raise refused(
+                name,
+                f"has layer groups without {min(missing)}",
+                allowed="every parameter in one group",
+            )
         return groups
     body = getattr(model, "body", None)
     if body is None:
@@ -143,17 +187,24 @@ def named_groups(model: nn.Module, name: str) -> list[list[str]]:
 
 
 def _names(model: nn.Module, name: str, part: Any) -> list[str]:
-    """Return the names of the parameters in a part: a module, a parameter, the name of either, or several of these."""
+    """Return the names of the parameters in a part: a module, a parameter, the name of either, or
+    several of these."""
     if isinstance(part, str):
         try:
             part = model.get_submodule(part)
         except AttributeError:
             part = dict(model.named_parameters()).get(part)
     if isinstance(part, (nn.Module, nn.Parameter)):
-        inside = {id(one) for one in ([part] if isinstance(part, nn.Parameter) else part.parameters())}
+        inside = {
+            id(one) for one in ([part] if isinstance(part, nn.Parameter) else part.parameters())
+        }
         return [key for key, value in model.named_parameters() if id(value) in inside]
     if not isinstance(part, Iterable):
-        raise refused(name, "has a part of its body that is no module of it", allowed="modules, or their names")
+        raise refused(
+            name,
+            "has a part of its body that is no module of it",
+            allowed="modules, or their names",
+        )
     return [*chain(*(_names(model, name, one) for one in part))]
 
 

@@ -40,8 +40,15 @@ def read_state(path: Path) -> State:
         ) from None
     if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
         state = state["state_dict"]
-    if not isinstance(state, dict) or not state or not all(isinstance(v, torch.Tensor) for v in state.values()):
-        raise StudyError(f"model.weights: {path.name!r} is not a state dict; allowed: a dict of names and tensors")
+    if (
+        not isinstance(state, dict)
+        or not state
+        or not all(isinstance(v, torch.Tensor) for v in state.values())
+    ):
+        raise StudyError(
+            f"model.weights: {path.name!r} is not a state "
+            "dict; allowed: a dict of names and tensors"
+        )
     return state
 
 
@@ -55,15 +62,19 @@ def decide(
     channels: int = 3,
     image_size: int | None = None,
 ) -> Weights:
-    """Return the source of the weights of ``name``: downloaded into ``hub``, read from a file, or random.
+    """Return the source of the weights of ``name``: downloaded into ``hub``, read from a file, or
+    random.
 
-    If ``imagenet`` weights are unavailable the decision is random weights, with the reason. The model is built once for
-    the images and classes at hand: a misfit is an error here, before any run.
+    If ``imagenet`` weights are unavailable the decision is random weights, with the reason. The
+    model is built once for the images and classes at hand: a misfit is an error here, before any
+    run.
     """
     path = None if requested in ("none", "imagenet") else Path(requested).expanduser()
     state = read_state(path) if path else None
     # An unknown name is a separate error, not a failed download.
-    model = build(name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state)
+    model = build(
+        name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state
+    )
     body = body_sha256(body_state(model, name))
     parts = dict(model.named_parameters())
     fixed = sum(not parameter.requires_grad for parameter in parts.values())
@@ -81,7 +92,11 @@ def decide(
     if requested == "none":
         return random
     if path:
-        head = ", which does not fit the head" if state and is_own(name) and own.unfit(model, name, state) else ""
+        head = (
+            ", which does not fit the head"
+            if state and is_own(name) and own.unfit(model, name, state)
+            else ""
+        )
         reason = f"a weights file was given{head}{frozen}"
         given = {"kind": "file", "file": path.name, "sha256": file_sha256(path), "reason": reason}
         return random.model_copy(update=given)
@@ -93,12 +108,18 @@ def decide(
         reason = f"ImageNet weights are not available: {anonymous(message.splitlines()[0])}"
         return random.model_copy(update={"reason": reason})
     body = body_sha256(body_state(build(name, classes=classes, seed=seed, state=state), name))
-    found = {"kind": "imagenet", "file": path.name, "sha256": file_sha256(path), "body_sha256": body}
+    found = {
+        "kind": "imagenet",
+        "file": path.name,
+        "sha256": file_sha256(path),
+        "body_sha256": body,
+    }
     return random.model_copy(update=found | {"reason": "torchvision's ImageNet weights"})
 
 
 def imagenet_model(name: str, hub: Path) -> nn.Module:
-    """Return torchvision's model with its default weights from ``hub``. torchvision's builder can read old files.
+    """Return torchvision's model with its default weights from ``hub``. torchvision's builder can
+    read old files.
 
     The file is read as tensors alone, which its builder does not ask for.
     """
@@ -110,7 +131,9 @@ def imagenet_model(name: str, hub: Path) -> nn.Module:
     try:
         model: nn.Module = torchvision.models.get_model(name, weights="DEFAULT")
     except UnpicklingError:
-        raise StudyError(f"model.name: {name}: the file of its weights holds more than tensors") from None
+        raise StudyError(
+            f"model.name: {name}: the file of its weights holds more than tensors"
+        ) from None
     finally:
         torch.hub.set_dir(before)
         del os.environ[TENSORS_ALONE]
@@ -120,7 +143,8 @@ def imagenet_model(name: str, hub: Path) -> nn.Module:
 
 
 def fetch_imagenet(name: str, hub: Path) -> Path:
-    """Return the file of torchvision's default weights in ``hub/checkpoints``, copied from torch's cache or downloaded.
+    """Return the file of torchvision's default weights in ``hub/checkpoints``, copied from torch's
+    cache or downloaded.
 
     Either file is checked against the checksum in its name.
     """
@@ -129,7 +153,9 @@ def fetch_imagenet(name: str, hub: Path) -> Path:
     weights = torchvision.models.get_model_weights(name).DEFAULT
     file_name = weights.url.rsplit("/", 1)[-1]
     target: Path = hub / "checkpoints" / file_name
-    prefix = target.stem.rsplit("-", 1)[-1]  # torchvision's file names end with the first digits of the checksum
+    prefix = target.stem.rsplit("-", 1)[
+        -1
+    ]  # torchvision's file names end with the first digits of the checksum
     cached = Path(torch.hub.get_dir()) / "checkpoints" / file_name
     for path in (target, cached):
         if path.is_file() and file_sha256(path).startswith(prefix):

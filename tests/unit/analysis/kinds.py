@@ -38,15 +38,35 @@ def _level(run: Run, key: str) -> object:
 
 
 KINDS: dict[str, tuple[dict[str, Any], Time]] = {
-    "curve": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}}, lambda run: 14.2 + 380 / _size(run)),
-    "tie": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}}, lambda run: 20 if _size(run) < 64 else 10),
+    "curve": (
+        {"factors": {"device": ["cpu"], "training.batch_size": SIZES}},
+        lambda run: 14.2 + 380 / _size(run),
+    ),
+    "tie": (
+        {"factors": {"device": ["cpu"], "training.batch_size": SIZES}},
+        lambda run: 20 if _size(run) < 64 else 10,
+    ),
     "contrast": (
-        {"factors": {"device": BOTH, "loader.kind": ["workers", "device"]}, "contrast": "device", "curve": None},
-        lambda run: 38.0 if run.settings.device == "cpu" else 2.4 if run.settings.loader.kind == "device" else 6.4,
+        {
+            "factors": {"device": BOTH, "loader.kind": ["workers", "device"]},
+            "contrast": "device",
+            "curve": None,
+        },
+        lambda run: (
+            38.0
+            if run.settings.device == "cpu"
+            else 2.4
+            if run.settings.loader.kind == "device"
+            else 6.4
+        ),
     ),
     "ways": (
         {
-            "factors": {"device": ["cuda"], "training.loop": ["fastai", "torch"], "training.batch_size": SIZES},
+            "factors": {
+                "device": ["cuda"],
+                "training.loop": ["fastai", "torch"],
+                "training.batch_size": SIZES,
+            },
             "loader": {"kind": "workers"},
         },
         lambda run: (9.0 if run.settings.training.loop == "fastai" else 6.0) + 40 / _size(run),
@@ -81,12 +101,22 @@ KINDS: dict[str, tuple[dict[str, Any], Time]] = {
         {"factors": {"device": ["cpu"]}, "null_control": True, "curve": None, "replicates": 6},
         lambda run: 7.0,
     ),
-    "no answer": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}, "replicates": 1}, lambda run: 9.0),
-    "failed": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}}, lambda run: 14.2 + 380 / _size(run)),
+    "no answer": (
+        {"factors": {"device": ["cpu"], "training.batch_size": SIZES}, "replicates": 1},
+        lambda run: 9.0,
+    ),
+    "failed": (
+        {"factors": {"device": ["cpu"], "training.batch_size": SIZES}},
+        lambda run: 14.2 + 380 / _size(run),
+    ),
     "nothing": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}}, lambda run: 1.0),
     "absent": ({"factors": {"device": ["cuda"], "training.batch_size": SIZES}}, lambda run: 1.0),
     "begun": (
-        {"factors": {"device": BOTH, "training.batch_size": SIZES}, "contrast": "device", "replicates": 4},
+        {
+            "factors": {"device": BOTH, "training.batch_size": SIZES},
+            "contrast": "device",
+            "replicates": 4,
+        },
         lambda run: (20.0 if run.settings.device == "cpu" else 2.0) + 40 / _size(run),
     ),
 }
@@ -105,7 +135,14 @@ def plan_of(kind: str) -> Plan:
     changes, _ = KINDS[kind]
     asked = f"How long does it take, in a study of the kind {kind}?"
     plan = tiny_plan(
-        **{"title": kind.capitalize(), "question": asked, "model": RESNET, "replicates": 3, "dataset": DATA} | changes
+        **{
+            "title": kind.capitalize(),
+            "question": asked,
+            "model": RESNET,
+            "replicates": 3,
+            "dataset": DATA,
+        }
+        | changes
     )
     return plan if kind == "absent" else with_gpu(plan)
 
@@ -128,11 +165,19 @@ def learned(record: Record) -> Record:
     if record.measurement is None:
         return record
     whole = record.measurement.fit_seconds
-    epochs = [one.model_copy(update={"accuracy": 0.97, "train_seconds": 0.9 * whole, "valid_seconds": 0.1 * whole})
-              for one in record.measurement.epochs]  # fmt: skip
+    epochs = [
+        one.model_copy(
+            update={"accuracy": 0.97, "train_seconds": 0.9 * whole, "valid_seconds": 0.1 * whole}
+        )
+        for one in record.measurement.epochs
+    ]
     steps = [
         step.model_copy(
-            update={"forward_seconds": 0.1 * whole, "backward_seconds": 0.2 * whole, "data_wait_seconds": 0.1 * whole}
+            update={
+                "forward_seconds": 0.1 * whole,
+                "backward_seconds": 0.2 * whole,
+                "data_wait_seconds": 0.1 * whole,
+            }
         )
         for step in record.measurement.steps
     ]

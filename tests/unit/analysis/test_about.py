@@ -8,12 +8,20 @@ from tests.timings import table
 from tests.unit.artifacts.test_records import make_record
 
 MACHINE = Machine(
-    device_name="a CPU", cpu_name="a CPU", cpu_cores=2, cpu_threads=4, memory_bytes=2**33, system="Linux",
-    python="3.11.9", libraries={"torch": "2.14.0"},
-)  # fmt: skip
+    device_name="a CPU",
+    cpu_name="a CPU",
+    cpu_cores=2,
+    cpu_threads=4,
+    memory_bytes=2**33,
+    system="Linux",
+    python="3.11.9",
+    libraries={"torch": "2.14.0"},
+)
 
 
-def test_software_that_differs_between_runs_is_named_with_both_versions_and_numbers_with_their_range() -> None:
+def test_software_that_differs_between_runs_is_named_with_both_versions_and_numbers_with_their_range() -> (
+    None
+):
     plan = tiny_plan(factors={"training.batch_size": [2, 4]}, replicates=1)
     records = {run.name: make_record(plan, place) for place, run in enumerate(plan.runs)}
     for name, version in zip(records, ("2.14.0", "2.15.0"), strict=True):
@@ -27,6 +35,8 @@ def test_software_that_differs_between_runs_is_named_with_both_versions_and_numb
 
 def test_a_reduced_size_is_said_in_the_job_line_and_among_the_facts() -> None:
     plan = tiny_plan(replicates=1, reduced={"training.epochs": 1})
-    plan = plan.model_copy(update={"study": plan.study.model_copy(update={"full": {"training.epochs": 8}})})
+    plan = plan.model_copy(
+        update={"study": plan.study.model_copy(update={"full": {"training.epochs": 8}})}
+    )
     assert "reduced size" in job_of(plan, {})
     assert facts_of(plan.study, table(plan, {}), {})["reduced size"] == "training.epochs 1, not 8"

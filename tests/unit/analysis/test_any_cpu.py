@@ -1,6 +1,8 @@
-"""The same words on every processor: last digits differ between them, and no word, verdict or printed digit may.
+"""The same words on every processor: last digits differ between them, and no word, verdict or
+printed digit may.
 
-``python -m tests.unit.analysis.test_any_cpu FILE`` writes the analysis of the example's studies to a file.
+``python -m tests.unit.analysis.test_any_cpu FILE`` writes the analysis of the example's studies to
+a file.
 """
 
 import functools
@@ -26,11 +28,13 @@ pytestmark = pytest.mark.xdist_group("the example")
 ENOUGH = 1e-5
 """Relative difference of a time or a bound that changes no decision."""
 WITHOUT_WIDER_UNITS = {"NPY_DISABLE_CPU_FEATURES": "X86_V3,X86_V4", "OPENBLAS_CORETYPE": "Nehalem"}
-"""What has numpy and its linear algebra compute as on a processor of 2008; nothing on one that is no x86-64."""
+"""What has numpy and its linear algebra compute as on a processor of 2008; nothing on one that is
+no x86-64."""
 
 
 def differences(one: Any, other: Any, where: str = "") -> Iterator[tuple[float, str]]:
-    """Yield by how much each number of two analyses differs, over the larger; inf for words that differ."""
+    """Yield by how much each number of two analyses differs, over the larger; inf for words that
+    differ."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         for key, value in one.items():
             yield from differences(value, other[key], f"{where}.{key}")
@@ -79,10 +83,14 @@ def test_times_that_differ_by_one_in_ten_thousand_million_have_the_same_words(na
     assert largest(found_here(name), analysed(plan, frame)) < (ENOUGH, "")
 
 
-def test_a_processor_without_wider_units_finds_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_processor_without_wider_units_finds_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "analysis.json"
     command = [sys.executable, "-m", "tests.unit.analysis.test_any_cpu", str(file)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+    }
     subprocess.run(command, cwd=ROOT, env=environment | WITHOUT_WIDER_UNITS, check=True)
     found = {name: found_here(name) for name in STUDIES}
     difference, where = largest(found, json.loads(file.read_text()))

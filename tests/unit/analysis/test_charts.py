@@ -52,7 +52,11 @@ def places(drawing: str, kind: str) -> list[float]:
 
 def seconds(drawing: str, kind: str) -> list[float]:
     """Where the marks of a kind lie on the linear axis, by its two first numbers."""
-    axis = [(float(told.split()[0]), x) for told, x, _ in texts(drawing) if re.fullmatch(r"[\d.,]+( s)?", told)]
+    axis = [
+        (float(told.split()[0]), x)
+        for told, x, _ in texts(drawing)
+        if re.fullmatch(r"[\d.,]+( s)?", told)
+    ]
     (low, left), (high, right) = sorted(axis)[:2]
     return [low + (x - left) * (high - low) / (right - left) for x in places(drawing, kind)]
 
@@ -62,14 +66,21 @@ def test_every_run_is_a_dot_at_its_time_that_links_to_its_row() -> None:
     chart = chart_of(Row("16", dots, mean=3.1, low=2.5, high=4.0))
     for drawing in (chart.wide, chart.narrow):
         assert seconds(drawing, "other") == pytest.approx([2, 3, 3, 5], abs=0.06)
-        assert re.findall('<a href="#run-tiny/([^"]*)"', drawing) == [f"r{place}" for place in range(4)]
+        assert re.findall('<a href="#run-tiny/([^"]*)"', drawing) == [
+            f"r{place}" for place in range(4)
+        ]
         heights = {float(y) for y in re.findall('cy="([^"]*)"', drawing)}
         assert len(heights) == 2  # two that would lie on each other lie above each other
     assert [told for _, told in chart.key] == ["one run", "mean, 95% interval"]
 
 
 def test_what_was_excluded_is_a_cross_with_its_value_and_moves_no_axis() -> None:
-    dots = (Dot(2.0), Dot(2.2), Dot(0.8, "tiny/near", aside=True), Dot(68.0, "tiny/far", aside=True))
+    dots = (
+        Dot(2.0),
+        Dot(2.2),
+        Dot(0.8, "tiny/near", aside=True),
+        Dot(68.0, "tiny/far", aside=True),
+    )
     chart = chart_of(Row("16", dots, mean=2.1, low=1.9, high=2.3), Row("32", (Dot(2.8),), mean=2.8))
     told = [text for text, _, _ in texts(chart.wide)]
     assert {"0.800 s, excluded", "68.0 s, excluded"} <= set(told)
@@ -79,8 +90,13 @@ def test_what_was_excluded_is_a_cross_with_its_value_and_moves_no_axis() -> None
     assert "excluded, in no number" in dict(chart.key).values()
 
 
-def test_what_is_out_of_the_ranking_is_hollow_dashed_and_grey_and_a_failed_row_has_its_cause() -> None:
-    chart = chart_of(Row("16", (Dot(2.0),), 2.0, 1.0, 3.0, "out", "60% accurate"), Row("32", cause="out of memory"))
+def test_what_is_out_of_the_ranking_is_hollow_dashed_and_grey_and_a_failed_row_has_its_cause() -> (
+    None
+):
+    chart = chart_of(
+        Row("16", (Dot(2.0),), 2.0, 1.0, 3.0, "out", "60% accurate"),
+        Row("32", cause="out of memory"),
+    )
     hollow = '<g class="mark out" fill="var(--bg)" stroke="var(--out)"'
     assert hollow in chart.wide and "stroke-dasharray" in chart.wide
     assert "out of memory" in [told for told, _, _ in texts(chart.narrow)]
@@ -88,7 +104,9 @@ def test_what_is_out_of_the_ranking_is_hollow_dashed_and_grey_and_a_failed_row_h
 
 
 @pytest.mark.parametrize("names", [NAMES, NAMES[:3], NAMES[:1]])
-def test_every_row_and_every_group_has_its_whole_name_and_no_line_lies_on_another(names: tuple[str, ...]) -> None:
+def test_every_row_and_every_group_has_its_whole_name_and_no_line_lies_on_another(
+    names: tuple[str, ...],
+) -> None:
     """Rows whose names begin alike would else read alike."""
     rows = [Row(name, (Dot(2.0),), 2.0, verdict="60% accurate") for name in names]
     chart = chart_of(*rows, name=WAY)
@@ -110,7 +128,9 @@ def test_a_drawing_has_no_id_its_letters_are_text_and_its_colours_the_pages() ->
 
 
 @pytest.mark.parametrize(("claimed", "kind"), [(14.9, "claim"), (15.1, "beyond contra")])
-def test_a_claim_up_to_half_above_the_longest_time_is_a_diamond_in_its_place(claimed: float, kind: str) -> None:
+def test_a_claim_up_to_half_above_the_longest_time_is_a_diamond_in_its_place(
+    claimed: float, kind: str
+) -> None:
     wide = chart_of(Row("16", (Dot(10.0),), 10.0, claimed=claimed)).wide
     assert len(places(wide, kind)) == 1
 
@@ -124,7 +144,9 @@ def test_the_main_chart_has_a_diamond_where_a_claim_puts_a_setting() -> None:
         analysis = analysis_of(study, frame)
         chart = main_chart(plan, level_rows(study, frame, analysis.groups), analysis)
         assert chart is not None
-        assert len(places(chart.wide, "claim")) + len(places(chart.wide, "beyond contra")) == diamonds
+        assert (
+            len(places(chart.wide, "claim")) + len(places(chart.wide, "beyond contra")) == diamonds
+        )
 
 
 @pytest.mark.xdist_group("the example")
@@ -143,7 +165,9 @@ def test_the_two_sides_of_a_switch_are_drawn_as_a_pair() -> None:
     plan = tiny_plan(factors={switch: [False, True]}, contrast=switch, curve=None, replicates=3)
     times = {True: 1.0, False: 2.0}
     records = {
-        run.name: make_record(plan, at, fit_seconds=times[run.settings.training.drop_last] + 0.01 * (at % 3))
+        run.name: make_record(
+            plan, at, fit_seconds=times[run.settings.training.drop_last] + 0.01 * (at % 3)
+        )
         for at, run in enumerate(plan.runs)
     }
     frame = table(plan, records)

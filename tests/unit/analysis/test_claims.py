@@ -1,4 +1,5 @@
-"""A user's own claims, from the study's file to the word of the row: planted times in place of runs."""
+"""A user's own claims, from the study's file to the word of the row: planted times in place of
+runs."""
 
 import json
 import math
@@ -22,12 +23,19 @@ from tests.timings import analysed, as_timings
 SIZE, LOOP = "training.batch_size", "training.loop"
 NOISE = (1.0, 1.02, 0.97, 1.03, 0.99)
 SOURCE = {
-    "title": "A report", "place": "table 2", "kind": "thesis", "date": "2025-04", "hardware": "a laptop",
-    "runs": "one run each", "differs": "It trained on photographs.",
-}  # fmt: skip
+    "title": "A report",
+    "place": "table 2",
+    "kind": "thesis",
+    "date": "2025-04",
+    "hardware": "a laptop",
+    "runs": "one run each",
+    "differs": "It trained on photographs.",
+}
 
 
-def frame_of(times: dict[tuple[str, int], float], noise: float = 1, blocks: int = 5, **columns: Any) -> pd.DataFrame:
+def frame_of(
+    times: dict[tuple[str, int], float], noise: float = 1, blocks: int = 5, **columns: Any
+) -> pd.DataFrame:
     """Runs on a CPU: seconds by loop and batch size, which vary from block to block."""
     rows = [
         {
@@ -44,16 +52,22 @@ def frame_of(times: dict[tuple[str, int], float], noise: float = 1, blocks: int 
 
 def study_of(folder: Path, claims: dict[str, Any] | list[dict[str, Any]], **changes: Any) -> Study:
     """A study of two loops and three batch sizes, whose file makes this claim, or these."""
-    claims = claims if isinstance(claims, list) else [{"claim": "A claim", "source": SOURCE} | claims]
+    claims = (
+        claims if isinstance(claims, list) else [{"claim": "A claim", "source": SOURCE} | claims]
+    )
     values = study_values(
         factors={"device": ["cpu"], LOOP: ["fastai", "torch"], SIZE: [4, 8, 16]}, replicates=5,
         claims=claims, **changes,
     )  # fmt: skip
-    (folder / "mine.yaml").write_text(json.dumps(values), encoding="utf-8")  # JSON is YAML without aliases
+    (folder / "mine.yaml").write_text(
+        json.dumps(values), encoding="utf-8"
+    )  # JSON is YAML without aliases
     return read_study("mine", [folder], read_selection({"studies": ["mine"]}))
 
 
-def rows_of(folder: Path, claim: dict[str, Any], frame: pd.DataFrame, **changes: Any) -> list[ClaimRow]:
+def rows_of(
+    folder: Path, claim: dict[str, Any], frame: pd.DataFrame, **changes: Any
+) -> list[ClaimRow]:
     rows = analysed(study_of(folder, claim, **changes), frame).claims
     assert all(len(row.measured.split()) <= MOST_WORDS for row in rows)
     return rows
@@ -115,7 +129,9 @@ def test_each_kind_of_claim_is_judged_by_the_interval_of_the_same_quantity(
         (None, None, "not decided"),
     ],
 )
-def test_an_interval_decides_as_the_guide_says(low: float | None, high: float | None, word: str) -> None:
+def test_an_interval_decides_as_the_guide_says(
+    low: float | None, high: float | None, word: str
+) -> None:
     assert word_of(2, 2, Estimate(value=2, low=low, high=high), 0.05) == word
 
 
@@ -128,14 +144,20 @@ def test_a_claimed_range_holds_what_was_measured_and_not_an_interval_that_reache
 
 def test_no_gain_holds_only_within_the_margin_and_a_gain_only_without_1() -> None:
     wide, near = Estimate(value=1, low=0.9, high=1.1), Estimate(value=1, low=0.97, high=1.03)
-    assert [word_of(1, 1, one, 0.05, ratio=True) for one in (wide, near)] == ["not decided", "holds"]
+    assert [word_of(1, 1, one, 0.05, ratio=True) for one in (wide, near)] == [
+        "not decided",
+        "holds",
+    ]
     assert word_of(1.08, 1.08, wide, 0.05, ratio=True) == "not decided"
 
 
 def test_a_claim_measured_in_two_ways_has_two_rows_with_their_places(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, {"best": {SIZE: 8}}, frame_of(BOTH))
     assert [(row.word, row.measured) for row in rows] == [
-        ("holds", "8 takes 12.0 s and 16 takes 12.1 s: 1.01 times as long, equal within 5% with fastai"),
+        (
+            "holds",
+            "8 takes 12.0 s and 16 takes 12.1 s: 1.01 times as long, equal within 5% with fastai",
+        ),
         ("holds", "16 takes 1.6 times as long as 8 (95%: 1.5 to 1.7) with the PyTorch loop"),
     ]
 
@@ -154,7 +176,9 @@ def test_the_bounds_of_a_claim_about_several_settings_hold_for_all_of_them_at_on
     claim: dict[str, Any], tmp_path: Path
 ) -> None:
     several = rows_of(tmp_path, claim, frame_of(BOTH))[-1].here
-    alone = rows_of(tmp_path, claim | {"at": claim.get("at", {}) | AT["at"]}, frame_of(BOTH))[-1].here
+    alone = rows_of(tmp_path, claim | {"at": claim.get("at", {}) | AT["at"]}, frame_of(BOTH))[
+        -1
+    ].here
     assert several
     assert alone
     assert several.value == alone.value
@@ -167,12 +191,16 @@ def test_shares_of_several_settings_have_bounds_for_all_at_once_and_one_that_may
     of: dict[str, Any] = {"of": {SIZE: 8}}
     alone = {"shares": [{"setting": {SIZE: 4}, "percent": 40}]} | of
     both = {"shares": [*alone["shares"], {"setting": {SIZE: 16}, "percent": 90}]} | of
-    said = [rows_of(tmp_path, claim | AT, frame_of(TIMES, 2))[0].measured for claim in (alone, both)]
+    said = [
+        rows_of(tmp_path, claim | AT, frame_of(TIMES, 2))[0].measured for claim in (alone, both)
+    ]
     assert [text.partition("4: ")[2].partition(",")[0] for text in said] == [
         "50% (95%: 46 to 54)", "50% (95%: 45 to 55)"
     ]  # fmt: skip
     near = {("torch", 4): 10.8, ("torch", 8): 10.0, ("torch", 16): 30.0}
-    (row,) = rows_of(tmp_path, {"shares": [{"setting": {SIZE: 4}, "percent": 90}]} | of | AT, frame_of(near, 5))
+    (row,) = rows_of(
+        tmp_path, {"shares": [{"setting": {SIZE: 4}, "percent": 90}]} | of | AT, frame_of(near, 5)
+    )
     assert row.word == "not decided"
 
 
@@ -189,13 +217,17 @@ def test_no_digits_contradict_the_word_beside_them() -> None:
     assert told_of(narrow, " times", (2.63,)) == "2.48 times (95%: 2.46 to 2.50)"
     points = Estimate(value=90.04, low=90.01, high=90.1)
     assert told_of(points, "%", (90.0,), decimals=1) == "90.04% (95%: 90.01 to 90.1)"
-    assert told_of(Estimate(value=104.2, low=99.6, high=109), "%", (), decimals=0) == "104% (95%: 100 to 109)"
+    assert (
+        told_of(Estimate(value=104.2, low=99.6, high=109), "%", (), decimals=0)
+        == "104% (95%: 100 to 109)"
+    )
 
 
 def test_what_is_within_the_margin_is_rarely_contradicted_and_what_lies_beyond_rarely_called_no_gain(
     tmp_path: Path,
 ) -> None:
-    """True numbers at the margin, where false words are most frequent; each claim is about two settings or more."""
+    """True numbers at the margin, where false words are most frequent; each claim is about two
+    settings or more."""
     true = {("torch", 4): 20.0, ("torch", 8): 10.0, ("torch", 16): 10.51}
     true |= {("fastai", size): 2 * seconds for (_, size), seconds in true.items()}
     sizes = {"slower": {SIZE: 4}, "faster": {SIZE: 8}}
@@ -208,8 +240,14 @@ def test_what_is_within_the_margin_is_rarely_contradicted_and_what_lies_beyond_r
         {"accuracy": 0.92, "at": {SIZE: 8}},
         {"best": {SIZE: 8}},
     ]
-    beyond: list[dict[str, Any]] = [{"ratio": 1, "slower": {SIZE: 16}, "faster": {SIZE: 8}}, {"best": {SIZE: 16}}]
-    claims = [{"claim": f"Claim {at}", "source": SOURCE} | one for at, one in enumerate([*within, *beyond])]
+    beyond: list[dict[str, Any]] = [
+        {"ratio": 1, "slower": {SIZE: 16}, "faster": {SIZE: 8}},
+        {"best": {SIZE: 16}},
+    ]
+    claims = [
+        {"claim": f"Claim {at}", "source": SOURCE} | one
+        for at, one in enumerate([*within, *beyond])
+    ]
     study, studies = study_of(tmp_path, claims), repeats(10, 300)
     false: Counter[str] = Counter()
     for seed in studies:
@@ -217,19 +255,31 @@ def test_what_is_within_the_margin_is_rarely_contradicted_and_what_lies_beyond_r
         blocks = random.normal(0, 0.05, 5)
         rows = [
             {
-                "run": f"{loop}-{size}-r{block}", "block": block, LOOP: loop, SIZE: size, "session": 1,
-                "fit_seconds": time, "images_per_second": 1000 / time, "accuracy": random.normal(0.9, 0.01),
+                "run": f"{loop}-{size}-r{block}",
+                "block": block,
+                LOOP: loop,
+                SIZE: size,
+                "session": 1,
+                "fit_seconds": time,
+                "images_per_second": 1000 / time,
+                "accuracy": random.normal(0.9, 0.01),
             }
             for (loop, size), seconds in true.items()
             for block in range(5)
             for time in [seconds * math.exp(blocks[block] + random.normal(0, 0.02))]
-        ]  # fmt: skip
+        ]
         judged = {(row.claim, row.word) for row in analysed(study, as_timings(rows)).claims}
-        false.update(name for name, word in judged if word == ("contradicted", "holds")[int(name[6:]) >= len(within)])
+        false.update(
+            name
+            for name, word in judged
+            if word == ("contradicted", "holds")[int(name[6:]) >= len(within)]
+        )
     assert max(false.values(), default=0) <= at_most(0.05, len(studies)), false
 
 
-def test_what_was_not_measured_is_not_decided_and_what_the_start_left_out_has_no_row(tmp_path: Path) -> None:
+def test_what_was_not_measured_is_not_decided_and_what_the_start_left_out_has_no_row(
+    tmp_path: Path,
+) -> None:
     claim = {"seconds": 5, "at": {LOOP: "fastai", SIZE: 8}}
     (row,) = rows_of(tmp_path, claim, frame_of(TIMES))
     assert (row.word, row.here) == ("not decided", None)
@@ -240,7 +290,9 @@ def test_what_was_not_measured_is_not_decided_and_what_the_start_left_out_has_no
 
 def test_a_study_at_its_reduced_size_judges_no_time(tmp_path: Path) -> None:
     study = study_of(tmp_path, {"seconds": 5, "at": {LOOP: "torch", SIZE: 8}})
-    (row,) = analysed(study.model_copy(update={"full": {"training.epochs": 4}}), frame_of(TIMES)).claims
+    (row,) = analysed(
+        study.model_copy(update={"full": {"training.epochs": 4}}), frame_of(TIMES)
+    ).claims
     assert row.word == "not decided"
     assert row.measured.endswith("at the reduced size, which does less work")
     assert row.source.endswith("Here: the reduced size.")

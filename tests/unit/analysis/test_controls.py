@@ -28,20 +28,29 @@ from tests.unit.analysis.planted import analysis_of
 
 
 def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
-    """A row for each run of the study's plan; ``seconds`` gives its time from its settings and its number."""
+    """A row for each run of the study's plan; ``seconds`` gives its time from its settings and its
+    number."""
     plan = make_plan("tiny", study, EngineChoice("none", "asked for"), HERE)
     rows = []
     for number, run in enumerate(plan.runs):
         time = seconds(run.settings, number)
         rows.append(
             {
-                "run": run.name, "outcome": "ok", "message": None, "device": run.settings.device, "session": 1,
-                "block": run.block, "training.batch_size": run.settings.training.batch_size, "fit_seconds": time,
-                "train_seconds": time, "images_processed": 32, "loader.kind": run.settings.loader.kind,
+                "run": run.name,
+                "outcome": "ok",
+                "message": None,
+                "device": run.settings.device,
+                "session": 1,
+                "block": run.block,
+                "training.batch_size": run.settings.training.batch_size,
+                "fit_seconds": time,
+                "train_seconds": time,
+                "images_processed": 32,
+                "loader.kind": run.settings.loader.kind,
                 "control": run.settings.control,
             }
             | columns
-        )  # fmt: skip
+        )
     return as_timings(rows)
 
 
@@ -52,11 +61,16 @@ def study_of(**changes: Any) -> Study:
 def test_the_null_controls_runs_are_replicates_and_its_ratio_is_found() -> None:
     study = study_of(null_control=True, replicates=4)
     rng = np.random.default_rng(2)
-    frame = rows_of(study, lambda settings, _: settings.training.batch_size * np.exp(rng.normal(0, 0.02)))
+    frame = rows_of(
+        study, lambda settings, _: settings.training.batch_size * np.exp(rng.normal(0, 0.02))
+    )
     found = analysis_of(study, frame)
     (group,) = found.groups
     assert [(level.label, level.runs) for level in group.levels] == [("4", 8), ("8", 8)]
-    assert [ratio.at.levels for ratio in found.control] == [{"training.batch_size": 4}, {"training.batch_size": 8}]
+    assert [ratio.at.levels for ratio in found.control] == [
+        {"training.batch_size": 4},
+        {"training.batch_size": 8},
+    ]
     assert all(ratio.ratio.value == pytest.approx(1, rel=0.05) for ratio in found.control)
     last = found.answers[-1]
     assert isinstance(last, NullControl)
@@ -65,15 +79,25 @@ def test_the_null_controls_runs_are_replicates_and_its_ratio_is_found() -> None:
 
 
 def test_the_two_runs_of_a_null_control_are_no_factor_that_the_page_explains() -> None:
-    factors = {"device": ["cpu"], "training.batch_size": [4, 8], "loader.kind": ["workers", "device"]}
+    factors = {
+        "device": ["cpu"],
+        "training.batch_size": [4, 8],
+        "loader.kind": ["workers", "device"],
+    }
     names = [name for name, _ in glossary(study_of(null_control=True, curve=None, factors=factors))]
-    assert names == ["batch size (4, 8)", "loader (data loader = workers, decoded beforehand = device)"]
+    assert names == [
+        "batch size (4, 8)",
+        "loader (data loader = workers, decoded beforehand = device)",
+    ]
 
 
 def test_a_null_control_that_differs_is_found() -> None:
     study = study_of(null_control=True, replicates=4, factors={"device": ["cpu"]}, curve=None)
     found = analysis_of(
-        study, rows_of(study, lambda settings, n: (2.0 if settings.control == "first" else 1.0) + n / 1000)
+        study,
+        rows_of(
+            study, lambda settings, n: (2.0 if settings.control == "first" else 1.0) + n / 1000
+        ),
     )
     last = found.answers[-1]
     assert isinstance(last, NullControl)
@@ -83,11 +107,15 @@ def test_a_null_control_that_differs_is_found() -> None:
 
 def bottleneck(alone: float, device: float, both: float, noise: float = 0.01) -> Bottleneck:
     study = study_of(
-        factors={"device": ["cpu"], "loader.kind": ["workers", "alone", "device"]}, curve=None, replicates=4
+        factors={"device": ["cpu"], "loader.kind": ["workers", "alone", "device"]},
+        curve=None,
+        replicates=4,
     )
     rng = np.random.default_rng(3)
     times = {"alone": alone, "device": device, "workers": both}
-    frame = rows_of(study, lambda settings, _: times[settings.loader.kind] * np.exp(rng.normal(0, noise)))
+    frame = rows_of(
+        study, lambda settings, _: times[settings.loader.kind] * np.exp(rng.normal(0, noise))
+    )
     found = analysis_of(study, frame).answers[-1]
     assert isinstance(found, Bottleneck)
     return found
@@ -113,8 +141,14 @@ def test_two_that_cannot_be_told_apart_are_not() -> None:
 
 def test_the_loader_alone_compiles_nothing_and_stock_fastai_has_no_such_loader() -> None:
     for values, words in (
-        ({"loader": {"kind": "alone"}, "training": {"compile": True}}, "training.compile: True is not allowed"),
-        ({"loader": {"kind": "alone"}, "training": {"loop": "fastai"}}, "loader.kind: 'alone' is not allowed"),
+        (
+            {"loader": {"kind": "alone"}, "training": {"compile": True}},
+            "training.compile: True is not allowed",
+        ),
+        (
+            {"loader": {"kind": "alone"}, "training": {"loop": "fastai"}},
+            "loader.kind: 'alone' is not allowed",
+        ),
     ):
         with pytest.raises(StudyError, match=words):
             Settings.of_values(Settings.model_validate({}).model_dump() | values, "study x")
@@ -131,7 +165,8 @@ NVML = SimpleNamespace(
 
 
 @pytest.mark.parametrize(
-    ("visible", "expected"), [("0", devices.Activity(0, 0, 70.0)), ("1", devices.Activity(1, 90, 70.0))]
+    ("visible", "expected"),
+    [("0", devices.Activity(0, 0, 70.0)), ("1", devices.Activity(1, 90, 70.0))],
 )
 def test_others_on_the_gpus_that_are_visible_are_seen(
     visible: str, expected: devices.Activity, monkeypatch: pytest.MonkeyPatch
@@ -150,7 +185,9 @@ def test_a_run_that_is_excluded_says_why() -> None:
     assert excluded(study, frame.assign(warmed_up=False)) == [(frame["run"][0], FIRST, 9.0)]
     few = frame[frame["block"] < MANY]
     assert excluded(study, few) == []
-    assert [one.far for one in only(FarRuns, analysis_of(study, with_exclusions(study, few)).warnings)] == [[9.0]]
+    assert [
+        one.far for one in only(FarRuns, analysis_of(study, with_exclusions(study, few)).warnings)
+    ] == [[9.0]]
     frame.loc[0, "fit_seconds"] = 1.0
     assert excluded(study, frame.assign(warmed_up=False)) == []
 
@@ -163,5 +200,10 @@ def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float]]:
 
 def test_what_no_level_knows_is_no_row_of_the_table() -> None:
     study = study_of()
-    found = analysis_of(study, rows_of(study, lambda *_: 1.0, energy_joules=50.0, images_per_joule=0.5))
-    assert [resource.key for resource in resources(found.groups[0])] == ["energy_joules", "images_per_joule"]
+    found = analysis_of(
+        study, rows_of(study, lambda *_: 1.0, energy_joules=50.0, images_per_joule=0.5)
+    )
+    assert [resource.key for resource in resources(found.groups[0])] == [
+        "energy_joules",
+        "images_per_joule",
+    ]

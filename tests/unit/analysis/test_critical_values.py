@@ -31,12 +31,16 @@ def test_scipys_test_at_a_critical_value_has_a_p_of_a_twentieth(levels: int, run
     noise = np.resize([-1.0, 1.0, 0.0], runs) - np.resize([-1.0, 1.0, 0.0], runs).mean()
     noise /= noise.std(ddof=1)
     largest = dunnett(levels, levels * (runs - 1), True) * math.sqrt(2 / runs)
-    found = stats.dunnett(noise + largest, *[noise] * (levels - 2), control=noise, rng=np.random.default_rng(1))
+    found = stats.dunnett(
+        noise + largest, *[noise] * (levels - 2), control=noise, rng=np.random.default_rng(1)
+    )
     assert float(np.min(found.pvalue)) == pytest.approx(0.05, abs=0.002)
 
 
 @pytest.mark.parametrize(("levels", "degrees"), [(3, 2.0), (5, 1.0), (10, 18.0), (30, 58.0)])
-def test_the_largest_of_all_differences_is_the_studentized_range_of_scipy(levels: int, degrees: float) -> None:
+def test_the_largest_of_all_differences_is_the_studentized_range_of_scipy(
+    levels: int, degrees: float
+) -> None:
     assert largest_of_all(levels, degrees) * math.sqrt(2) == pytest.approx(
         stats.studentized_range.ppf(0.95, levels, degrees), rel=1e-4
     )

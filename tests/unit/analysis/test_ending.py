@@ -55,7 +55,11 @@ def test_the_answer_of_the_example_is_printed_with_a_link_that_opens(
     assert main(["answer", "--results", str(results)]) == 0
     lines = capsys.readouterr().out.splitlines()
     names = [line[:8].strip() for line in lines if not line.endswith(":")]
-    assert [name for name in names if name in ("answer", "report")] == ["answer", "answer", "report"]
+    assert [name for name in names if name in ("answer", "report")] == [
+        "answer",
+        "answer",
+        "report",
+    ]
     assert lines[0] == "photographs:"
     assert lines[-1] == f"report  file://{tmp_path}/my%20results/report.html"
     assert main(["answer", "photographs-speedup", "--results", str(results)]) == 0
@@ -69,11 +73,16 @@ def test_the_answer_of_the_example_is_printed_with_a_link_that_opens(
         (["--cores=4", "--config", "a=b"], ["--cores=4"]),
         (["-c", "4", "-d", "my folder", "--quiet"], ["--cores=4", "--directory=my folder"]),
         (["-c4", "-dmy folder", "-n"], ["--cores=4", "--directory=my folder"]),
-        (["--profile", "profiles/slurm", "--jobs=8", "results/report.html"], ["--profile=profiles/slurm", "--jobs=8"]),
+        (
+            ["--profile", "profiles/slurm", "--jobs=8", "results/report.html"],
+            ["--profile=profiles/slurm", "--jobs=8"],
+        ),
         (["-s", "other/Snakefile", "--cores"], ["--snakefile=other/Snakefile"]),
     ],
 )
-def test_a_printed_command_repeats_the_options_of_the_start(typed: list[str], told: list[str]) -> None:
+def test_a_printed_command_repeats_the_options_of_the_start(
+    typed: list[str], told: list[str]
+) -> None:
     command = Command(options=options_of(typed))
     words = shlex.split(command.again("x"))
     assert [word for word in words[1:] if word in told] == told

@@ -1,4 +1,5 @@
-"""What is shown to be equal within the study's margin is called that: in the sentence, the rows, ways and contrasts."""
+"""What is shown to be equal within the study's margin is called that: in the sentence, the rows,
+ways and contrasts."""
 
 from typing import Any
 
@@ -39,26 +40,40 @@ def frame_of(times: Times, noise: float, seed: int = 1) -> pd.DataFrame:
 
 
 def alike(ratio: float, second: float | None = None) -> Times:
-    """Two loops at two batch sizes, of which 8 is the fastest: times of stock fastai over those of the plain loop."""
+    """Two loops at two batch sizes, of which 8 is the fastest: times of stock fastai over those of
+    the plain loop."""
     plain = {4: 20.0, 8: 10.0}
     ratios = {4: second or ratio, 8: ratio}
     slow: Times = {("fastai", size): seconds * ratios[size] for size, seconds in plain.items()}
     return slow | {("torch", size): seconds for size, seconds in plain.items()}
 
 
-def test_settings_that_differ_by_less_than_the_margin_are_equal_in_the_sentence_and_in_every_row() -> None:
+def test_settings_that_differ_by_less_than_the_margin_are_equal_in_the_sentence_and_in_every_row() -> (
+    None
+):
     """The smaller one is told from the others, by a tenth of a percent."""
-    times: Times = {("torch", 16): 10.0, ("torch", 32): 10.01, ("torch", 64): 10.02, ("torch", 128): 12.0}
+    times: Times = {
+        ("torch", 16): 10.0,
+        ("torch", 32): 10.01,
+        ("torch", 64): 10.02,
+        ("torch", 128): 12.0,
+    }
     found = analysed(study_of(times), frame_of(times, 1e-4))
     (group,) = found.groups
     assert (
         found.answer
-        == "Batch sizes **16, 32 and 64** are **equal within 5%**, at 10 s; batch size 128 takes **1.2 times as long**."
+        == "Batch sizes **16, 32 and 64** are **equal within 5%**, at 10 s; batch size 128 "
+        "takes **1.2 times as long**."
     )
-    assert [level_verdict(level, group, 0.05) for level in group.levels] == [*["equal within 5%"] * 3, "slower"]
+    assert [level_verdict(level, group, 0.05) for level in group.levels] == [
+        *["equal within 5%"] * 3,
+        "slower",
+    ]
 
 
-@pytest.mark.parametrize(("ratio", "noise", "equal"), [(1.003, 0.002, True), (1.02, 0.002, True), (1.0, 0.06, False)])
+@pytest.mark.parametrize(
+    ("ratio", "noise", "equal"), [(1.003, 0.002, True), (1.02, 0.002, True), (1.0, 0.06, False)]
+)
 def test_two_ways_are_equal_within_the_margin_whether_their_difference_is_told_or_not(
     ratio: float, noise: float, equal: bool
 ) -> None:
@@ -68,7 +83,10 @@ def test_two_ways_are_equal_within_the_margin_whether_their_difference_is_told_o
     assert isinstance(ways, Ways)
     assert ways.decided == equal
     assert ("are equal within 5%" in found.screen.chart) == equal
-    assert found.answer.count("**equal within 5%** to fastai" if equal else "**tied** with fastai") == 1, found.answer
+    assert (
+        found.answer.count("**equal within 5%** to fastai" if equal else "**tied** with fastai")
+        == 1
+    ), found.answer
 
 
 def test_a_contrast_within_the_margin_is_equal_and_no_ratio_is_called_a_gain() -> None:
@@ -82,10 +100,14 @@ def test_a_contrast_within_the_margin_is_equal_and_no_ratio_is_called_a_gain() -
 
 
 @pytest.mark.parametrize("changes", [{}, {"contrast": LOOP}])
-def test_what_differs_by_the_margin_is_called_equal_in_one_study_of_twenty_at_most(changes: dict[str, Any]) -> None:
+def test_what_differs_by_the_margin_is_called_equal_in_one_study_of_twenty_at_most(
+    changes: dict[str, Any],
+) -> None:
     times, studies = alike(1.05), repeats(10, 200)
     study = study_of(times, **changes)
-    equal = ["equal within" in analysed(study, frame_of(times, 0.015, seed)).answer for seed in studies]
+    equal = [
+        "equal within" in analysed(study, frame_of(times, 0.015, seed)).answer for seed in studies
+    ]
     assert sum(equal) <= at_most(0.05, len(studies))
 
 

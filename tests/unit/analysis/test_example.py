@@ -1,4 +1,5 @@
-"""The committed example: its records are still read, what is shown follows from them, and the pages quote it."""
+"""The committed example: its records are still read, what is shown follows from them, and the pages
+quote it."""
 
 import re
 from pathlib import Path
@@ -61,19 +62,35 @@ def test_the_page_quotes_the_speedup_with_its_times(page: str) -> None:
         assert f"({number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s)" in page
 
 
-def test_the_page_says_what_the_building_of_the_model_changes(page: str, frame: pd.DataFrame) -> None:
+def test_the_page_says_what_the_building_of_the_model_changes(
+    page: str, frame: pd.DataFrame
+) -> None:
     def means(runs: pd.DataFrame, y: str, *by: str) -> dict[Any, float]:
         """The geometric mean of each setting, by its levels."""
-        found: dict[Any, float] = np.exp(np.log(runs[y]).groupby([runs[one] for one in by]).mean()).to_dict()
+        found: dict[Any, float] = np.exp(
+            np.log(runs[y]).groupby([runs[one] for one in by]).mean()
+        ).to_dict()
         return found
 
-    seconds = means(counted(recorded("photographs-speedup")), "blog_seconds", "device", "loader.kind")
-    loader, beforehand = (seconds["cpu", kind] / seconds["cuda", kind] for kind in ("workers", "device"))
+    seconds = means(
+        counted(recorded("photographs-speedup")), "blog_seconds", "device", "loader.kind"
+    )
+    loader, beforehand = (
+        seconds["cpu", kind] / seconds["cuda", kind] for kind in ("workers", "device")
+    )
     assert f"these are {short(loader)} and {short(beforehand)} times" in page
-    ways = means(counted(frame), "fit_seconds", "training.loop", "training.optimizer_implementation")
+    ways = means(
+        counted(frame), "fit_seconds", "training.loop", "training.optimizer_implementation"
+    )
     faster = ways["fastai", "auto"] / ways["torch", "fused"]
     assert f"Without the building of the model they are {short(faster)} times as fast" in page
-    starts = means(counted(frame), "blog_seconds", "training.loop", "training.optimizer_implementation", "session")
+    starts = means(
+        counted(frame),
+        "blog_seconds",
+        "training.loop",
+        "training.optimizer_implementation",
+        "session",
+    )
     slower = [starts[*way, 1] / np.sqrt(starts[*way, 2] * starts[*way, 3]) - 1 for way in ways]
     assert f"{min(slower):.0%} to {max(slower):.0%} slower" in page
 
@@ -85,14 +102,19 @@ def test_the_assignment_quotes_the_example_and_the_blog() -> None:
     assert speedup.claims[0].measured in page
     assert f"{short(speedup.ratios[1].ratio.value)} times without" in page
     assert found.groups[1].indistinguishable == ["32"]
-    fast, slow = (one.time for one in found.groups[1].levels if one.time and one.label in ("32", "64"))
+    fast, slow = (
+        one.time for one in found.groups[1].levels if one.time and one.label in ("32", "64")
+    )
     for time in (fast, slow):
         assert f"{number(time.value)} s ({' to '.join(map(number, time.bounds or ()))})" in page
     assert f"The ratio within blocks, {slow.value / fast.value:.2f}, does not" in page
     runs = counted(recorded("photographs")).set_index("training.loop").loc["fastai"]
     seconds = runs.pivot(index="block", columns="training.batch_size", values="blog_seconds")
     for size in (16, 32):
-        assert f"| batch size {size} | {' | '.join(f'{one:.2f}' for one in seconds[size][:3])} |" in page
+        assert (
+            f"| batch size {size} | {' | '.join(f'{one:.2f}' for one in seconds[size][:3])} |"
+            in page
+        )
     logs = np.log(seconds[16] / seconds[32])[:3]
     assert f"d = {logs.mean():.3f} and s = {logs.std():.3f}, so 9 to 10 blocks" in page
     assert 9 < 8 * (logs.std() / logs.mean()) ** 2 + 2 < 10
@@ -118,7 +140,11 @@ def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> Non
 def test_the_page_quotes_the_times_of_three_ways_to_train(page: str) -> None:
     found = written("photographs")
     for group in found.groups:
-        times = {one.label: one.time for one in group.levels if one.time and one.label in group.indistinguishable}
+        times = {
+            one.label: one.time
+            for one in group.levels
+            if one.time and one.label in group.indistinguishable
+        }
         best = min(times, key=lambda label: times[label].value)
         time, others = times[best], [label for label in times if label != best]
         assert time.bounds
@@ -151,14 +177,22 @@ def test_the_page_quotes_the_answer_its_claims_and_what_limits_it(page: str) -> 
         assert form.format(short(stock[phase])) in page
     apart = [
         max(means) / min(means)
-        for means in ([level.time.value for level in group.levels if level.time] for group in found.groups)
+        for means in (
+            [level.time.value for level in group.levels if level.time] for group in found.groups
+        )
     ]
     assert f"at most {short(max(apart))} times apart" in page
 
 
-@pytest.mark.parametrize("names", [("host", "docker"), ("gpu-host", "gpu-podman"), ("results", "other")])
-def test_the_page_quotes_what_it_compares(names: list[str], page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", *(str(ROOT / "docs" / "example" / f"{name}.zip") for name in names)]) == 0
+@pytest.mark.parametrize(
+    "names", [("host", "docker"), ("gpu-host", "gpu-podman"), ("results", "other")]
+)
+def test_the_page_quotes_what_it_compares(
+    names: list[str], page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["compare", *(str(ROOT / "docs" / "example" / f"{name}.zip") for name in names)]) == 0
+    )
     printed = capsys.readouterr().out
     told = re.search(r"([\d.]+ times) as long \((.*)\)", printed)
     assert told
@@ -173,12 +207,15 @@ POINTS_OF_ALL = 0.02
 
 
 def accuracies() -> dict[tuple[str, int], Array]:
-    """The accuracies (n,) of the runs on photographs, one or more for each seed, by way and batch size."""
+    """The accuracies (n,) of the runs on photographs, one or more for each seed, by way and batch
+    size."""
     frame = recorded("photographs")
     frame = frame[frame["outcome"] == "ok"]
     ways = frame["training.loop"] + " " + frame["training.optimizer_implementation"]
     return {
-        (way, size): frame["accuracy"][(ways == way) & (frame["training.batch_size"] == size)].to_numpy(float)
+        (way, size): frame["accuracy"][
+            (ways == way) & (frame["training.batch_size"] == size)
+        ].to_numpy(float)
         for way in ways.unique()
         for size in (16, 32, 64, 96, 128)
     }
@@ -189,13 +226,15 @@ def accuracies() -> dict[tuple[str, int], Array]:
     [("torch fused", "torch auto"), ("torch fused", "fastai auto"), ("torch auto", "fastai auto")],
 )
 def test_the_three_ways_to_train_reach_one_mean_accuracy(one: str, other: str) -> None:
-    """Two one-sided tests at 5% (Schuirmann 1987): the 90% interval lies within the bound. The degrees of freedom are
-    the fewest that the variances' weights allow, those of one cell."""
+    """Two one-sided tests at 5% (Schuirmann 1987): the 90% interval lies within the bound. The
+    degrees of freedom are the fewest that the variances' weights allow, those of one cell."""
     found = accuracies()
     sizes = [size for way, size in found if way == one]
     pairs = [(found[one, size], found[other, size]) for size in sizes]
     difference = np.mean([first.mean() - second.mean() for first, second in pairs])
-    error = np.sqrt(sum(side.var(ddof=1) / len(side) for pair in pairs for side in pair)) / len(pairs)
+    error = np.sqrt(sum(side.var(ddof=1) / len(side) for pair in pairs for side in pair)) / len(
+        pairs
+    )
     reach = stats.t.ppf(0.95, 2) * error
     assert len(sizes) == 5
     assert abs(difference) + reach < POINTS_OF_ALL
@@ -209,7 +248,11 @@ def test_the_page_quotes_what_the_switches_buy(page: str) -> None:
     gains = {effect.level: effect.times_as_fast for effect in switches.effects}
     for gain, form, rounded in (
         (gains["device"], "is {} times ({} to {}) as fast", short),
-        (switches.combination.times_as_fast, "decoding with a fused optimizer, {} times ({} to {})", short),
+        (
+            switches.combination.times_as_fast,
+            "decoding with a fused optimizer, {} times ({} to {})",
+            short,
+        ),
         (gains["fused"], "The fused optimizer gives {} times ({} to {})", number),
         (gains["cuda graph"], "CUDA graphs {} ({} to {})", number),
         (gains["bf16"], "bf16 {} ({} to {})", number),
@@ -219,4 +262,7 @@ def test_the_page_quotes_what_the_switches_buy(page: str) -> None:
         assert form.format(*told) in page
     assert found.screen.limit
     plain = found.screen.limit.bars[-1].seconds
-    assert f"Of the plain loop's {short(sum(plain.values()))} s computing takes {short(plain['computing'])} s" in page
+    assert (
+        f"Of the plain loop's {short(sum(plain.values()))} s computing takes "
+        f"{short(plain['computing'])} s" in page
+    )

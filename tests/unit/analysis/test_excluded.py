@@ -30,16 +30,21 @@ def plan() -> Plan:
 
 @pytest.fixture
 def folder(plan: Plan, tmp_path: Path) -> Path:
-    """A record of each run; one run's first try was disturbed, another was disturbed twice, and a block broken off."""
+    """A record of each run; one run's first try was disturbed, another was disturbed twice, and a
+    block broken off."""
     records = tmp_path / "records"
     for number, run in enumerate(plan.runs):
         seconds = 1.0 + 0.01 * (number % 5)
         record = make_record(plan, number, fit_seconds=seconds, session=2)
-        noisy = record.model_copy(update={"disturbed": [KIND], "observed": Observed(others_cpu_percent=44.0)})
+        noisy = record.model_copy(
+            update={"disturbed": [KIND], "observed": Observed(others_cpu_percent=44.0)}
+        )
         write_new(records / run.file, (noisy if number == 7 else record).model_dump_json())
         if number in (5, 7):
             slow = make_record(plan, number, fit_seconds=9.0, session=2)
-            first = slow.model_copy(update={"disturbed": [KIND], "observed": Observed(others_cpu_percent=55.0)})
+            first = slow.model_copy(
+                update={"disturbed": [KIND], "observed": Observed(others_cpu_percent=55.0)}
+            )
             write_new(free_aside(records / run.file, "disturbed")[0], first.model_dump_json())
     for number in (0, 1):
         path = records / plan.runs[number].file
@@ -53,7 +58,9 @@ def folder(plan: Plan, tmp_path: Path) -> Path:
     return records
 
 
-def test_the_table_has_a_row_for_each_record_that_was_excluded_and_no_number_has_it(plan: Plan, folder: Path) -> None:
+def test_the_table_has_a_row_for_each_record_that_was_excluded_and_no_number_has_it(
+    plan: Plan, folder: Path
+) -> None:
     counts = table(plan, read_records(plan, folder).included)
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     extra = every[len(counts) :]
@@ -64,14 +71,17 @@ def test_the_table_has_a_row_for_each_record_that_was_excluded_and_no_number_has
     assert every["disturbed"].notna().sum() == 3
     with_them, without = analysis_of(plan.study, every), analysis_of(plan.study, counts)
     numbers = [
-        found.model_dump(exclude={"warnings": True, "screen": {"other_notes"}}) for found in (with_them, without)
+        found.model_dump(exclude={"warnings": True, "screen": {"other_notes"}})
+        for found in (with_them, without)
     ]
     assert numbers[0] == numbers[1]
     rest = [caveat for caveat in with_them.warnings if not isinstance(caveat, DisturbedRuns)]
     assert rest == [caveat for caveat in without.warnings if not isinstance(caveat, DisturbedRuns)]
 
 
-def test_the_marked_runs_are_named_with_the_kind_and_how_many_were_measured_again(plan: Plan, folder: Path) -> None:
+def test_the_marked_runs_are_named_with_the_kind_and_how_many_were_measured_again(
+    plan: Plan, folder: Path
+) -> None:
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     names = [plan.runs[number].name for number in (7, 5)]
     assert only(DisturbedRuns, analysis_of(plan.study, every).warnings) == [
@@ -79,7 +89,9 @@ def test_the_marked_runs_are_named_with_the_kind_and_how_many_were_measured_agai
     ]
 
 
-def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(plan: Plan, folder: Path) -> None:
+def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(
+    plan: Plan, folder: Path
+) -> None:
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     analysis = analysis_of(plan.study, every)
     figures = drawn(StudyResult(plan, every, analysis), folder.parent / "telemetry")

@@ -1,4 +1,5 @@
-"""The words in a figure: whatever a machine or a class is called, they are drawn as they are written."""
+"""The words in a figure: whatever a machine or a class is called, they are drawn as they are
+written."""
 
 import os
 import re
@@ -26,10 +27,17 @@ def test_a_name_with_dollar_signs_is_drawn_with_them(name: str, tmp_path: Path) 
     save({"named": Drawn(figure, "", "", "")}, tmp_path / "figures")
     picture = (tmp_path / "figures" / "named.svg").read_text(encoding="utf-8")
     drawn_as = {
-        words: group.count("<use ") for words, group in re.findall(r"(?s)<!-- (.*?) -->(.*?)(?:<g id=|</svg>)", picture)
+        words: group.count("<use ")
+        for words, group in re.findall(r"(?s)<!-- (.*?) -->(.*?)(?:<g id=|</svg>)", picture)
     }
-    assert (drawn_as[name], drawn_as[title]) == (len(name), len(title))  # a shape for each sign: no formula ate one
-    assert [words for words in drawn_as if "$" in words] == [title, name]  # no number of an axis is a formula either
+    assert (drawn_as[name], drawn_as[title]) == (
+        len(name),
+        len(title),
+    )  # a shape for each sign: no formula ate one
+    assert [words for words in drawn_as if "$" in words] == [
+        title,
+        name,
+    ]  # no number of an axis is a formula either
 
 
 def test_a_control_character_is_drawn_as_a_sign_that_fonts_have() -> None:
@@ -48,7 +56,10 @@ figure = Figure()
 figure.subplots().set_title("50%")
 save({{"one": Drawn(figure, "", "", "")}}, Path({str(tmp_path / "figures")!r}))
 """
-    variables = os.environ | {"MPLBACKEND": "module://no_such_package.backend", "PYTHONPATH": str(ROOT)}
+    variables = os.environ | {
+        "MPLBACKEND": "module://no_such_package.backend",
+        "PYTHONPATH": str(ROOT),
+    }
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=variables, check=True)
     assert (tmp_path / "figures" / "one.png").is_file()
 

@@ -1,4 +1,5 @@
-"""The first screen of every kind of study: its order, and the most words of each of its elements."""
+"""The first screen of every kind of study: its order, and the most words of each of its
+elements."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +16,19 @@ from tests.unit.analysis.kinds import KINDS, measured
 
 FILES = sorted([*ROOT.glob("config/studies/*.yaml"), *ROOT.glob("replications/*/studies/*.yaml")])
 MOST = {
-    "question": 22, "answer": 32, "job": 29, "claim": 12, "measured": 18, "source": 32, "chart": 12, "caption": 40,
-    "limit": 28, "change": 30, "next": 8, "text": 30,
-}  # fmt: skip
+    "question": 22,
+    "answer": 32,
+    "job": 29,
+    "claim": 12,
+    "measured": 18,
+    "source": 32,
+    "chart": 12,
+    "caption": 40,
+    "limit": 28,
+    "change": 30,
+    "next": 8,
+    "text": 30,
+}
 """Words of each element, by the style guide."""
 
 
@@ -45,14 +56,18 @@ def check(results: Path, study: str) -> None:
     long = {f"{name}: {text}" for name, text in found if len(text.split()) > MOST[name]}
     assert not long
     assert sum(" core" in part for part in result.analysis.screen.job) <= 1  # each machine once
-    terminal = " ".join(result.analysis.screen.lines(result.analysis.answer, result.analysis.claims))
+    terminal = " ".join(
+        result.analysis.screen.lines(result.analysis.answer, result.analysis.claims)
+    )
     for name, text in found:
         if name in ("answer", "claim", "measured", "change", "next"):
             assert text in terminal
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_element_of_a_first_screen_is_longer_than_the_style_guide_allows(kind: str, tmp_path: Path) -> None:
+def test_no_element_of_a_first_screen_is_longer_than_the_style_guide_allows(
+    kind: str, tmp_path: Path
+) -> None:
     check(tmp_path, measured(kind, tmp_path).name)
 
 
@@ -61,7 +76,9 @@ def test_nor_is_one_of_the_first_screens_of_the_example(study: str) -> None:
     check(EXAMPLE, study)
 
 
-def test_where_the_largest_batch_size_is_the_fastest_the_next_step_tries_a_larger_one(tmp_path: Path) -> None:
+def test_where_the_largest_batch_size_is_the_fastest_the_next_step_tries_a_larger_one(
+    tmp_path: Path,
+) -> None:
     step = result_of(Results(tmp_path), measured("curve", tmp_path).name).analysis.screen.next
     assert step and step.command
     assert "overrides={training.batch_size: [128, 256], replicates: 6}" in step.command

@@ -19,28 +19,43 @@ from tests.unit.analysis.planted import analysis_of
 SIZES = (16, 32, 64, 128)
 TIMES = {16: 8.0, 32: 7.0, 64: 6.0, 128: 5.0}
 STUDY = Study.model_validate(
-    study_values(factors={"training.batch_size": list(SIZES)}, curve={"x": "training.batch_size", "y": "fit_seconds"})
+    study_values(
+        factors={"training.batch_size": list(SIZES)},
+        curve={"x": "training.batch_size", "y": "fit_seconds"},
+    )
 )
 
 
 def told(
-    runs: Sequence[tuple[int, int, int, float]], accuracies: Mapping[int, float] | None = None, warmed_up: bool = True
+    runs: Sequence[tuple[int, int, int, float]],
+    accuracies: Mapping[int, float] | None = None,
+    warmed_up: bool = True,
 ) -> Analysis:
-    """The analysis of runs (session, block, batch size, seconds) in this order, with these accuracies."""
+    """The analysis of runs (session, block, batch size, seconds) in this order, with these
+    accuracies."""
     rows = [
         {
-            "run": f"bs{size}-r{block}-{place}", "session": session, "block": block, "training.batch_size": size,
-            "fit_seconds": seconds, "started": f"2026-01-01T00:{place:02d}:00+00:00", "warmed_up": warmed_up,
-            "valid_images": 206, "chance_accuracy": 0.5, "accuracy": (accuracies or {}).get(size),
+            "run": f"bs{size}-r{block}-{place}",
+            "session": session,
+            "block": block,
+            "training.batch_size": size,
+            "fit_seconds": seconds,
+            "started": f"2026-01-01T00:{place:02d}:00+00:00",
+            "warmed_up": warmed_up,
+            "valid_images": 206,
+            "chance_accuracy": 0.5,
+            "accuracy": (accuracies or {}).get(size),
         }
         for place, (session, block, size, seconds) in enumerate(runs)
-    ]  # fmt: skip
+    ]
     frame = as_timings(rows)
     frame["accuracy"] = frame["accuracy"].astype(float)
     return analysis_of(STUDY, with_exclusions(STUDY, frame))
 
 
-def whole(rng: np.random.Generator, blocks: int = 5, noise: float = 0.03) -> list[tuple[int, int, int, float]]:
+def whole(
+    rng: np.random.Generator, blocks: int = 5, noise: float = 0.03
+) -> list[tuple[int, int, int, float]]:
     """Whole blocks of one session."""
     return [
         (1, block, int(size), TIMES[int(size)] * float(np.exp(rng.normal(0, noise))))
@@ -69,9 +84,13 @@ def test_a_setting_that_does_not_learn_is_never_called_the_fastest(reached: floa
         assert "128" not in answer.tied
 
 
-def test_a_setting_that_does_not_learn_hides_no_tie_among_those_that_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_that_does_not_learn_hides_no_tie_among_those_that_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(TIMES, 32, 6.0)
-    (answer,) = told(whole(np.random.default_rng(1)), {16: 0.9, 32: 0.91, 64: 0.89, 128: 0.5}).answers
+    (answer,) = told(
+        whole(np.random.default_rng(1)), {16: 0.9, 32: 0.91, 64: 0.89, 128: 0.5}
+    ).answers
     assert isinstance(answer, Fastest)
     assert {answer.level.label, *answer.tied} == {"32", "64"}
     assert answer.slower == ["16"]
@@ -92,7 +111,9 @@ def test_one_clean_run_a_setting_decides_nothing_and_one_more_is_asked_for() -> 
 
 def test_two_runs_in_two_blocks_are_a_number_whose_interval_says_what_they_are_worth() -> None:
     (group,) = told(whole(np.random.default_rng(1), blocks=2)).groups
-    assert all(level.undetermined is None and level.time and level.time.low for level in group.levels)
+    assert all(
+        level.undetermined is None and level.time and level.time.low for level in group.levels
+    )
     (answer,) = told([(1, 1, 16, 8.0)]).answers
     assert isinstance(answer, CannotSay)
     assert answer.only
@@ -100,9 +121,17 @@ def test_two_runs_in_two_blocks_are_a_number_whose_interval_says_what_they_are_w
 
 def test_no_law_rests_on_a_level_whose_time_cannot_be_told() -> None:
     """The one run at 64, where the time is still to fall, was slowed."""
-    runs = [(1, block, size, TIMES[size]) for block in (1, 2, 3, 4) for size in SIZES if size != 64 or block == 1]
+    runs = [
+        (1, block, size, TIMES[size])
+        for block in (1, 2, 3, 4)
+        for size in SIZES
+        if size != 64 or block == 1
+    ]
     rng = np.random.default_rng(1)
-    slowed = [(s, b, size, t * (1.8 if size == 64 else float(np.exp(rng.normal(0, 0.02))))) for s, b, size, t in runs]
+    slowed = [
+        (s, b, size, t * (1.8 if size == 64 else float(np.exp(rng.normal(0, 0.02)))))
+        for s, b, size, t in runs
+    ]
     analysis = told(slowed)
     curve = analysis.groups[0].curve
     assert curve is not None
@@ -133,7 +162,9 @@ def test_without_a_warm_up_run_a_slow_first_run_of_a_start_is_in_no_number_and_o
         [(*run[:3], times * run[3]) if place in firsts else run for place, run in enumerate(two)]
         for times in (factor, 2 * factor)
     )
-    quick, found, same = (told(one, warmed_up=False).groups[0].levels for one in (two, slow, slower))
+    quick, found, same = (
+        told(one, warmed_up=False).groups[0].levels for one in (two, slow, slower)
+    )
     assert [level.time for level in found] == [level.time for level in same]
     assert sum(level.excluded.get("first of its start", 0) for level in found) == 2
     assert {level.runs for level in quick} == {5}
@@ -145,7 +176,9 @@ def test_a_first_run_that_is_the_only_one_of_its_setting_counts() -> None:
     assert [level.runs for level in levels] == [1, 5, 5, 5]
 
 
-def test_no_printed_mean_lies_beside_its_clean_runs_by_more_than_their_noise_however_sessions_break() -> None:
+def test_no_printed_mean_lies_beside_its_clean_runs_by_more_than_their_noise_however_sessions_break() -> (
+    None
+):
     printed = 0
     for seed in repeats(15, 60):
         rng = np.random.default_rng(seed)
@@ -155,7 +188,9 @@ def test_no_printed_mean_lies_beside_its_clean_runs_by_more_than_their_noise_how
             if rng.random() < 0.25:
                 session, machine = session + 1, float(np.exp(rng.normal(0, 0.2)))
             runs.append((session, block, size, seconds * machine))
-        own = pd.DataFrame(runs, columns=["session", "block", "size", "seconds"]).groupby("size")["seconds"]
+        own = pd.DataFrame(runs, columns=["session", "block", "size", "seconds"]).groupby("size")[
+            "seconds"
+        ]
         (group,) = told(runs).groups
         noise = group.sensitivity.spreads["noise"] if group.sensitivity else 0.0
         for level in group.levels:
@@ -169,7 +204,8 @@ def test_no_printed_mean_lies_beside_its_clean_runs_by_more_than_their_noise_how
 def in_one_start(
     rng: np.random.Generator, faster: float, start: float | None = None
 ) -> list[tuple[int, int, int, float]]:
-    """Three blocks of a start without 128, three of another with it alone, and three that hold both it and 64.
+    """Three blocks of a start without 128, three of another with it alone, and three that hold both
+    it and 64.
 
     128 is so many times as fast as 64. The second start is slower by ``start``, or by a random 30%.
     """
@@ -177,14 +213,21 @@ def in_one_start(
     blocks = [(1, (64,)), (1, (64,)), (1, (64,)), *[(2, (128,))] * 3, *[(2, (64, 128))] * 3]
     seconds = {64: 10.0, 128: 10.0 / faster}
     return [
-        (session, block, size, seconds[size] * (slow if session == 2 else 1) * float(np.exp(rng.normal(0, 0.02))))
+        (
+            session,
+            block,
+            size,
+            seconds[size] * (slow if session == 2 else 1) * float(np.exp(rng.normal(0, 0.02))),
+        )
         for block, (session, sizes) in enumerate(blocks, start=1)
         for size in sizes
     ]
 
 
 @pytest.mark.parametrize("start", [0.7, 1.3])
-def test_a_setting_with_runs_in_one_of_two_starts_is_compared_by_the_blocks_that_hold_both(start: float) -> None:
+def test_a_setting_with_runs_in_one_of_two_starts_is_compared_by_the_blocks_that_hold_both(
+    start: float,
+) -> None:
     """It was "not decided", for its time in an average start is that of none of its runs."""
     analysis = told(in_one_start(np.random.default_rng(1), 1.2, start))
     (answer,), level = analysis.answers, analysis.groups[0].levels[-1]
@@ -192,7 +235,9 @@ def test_a_setting_with_runs_in_one_of_two_starts_is_compared_by_the_blocks_that
     assert (answer.level.label, answer.tied, answer.slower) == ("128", [], ["64"])
     assert level.time is not None
     assert level.time.bounds is None
-    assert answer.text(Context(STUDY, analysis.groups)).endswith("; batch size 64 takes **1.2 times as long**.")
+    assert answer.text(Context(STUDY, analysis.groups)).endswith(
+        "; batch size 64 takes **1.2 times as long**."
+    )
 
 
 def test_a_mean_beside_its_own_runs_is_printed_without_an_interval() -> None:
@@ -215,7 +260,12 @@ def test_a_mean_that_cannot_be_used_says_why() -> None:
 
 
 def test_equal_times_of_one_level_do_not_make_its_noise_nothing() -> None:
-    times = {16: (1.0, 1.0, 1.0), 32: (1.0, 1.0, 1.0), 64: (0.95, 1.02, 1.12), 128: (30.0, 31.0, 33.0)}
+    times = {
+        16: (1.0, 1.0, 1.0),
+        32: (1.0, 1.0, 1.0),
+        64: (0.95, 1.02, 1.12),
+        128: (30.0, 31.0, 33.0),
+    }
     runs = [(1, block, size, times[size][block - 1]) for block in (1, 2, 3) for size in SIZES]
     (answer,) = told(runs).answers
     assert isinstance(answer, Fastest)
@@ -225,5 +275,7 @@ def test_equal_times_of_one_level_do_not_make_its_noise_nothing() -> None:
 def test_equal_settings_of_which_one_met_a_slow_or_a_fast_start_alone_are_tied() -> None:
     seeds = repeats(20, 100)
     answers = [told(in_one_start(np.random.default_rng(seed), 1.0)).answers[0] for seed in seeds]
-    assert sum(not isinstance(answer, Fastest) or answer.tied != [] for answer in answers) >= 0.9 * len(seeds)
+    assert sum(
+        not isinstance(answer, Fastest) or answer.tied != [] for answer in answers
+    ) >= 0.9 * len(seeds)
     assert all(isinstance(answer, Fastest) for answer in answers)

@@ -1,6 +1,7 @@
 """One golden page: the words of a small report that holds every kind of finding.
 
-Other tests check values and kinds. After a change of words, write the page again, and read the difference:
+Other tests check values and kinds. After a change of words, write the page again, and read the
+difference:
 
     python -m tests.unit.analysis.test_golden_page
 """
@@ -28,7 +29,14 @@ from study.analysis.caveats import KINDS, Caveat
 from study.analysis.caveats.base import OfSetting
 from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
 from study.analysis.caveats.machine import DecodedBefore, MachineChanged, RandomWeights, Starts
-from study.analysis.caveats.runs import DisturbedRuns, ExcludedRuns, FarRuns, Refused, SetAsideRun, Unsuccessful
+from study.analysis.caveats.runs import (
+    DisturbedRuns,
+    ExcludedRuns,
+    FarRuns,
+    Refused,
+    SetAsideRun,
+    Unsuccessful,
+)
 from study.analysis.report.step import write_page
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.estimate import Estimate
@@ -51,18 +59,29 @@ GOLDEN = Path(__file__).with_name("golden_page.txt")
 BATCH = "training.batch_size"
 TIME, LONE = Estimate(value=9.4567, low=8.58, high=10.4), Estimate(value=9.4567)
 TOGETHER = Estimate(value=9.4567, low=8.2, high=10.9)
-ALPHA, WIDE, TIGHT = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5), Bounds(low=4.2, high=5.9)
+ALPHA, WIDE, TIGHT = (
+    Bounds(low=0.42, high=0.61),
+    Bounds(low=None, high=2.5),
+    Bounds(low=4.2, high=5.9),
+)
 POWER = {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}
 MISSING = ("points", "replicates", "equal_times")
 
 
-def curve(kind: Kind, reason: Reason | None = None, alpha: Bounds = ALPHA, **ends: float) -> CurveFit:
+def curve(
+    kind: Kind, reason: Reason | None = None, alpha: Bounds = ALPHA, **ends: float
+) -> CurveFit:
     intervals = {"alpha": alpha, "Tmin": TIGHT, "c": WIDE}
     power = Fitted(coefficients=POWER, intervals=intervals, rss=1.0, aicc=1.0, lack_of_fit_p=0.5)
     return CurveFit(
-        observations=25, batch_sizes=5, spreads={}, differs_p=0.001, models={"power": power}, best="power",
+        observations=25,
+        batch_sizes=5,
+        spreads={},
+        differs_p=0.001,
+        models={"power": power},
+        best="power",
         verdict=Verdict(kind=kind, reason=reason, **ends),
-    )  # fmt: skip
+    )
 
 
 CURVES = [
@@ -101,7 +120,9 @@ CONTRAST = Contrast(
     slower="cpu",
     faster="cuda",
     least=RATIO,
-    most=RatioAt(at=setting(size=128), ratio=LONE, together=LONE, slower_seconds=37.6, faster_seconds=3.98),
+    most=RatioAt(
+        at=setting(size=128), ratio=LONE, together=LONE, slower_seconds=37.6, faster_seconds=3.98
+    ),
     overall=TIME,
     machine=False,
     alone=[setting(size=256)],
@@ -116,7 +137,11 @@ OF_PRECISION = Contrast(
     machine=False,
 )
 BOTTLENECK = Bottleneck(
-    at=setting(device="cuda"), loader_seconds=5.0, training_seconds=0.5, both_seconds=5.2, limit="loader"
+    at=setting(device="cuda"),
+    loader_seconds=5.0,
+    training_seconds=0.5,
+    both_seconds=5.2,
+    limit="loader",
 )
 WAYS = [
     Ways(
@@ -167,8 +192,15 @@ ANSWERS: list[Answer] = [
         reasons={"16": "one_block", "32": "wide_interval", "64": "not_learned"},
         more_runs=1,
     ),
-    CannotSay(group=setting(device="cpu"), factor=None, reasons={"a": "not_learned", "b": "censored"}, more_runs=None),
-    CannotSay(group=setting(device="cpu"), factor=None, reasons={"a": "few_runs"}, more_runs=1, only=True),
+    CannotSay(
+        group=setting(device="cpu"),
+        factor=None,
+        reasons={"a": "not_learned", "b": "censored"},
+        more_runs=None,
+    ),
+    CannotSay(
+        group=setting(device="cpu"), factor=None, reasons={"a": "few_runs"}, more_runs=1, only=True
+    ),
     fastest(tied=["32", "128"], equivalent=["32"], left_out=["16"], unfair={"256": "not_learned"}),
     fastest(unfair={"256": "not_learned", "512": "censored"}, missing=["16"]),
     fastest(slower=[]),
@@ -180,7 +212,9 @@ ANSWERS: list[Answer] = [
     OF_PRECISION,
     OF_PRECISION.model_copy(update={"machine": True}),
     BOTTLENECK,
-    BOTTLENECK.model_copy(update={"at": setting(size=64), "limit": "training", "training_seconds": 50.0}),
+    BOTTLENECK.model_copy(
+        update={"at": setting(size=64), "limit": "training", "training_seconds": 50.0}
+    ),
     BOTTLENECK.model_copy(update={"at": EVERYWHERE, "limit": "both"}),
     BOTTLENECK.model_copy(update={"limit": None}),
     NullControl(at=LOADER, ratio=1.031, intervals=4, outside=0),
@@ -191,10 +225,14 @@ ANSWERS: list[Answer] = [
 
 FEW, MANY = ["bs16-r1", "bs32-r1"], [f"bs16-r{block}" for block in range(5)]
 ON_GPU = setting(device="cuda", size=128)
-ASIDE = SetAsideRun(run="bs16-r1", setting=setting(size=16), reason=FIRST, seconds=20.0, mean_seconds=12.3)
+ASIDE = SetAsideRun(
+    run="bs16-r1", setting=setting(size=16), reason=FIRST, seconds=20.0, mean_seconds=12.3
+)
 
 
-def unlearned(size: int, accuracy: float, reason: Literal["at_chance", "unclear"] = "at_chance") -> Unlearned:
+def unlearned(
+    size: int, accuracy: float, reason: Literal["at_chance", "unclear"] = "at_chance"
+) -> Unlearned:
     level = setting(size=size)
     own = level.within(setting(device="cuda", loop="torch"))
     return Unlearned(level=level, setting=own, reason=reason, accuracy=accuracy, beside=0.5)
@@ -203,7 +241,12 @@ def unlearned(size: int, accuracy: float, reason: Literal["at_chance", "unclear"
 CAVEATS: list[Caveat] = [
     NotLearned(levels=[unlearned(128, 0.57), unlearned(256, 0.51)], margin=0.02, everywhere=True),
     NotLearned(levels=[unlearned(128, 0.75, "unclear")], margin=0.02, everywhere=False),
-    Censored(missed=[Missed(setting=ON_GPU, missed=1, runs=3), Missed(setting=setting(size=64), missed=3, runs=3)]),
+    Censored(
+        missed=[
+            Missed(setting=ON_GPU, missed=1, runs=3),
+            Missed(setting=setting(size=64), missed=3, runs=3),
+        ]
+    ),
     MayLearnLess(
         group=setting(device="cuda"),
         levels=[OfSetting(setting=setting(size=256), value=0.97)],
@@ -218,9 +261,17 @@ CAVEATS: list[Caveat] = [
     ExcludedRuns(runs=[ASIDE, ASIDE.model_copy(update={"reason": FAR})], of=25),
     Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
     Unsuccessful(outcome="failed", message=None, runs=MANY),
-    Refused(what="record", files=["bs16-r1.0a1b2c3d.json"], reason="key: '4e5f6a7b' is not allowed"),
-    Refused(what="samples", files=[f"{name}.parquet" for name in MANY], reason="telemetry_sha256: another checksum"),
-    DisturbedRuns(kinds={"others_cpu_percent": 2}, runs=FEW, measured_again=2, disturbed_again=FEW[:1]),
+    Refused(
+        what="record", files=["bs16-r1.0a1b2c3d.json"], reason="key: '4e5f6a7b' is not allowed"
+    ),
+    Refused(
+        what="samples",
+        files=[f"{name}.parquet" for name in MANY],
+        reason="telemetry_sha256: another checksum",
+    ),
+    DisturbedRuns(
+        kinds={"others_cpu_percent": 2}, runs=FEW, measured_again=2, disturbed_again=FEW[:1]
+    ),
     DisturbedRuns(kinds={"device_processes": 5}, runs=MANY, measured_again=0, disturbed_again=[]),
     MachineChanged(device="cuda", host=False, fastest_seconds=0.00178, slowest_seconds=0.00254),
     MachineChanged(device="cuda", host=True, fastest_seconds=0.00178, slowest_seconds=0.00254),
@@ -230,7 +281,9 @@ CAVEATS: list[Caveat] = [
     RandomWeights(reason="ImageNet weights are not available"),
 ]
 SEEN = [
-    Sensitivity(smallest_ratio=1.03, spreads={"noise": 0.012}, margin=0.05, blocks=9, blocks_for_margin=5),
+    Sensitivity(
+        smallest_ratio=1.03, spreads={"noise": 0.012}, margin=0.05, blocks=9, blocks_for_margin=5
+    ),
     Sensitivity(
         smallest_ratio=1.2,
         spreads={"noise": 0.1, "block": 0.031, "start": 0.2},
@@ -242,61 +295,120 @@ SEEN = [
 
 
 SOURCE = {
-    "title": "A blog", "kind": "blog post", "date": "2025-04-16", "hardware": "a small GPU", "runs": "one run each",
+    "title": "A blog",
+    "kind": "blog post",
+    "date": "2025-04-16",
+    "hardware": "a small GPU",
+    "runs": "one run each",
     "address": "https://a.example/blog",
-}  # fmt: skip
+}
 CLAIMS = [
-    {"claim": "Batch size 128 is the fastest", "best": {BATCH: 128}, "at": {"device": "cuda"}, "source": SOURCE},
-    {"claim": "The others reach 50% to 90% of its speed", "shares": [{"setting": {BATCH: 16}, "percent": 50},
-     {"setting": {BATCH: 32}, "percent": 90}, {"setting": {BATCH: 64}, "percent": 60}], "of": {BATCH: 128},
-     "at": {"device": "cuda"}, "source": SOURCE},
-    {"claim": "The GPU is 12 times as fast as the CPU", "ratio": 12, "slower": {"device": "cpu"},
-     "faster": {"device": "cuda"}, "at": {BATCH: 64}, "source": SOURCE | {"differs": "The data were photographs."}},
-    {"claim": "It trains in 7 s", "seconds": 7, "at": {"device": "cuda", BATCH: 128}, "source": SOURCE},
-]  # fmt: skip
+    {
+        "claim": "Batch size 128 is the fastest",
+        "best": {BATCH: 128},
+        "at": {"device": "cuda"},
+        "source": SOURCE,
+    },
+    {
+        "claim": "The others reach 50% to 90% of its speed",
+        "shares": [
+            {"setting": {BATCH: 16}, "percent": 50},
+            {"setting": {BATCH: 32}, "percent": 90},
+            {"setting": {BATCH: 64}, "percent": 60},
+        ],
+        "of": {BATCH: 128},
+        "at": {"device": "cuda"},
+        "source": SOURCE,
+    },
+    {
+        "claim": "The GPU is 12 times as fast as the CPU",
+        "ratio": 12,
+        "slower": {"device": "cpu"},
+        "faster": {"device": "cuda"},
+        "at": {BATCH: 64},
+        "source": SOURCE | {"differs": "The data were photographs."},
+    },
+    {
+        "claim": "It trains in 7 s",
+        "seconds": 7,
+        "at": {"device": "cuda", BATCH: 128},
+        "source": SOURCE,
+    },
+]
 
 
 def planned() -> Plan:
     """Four batch sizes on two devices, with a claim of each kind that has a row of its own."""
     factors = {"device": ["cpu", "cuda"], BATCH: [16, 32, 64, 128]}
     data = {"source": "generated", "images": 200, "image_size": 40}
-    values = TRANSFER | {"dataset": data, "factors": factors, "contrast": "device", "claims": CLAIMS}
+    values = TRANSFER | {
+        "dataset": data,
+        "factors": factors,
+        "contrast": "device",
+        "claims": CLAIMS,
+    }
     return with_gpu(tiny_plan(**values, replicates=3))
 
 
 def recorded(plan: Plan, number: int) -> Record:
-    """A record whose times follow from its settings, with a little noise; nothing of this machine is in it."""
+    """A record whose times follow from its settings, with a little noise; nothing of this machine
+    is in it."""
     run = plan.runs[number]
     size, device = run.settings.training.batch_size, run.settings.device
     noise = 1 + 0.01 * (3 * number % 7)
     step = max(0.010, 0.002 + 0.0002 * size) * noise * (10 if device == "cpu" else 1)
-    record = make_record(plan, number, fit_seconds=noise * (5 + 240 / size) * (10 if device == "cpu" else 1))
+    record = make_record(
+        plan, number, fit_seconds=noise * (5 + 240 / size) * (10 if device == "cpu" else 1)
+    )
     assert record.measurement is not None
     phases = {f"{phase}_seconds": step / len(PHASES) for phase in PHASES}
     measured = record.measurement.model_copy(
         update={
-            "steps": [one.model_copy(update=phases | {"images": size}) for one in record.measurement.steps],
+            "steps": [
+                one.model_copy(update=phases | {"images": size}) for one in record.measurement.steps
+            ],
             "epochs": [
-                one.model_copy(update={"images": 2 * size, "accuracy": 0.9}) for one in record.measurement.epochs
+                one.model_copy(update={"images": 2 * size, "accuracy": 0.9})
+                for one in record.measurement.epochs
             ],
         }
     )
     machine = Machine(
-        device_name="a CPU" if device == "cpu" else "a GPU", cpu_name="a CPU", cpu_cores=8, cpu_threads=16,
-        cpu_max_mhz=3000.0, cpu_governor=None, memory_bytes=2**34, system="Linux", python="3.11.9",
+        device_name="a CPU" if device == "cpu" else "a GPU",
+        cpu_name="a CPU",
+        cpu_cores=8,
+        cpu_threads=16,
+        cpu_max_mhz=3000.0,
+        cpu_governor=None,
+        memory_bytes=2**34,
+        system="Linux",
+        python="3.11.9",
         libraries={"torch": "2.15.0"},
-    )  # fmt: skip
+    )
     data = DataUsed(
-        source="generated", generated=True, sha256="0123456789abcdef", classes=["a", "b"], train_images=16,
-        valid_images=40, left_out=1,
-    )  # fmt: skip
-    found = {"measurement": measured, "machine": machine, "data": data, "process_seconds": measured.fit_seconds + 9}
+        source="generated",
+        generated=True,
+        sha256="0123456789abcdef",
+        classes=["a", "b"],
+        train_images=16,
+        valid_images=40,
+        left_out=1,
+    )
+    found = {
+        "measurement": measured,
+        "machine": machine,
+        "data": data,
+        "process_seconds": measured.fit_seconds + 9,
+    }
     return record.model_copy(update=found)
 
 
 def with_every_finding(analysis: Analysis) -> Analysis:
     """The analysis, whose statements and caveats are every kind of finding."""
-    groups = [group.model_copy(update={"sensitivity": seen}) for group, seen in zip(analysis.groups, SEEN, strict=True)]
+    groups = [
+        group.model_copy(update={"sensitivity": seen})
+        for group, seen in zip(analysis.groups, SEEN, strict=True)
+    ]
     return analysis.model_copy(update={"answers": ANSWERS, "warnings": CAVEATS, "groups": groups})
 
 
@@ -322,7 +434,8 @@ INLINE = {"tspan", "wbr", "strong", "b", "i", "em", "small", "code", "a"}
 
 
 class Words(HTMLParser):
-    """The text of a page: a line for each row of a table, and for each other element that does not only part words."""
+    """The text of a page: a line for each row of a table, and for each other element that does not
+    only part words."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -345,25 +458,40 @@ class Words(HTMLParser):
             self.parts.append(re.sub(r"\s+", " ", data))
 
     def text(self) -> str:
-        """Return the lines that hold words; in tables numbers are ``#``, and rows that are then equal are one."""
+        """Return the lines that hold words; in tables numbers are ``#``, and rows that are then
+        equal are one."""
         lines = (re.sub(r" +", " ", line).strip() for line in "".join(self.parts).splitlines())
-        blocks = groupby((line for line in lines if line.strip("| ")), key=lambda line: line.startswith("|"))
+        blocks = groupby(
+            (line for line in lines if line.strip("| ")), key=lambda line: line.startswith("|")
+        )
         return "\n".join(
             line
             for in_table, block in blocks
-            for line in (dict.fromkeys(NUMBER.sub("#", row) for row in block) if in_table else block)
+            for line in (
+                dict.fromkeys(NUMBER.sub("#", row) for row in block) if in_table else block
+            )
         )
 
 
 @pytest.mark.parametrize(("union", "examples"), [(Answer, ANSWERS), (Caveat, CAVEATS)])
-def test_every_kind_of_finding_stands_on_the_golden_page(union: object, examples: list[object]) -> None:
+def test_every_kind_of_finding_stands_on_the_golden_page(
+    union: object, examples: list[object]
+) -> None:
     assert set(get_args(get_args(union)[0])) == {type(example) for example in examples}
     assert set(get_args(Kind)) == {one.verdict.kind for one in CURVES}
 
 
-def test_a_caveat_says_what_it_is_and_what_it_does_in_thirty_words_each_and_none_is_forgotten_on_the_way() -> None:
+def test_a_caveat_says_what_it_is_and_what_it_does_in_thirty_words_each_and_none_is_forgotten_on_the_way() -> (
+    None
+):
     for caveat in CAVEATS:
-        assert max(len(told.split()) for told in (caveat.text(), f"{caveat.effect()} {caveat.advice()}")) <= 30
+        assert (
+            max(
+                len(told.split())
+                for told in (caveat.text(), f"{caveat.effect()} {caveat.advice()}")
+            )
+            <= 30
+        )
         assert not caveat.text().endswith(".")
     assert set(KINDS) == set(map(type, CAVEATS))
 

@@ -48,13 +48,17 @@ def test_the_least_squares_of_logarithms_are_those_of_scipy(law: Law) -> None:
     rng = np.random.default_rng(1)
     for _ in range(3):
         root = rng.normal(size=(5, 5)) * 0.05
-        means = LogMeans(SIZES.tolist(), rng.normal(2, 0.3, 5), root @ root.T + 0.001 * np.eye(5), 20)
+        means = LogMeans(
+            SIZES.tolist(), rng.normal(2, 0.3, 5), root @ root.T + 0.001 * np.eye(5), 20
+        )
         ours = fit_laws(means, [law])[law.name]
         found = min(scipys(law, means, rng.uniform(size=3)) for _ in range(60))
         assert ours.rss - 20 <= found * (1 + 1e-6) + 1e-9
         assert ours.rss - 20 == pytest.approx(found, rel=1e-5)
         residuals = means.logs - np.log(predict(law, ours, SIZES))
-        assert ours.rss - 20 == pytest.approx(residuals @ np.linalg.solve(means.covariance, residuals), rel=1e-5)
+        assert ours.rss - 20 == pytest.approx(
+            residuals @ np.linalg.solve(means.covariance, residuals), rel=1e-5
+        )
 
 
 RANGES = {
@@ -66,7 +70,8 @@ LIMITS = {"alpha": (0.02, 4.0)}
 
 
 def scipys(law: Law, means: LogMeans, start: Array) -> float:
-    """The least sum of squares that scipy finds from a start between 0 and 1 in each coefficient's range."""
+    """The least sum of squares that scipy finds from a start between 0 and 1 in each coefficient's
+    range."""
     x, root = np.array(means.sizes), np.linalg.cholesky(np.linalg.inv(means.covariance))
     ranges = RANGES[law.name]
     low, high = np.array([LIMITS.get(name, (0.0, 1e7)) for name in ranges]).T
@@ -87,7 +92,9 @@ def scipys(law: Law, means: LogMeans, start: Array) -> float:
         ("power", lambda p, b: p["Tmin"] + p["c"] * b ** -p["alpha"], {"Tmin": 5.0, "c": 240.0, "alpha": 1.0}),
     ],
 )  # fmt: skip
-def test_intervals_are_those_of_lmfit(name: str, law: Callable[..., Array], truth: dict[str, float]) -> None:
+def test_intervals_are_those_of_lmfit(
+    name: str, law: Callable[..., Array], truth: dict[str, float]
+) -> None:
     rng = np.random.default_rng(6)
     sizes = np.repeat(SIZES, 6)
     seconds = law(truth, sizes) * np.exp(rng.normal(0, 0.02, len(sizes)))
@@ -103,7 +110,21 @@ def test_intervals_are_those_of_lmfit(name: str, law: Callable[..., Array], trut
         assert ours.intervals[key].high == pytest.approx(bounds[-1][1], rel=0.01)
 
 
-TRACE = [3971.85, 2014.53, 998.48, 443.88, 262.11, 119.13, 64.70, 33.70, 19.30, 12.06, 10.22, 8.17, 7.09]
+TRACE = [
+    3971.85,
+    2014.53,
+    998.48,
+    443.88,
+    262.11,
+    119.13,
+    64.70,
+    33.70,
+    19.30,
+    12.06,
+    10.22,
+    8.17,
+    7.09,
+]
 """Seconds of single runs on a V100 at 4, 8, ... 16384, as another group published them."""
 
 
@@ -119,7 +140,8 @@ def test_the_law_of_single_runs_over_three_decades_fits_both_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("truth", "best"), [("flat", "constant"), ("inverse", "power"), ("root", "power"), ("u", "rise")]
+    ("truth", "best"),
+    [("flat", "constant"), ("inverse", "power"), ("root", "power"), ("u", "rise")],
 )
 def test_the_planted_law_is_chosen(truth: str, best: str) -> None:
     chosen = [fitted(truth, seed, noise=0.03).best for seed in repeats(8, 20)]
@@ -151,10 +173,13 @@ def test_a_time_that_falls_and_stays_is_not_said_to_rise_again(noise: float) -> 
     """The curve with a rising arm fits it best, as none with a bend is fitted."""
     rng = np.random.default_rng(5)
     verdicts = [
-        fit_curve(np.tile(SIZES, 5).tolist(), (np.tile(HINGE, 5) * np.exp(rng.normal(0, noise, 25))).tolist(), [0] * 25)
-        .verdict
+        fit_curve(
+            np.tile(SIZES, 5).tolist(),
+            (np.tile(HINGE, 5) * np.exp(rng.normal(0, noise, 25))).tolist(),
+            [0] * 25,
+        ).verdict
         for _ in repeats(20, 100)
-    ]  # fmt: skip
+    ]
     assert sum(verdict.kind == "turns" for verdict in verdicts) <= at_most(0.05, len(verdicts))
     assert sum(verdict.kind == "falls" for verdict in verdicts) >= 0.9 * len(verdicts)
 
@@ -168,15 +193,19 @@ def test_intervals_cover_the_planted_coefficient_as_often_as_they_say(
     truth: str, law: str, name: str, value: float
 ) -> None:
     bounds = [fit.intervals[name] for fit in fits_without_blocks(truth, law)]
-    inside = sum((one.low or 0.0) <= value <= (one.high if one.high is not None else np.inf) for one in bounds)
+    inside = sum(
+        (one.low or 0.0) <= value <= (one.high if one.high is not None else np.inf)
+        for one in bounds
+    )
     assert at_least(0.95, len(bounds)) <= inside
     assert inside < len(bounds) or len(bounds) < 100
 
 
 @cache
 def fits_without_blocks(truth: str, law: str) -> list[Fitted]:
-    """One law's fits to sets of five runs a size, made once for all coefficients of a truth. There are no block
-    effects: a geometric mean of five blocks shifts T0 and A by a factor that no fit can know."""
+    """One law's fits to sets of five runs a size, made once for all coefficients of a truth. There
+    are no block effects: a geometric mean of five blocks shifts T0 and A by a factor that no fit
+    can know."""
     found = []
     for seed in repeats(40, 200):
         rng = np.random.default_rng(seed)
@@ -191,7 +220,9 @@ def test_where_a_curve_turns_is_said_so_that_it_holds_the_minimum(shape: str) ->
     """Whatever law the curve has: only the first of these is one of ours."""
     truth, minimum = U_SHAPES[shape]
     rng = np.random.default_rng(3)
-    turns = [turn_of(SIZES, truth(SIZES) * np.exp(rng.normal(0, 0.03, (5, 5)))) for _ in repeats(10, 30)]
+    turns = [
+        turn_of(SIZES, truth(SIZES) * np.exp(rng.normal(0, 0.03, (5, 5)))) for _ in repeats(10, 30)
+    ]
     said = [turn for turn in turns if turn]
     assert len(said) >= len(turns) * 2 / 3
     assert sum((turn.low or 0) <= minimum <= (turn.high or 0) for turn in said) >= len(said) - 1
@@ -202,20 +233,30 @@ def test_times_that_rise_do_not_fall_and_turn() -> None:
     rng = np.random.default_rng(1)
     for truth in (5 + sizes / 30, 0.2 * sizes, sizes**0.4):
         seconds = truth * np.exp(rng.normal(0, 0.02, 25))
-        assert fit_curve(sizes.tolist(), seconds.tolist(), [0] * 25).verdict == Verdict(kind="turns")
+        assert fit_curve(sizes.tolist(), seconds.tolist(), [0] * 25).verdict == Verdict(
+            kind="turns"
+        )
 
 
-@pytest.mark.parametrize("truth", [[5, 7, 5.2, 7.2, 7.4], [6, 5, 7, 5.4, 7.3], [10, 5, 8, 6, 4], [5, 6, 9, 8, 7]])
-def test_a_time_that_goes_up_and_down_is_not_said_to_fall_or_to_rise_once(truth: list[float]) -> None:
+@pytest.mark.parametrize(
+    "truth", [[5, 7, 5.2, 7.2, 7.4], [6, 5, 7, 5.4, 7.3], [10, 5, 8, 6, 4], [5, 6, 9, 8, 7]]
+)
+def test_a_time_that_goes_up_and_down_is_not_said_to_fall_or_to_rise_once(
+    truth: list[float],
+) -> None:
     rng = np.random.default_rng(1)
     seconds = np.tile(truth, 5) * np.exp(rng.normal(0, 0.02, 25))
-    assert fit_curve(np.tile(SIZES, 5).tolist(), seconds.tolist(), [0] * 25).verdict == Verdict(kind="turns")
+    assert fit_curve(np.tile(SIZES, 5).tolist(), seconds.tolist(), [0] * 25).verdict == Verdict(
+        kind="turns"
+    )
 
 
 def test_the_exponent_of_a_law_that_misses_the_means_is_no_finding() -> None:
     """A curve in log b that is none of ours: with a noise of 0.5% every law misses it."""
     sizes = np.tile(SIZES, 5)
-    seconds = (12 - 1.5 * np.log(sizes / 16) ** 1.3) * np.exp(np.random.default_rng(1).normal(0, 0.005, 25))
+    seconds = (12 - 1.5 * np.log(sizes / 16) ** 1.3) * np.exp(
+        np.random.default_rng(1).normal(0, 0.005, 25)
+    )
     verdict = fit_curve(sizes.tolist(), seconds.tolist(), [0] * 25).verdict
     assert verdict.kind == "falls"
     assert verdict.reason in ("another_law", "lack_of_fit")
@@ -230,11 +271,19 @@ def test_two_sizes_are_described_by_no_law() -> None:
 
 
 def test_three_sizes_leave_the_laws_of_three_coefficients_untested() -> None:
-    fit = fit_curve([16.0, 32.0, 64.0] * 4, [20.0, 12.0, 8.0, 20.4, 12.2, 8.1, 19.7, 11.9, 7.9, 20.1, 12, 8], [0] * 12)
+    fit = fit_curve(
+        [16.0, 32.0, 64.0] * 4,
+        [20.0, 12.0, 8.0, 20.4, 12.2, 8.1, 19.7, 11.9, 7.9, 20.1, 12, 8],
+        [0] * 12,
+    )
     assert {name for name, law in fit.models.items() if law.aicc is not None} == {"constant"}
     assert fit.verdict == Verdict(kind="undetermined", reason="points")
 
 
 def test_three_sizes_that_fall_and_rise_are_said_to_do_so_without_a_law() -> None:
-    fit = fit_curve([16.0, 32.0, 64.0] * 4, [20.0, 8.0, 12.0, 20.4, 8.1, 12.2, 19.7, 7.9, 11.9, 20.1, 8, 12], [0] * 12)
+    fit = fit_curve(
+        [16.0, 32.0, 64.0] * 4,
+        [20.0, 8.0, 12.0, 20.4, 8.1, 12.2, 19.7, 7.9, 11.9, 20.1, 8, 12],
+        [0] * 12,
+    )
     assert fit.verdict == Verdict(kind="turns", low=16.0, high=64.0)

@@ -26,9 +26,15 @@ PRECISIONS = {"training.precision": ["fp32", "bf16"]}
 FORMATS = {"training.memory_format": ["contiguous", "channels_last"]}
 
 
-def measured(folder: Path, blocks: int, noise: float = 0.01, left_out: int = 0, **changes: Any) -> tuple[Plan, Results]:
-    """A study with records of its first blocks, the last runs ``left_out``: every setting takes 10 s."""
-    plan, files = tiny_plan(**{"factors": SIZES, "replicates": {"until": "5%"}} | changes), Results(folder)
+def measured(
+    folder: Path, blocks: int, noise: float = 0.01, left_out: int = 0, **changes: Any
+) -> tuple[Plan, Results]:
+    """A study with records of its first blocks, the last runs ``left_out``: every setting takes 10
+    s."""
+    plan, files = (
+        tiny_plan(**{"factors": SIZES, "replicates": {"until": "5%"}} | changes),
+        Results(folder),
+    )
     rng, runs = np.random.default_rng(1), [run for run in plan.runs if run.block <= blocks]
     write_plans([plan], folder)
     for number, run in enumerate(runs[: len(runs) - left_out]):
@@ -79,7 +85,9 @@ def test_the_look_is_at_the_ratios_of_the_answer_that_is_printed(
     result = result_of(files, "tiny")
     fitted, answers = groups_of(plan.study, result.frame), result.analysis.answers
     first = next(one for one in (*result.analysis.switches, *answers) if isinstance(one, kind))
-    widest, *_ = sorted(intervals_of(fitted, first, answers), key=lambda one: -(one.half_width or 0))
+    widest, *_ = sorted(
+        intervals_of(fitted, first, answers), key=lambda one: -(one.half_width or 0)
+    )
     reached = result.analysis.reached
     assert reached is not None
     assert (reached.half_width, reached.enough) == (widest.half_width, True)
@@ -88,19 +96,30 @@ def test_the_look_is_at_the_ratios_of_the_answer_that_is_printed(
 def test_blocks_that_are_not_needed_are_as_if_they_were_not_planned(tmp_path: Path) -> None:
     plan, files = measured(tmp_path, 6)
     broken = make_record(plan, 18)
-    write_new(files.records("tiny") / "broken" / plan.runs[18].file, broken.model_dump_json(indent=1))
+    write_new(
+        files.records("tiny") / "broken" / plan.runs[18].file, broken.model_dump_json(indent=1)
+    )
     for result in (result_of(files, "tiny"), kept_of(files)):
         progress = progress_of(result.plan, result.frame)
         assert (progress.whole, progress.planned, len(result.frame)) == (True, 18, 18)
         assert not (result.frame["message"] == NOT_YET).any()
-        assert result.analysis.screen.job[-1].startswith("stopped after 6 blocks: the interval is ±")
-        assert result.analysis.screen.next is None or "still to be made" not in result.analysis.screen.next.title
+        assert result.analysis.screen.job[-1].startswith(
+            "stopped after 6 blocks: the interval is ±"
+        )
+        assert (
+            result.analysis.screen.next is None
+            or "still to be made" not in result.analysis.screen.next.title
+        )
 
 
-def test_a_study_that_is_not_narrow_yet_lacks_runs_and_one_at_its_most_says_what_it_reached(tmp_path: Path) -> None:
+def test_a_study_that_is_not_narrow_yet_lacks_runs_and_one_at_its_most_says_what_it_reached(
+    tmp_path: Path,
+) -> None:
     result = result_of(measured(tmp_path / "a", 6, noise=0.2)[1], "tiny")
     assert not progress_of(result.plan, result.frame).whole
     assert result.analysis.screen.job[-1].startswith("6 blocks of at most 20: ±")
-    most = result_of(measured(tmp_path / "b", 6, noise=0.2, replicates={"until": "5%", "most": 6})[1], "tiny")
+    most = result_of(
+        measured(tmp_path / "b", 6, noise=0.2, replicates={"until": "5%", "most": 6})[1], "tiny"
+    )
     assert most.analysis.screen.job[-1].startswith("6 blocks, the most: ±")
     assert most.analysis.screen.job[-1].endswith("% is reached, 5% was asked")

@@ -22,14 +22,16 @@ from tests.unit.analysis.planted import analysis_of
 
 def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None:
     slow = [9.0] * WARM_UP_REPETITIONS
-    measured = ReferenceWorkload(first_use_seconds=1.0, before=[*slow, 1.0, 1.0, 4.0], after=[*slow, 8.0, 8.0, 8.0])
+    measured = ReferenceWorkload(
+        first_use_seconds=1.0, before=[*slow, 1.0, 1.0, 4.0], after=[*slow, 8.0, 8.0, 8.0]
+    )
     assert measured.seconds == pytest.approx((fmean([1, 1, 4]) * 8) ** 0.5)
     assert measured.model_copy(update={"after": []}).seconds == pytest.approx(2.0)
 
 
 def test_a_lone_stop_of_a_tenth_of_a_second_is_no_change_of_the_machine() -> None:
-    """Fifty repetitions of 2 ms are over in a tenth of a second: one stop in them doubled their mean, and withheld
-    verdicts of runs that took 4 s and 14 s."""
+    """Fifty repetitions of 2 ms are over in a tenth of a second: one stop in them doubled their
+    mean, and withheld verdicts of runs that took 4 s and 14 s."""
     calm = [0.002] * (WARM_UP_REPETITIONS + 50)
     stopped = ReferenceWorkload(first_use_seconds=0.1, before=calm, after=[*calm[:-1], 0.108])
     assert stopped.seconds < 1.05 * 0.002
@@ -37,7 +39,10 @@ def test_a_lone_stop_of_a_tenth_of_a_second_is_no_change_of_the_machine() -> Non
 
 STUDY = Study.model_validate(
     study_values(
-        factors={"training.precision": ["fp32", "bf16"]}, curve=None, contrast="training.precision", replicates=5
+        factors={"training.precision": ["fp32", "bf16"]},
+        curve=None,
+        contrast="training.precision",
+        replicates=5,
     )
 )
 
@@ -45,19 +50,33 @@ STUDY = Study.model_validate(
 def simulated(
     effect: float, machine: np.ndarray, slope: float = 1.0, noise: float = 0.02, null: bool = False
 ) -> Analysis:
-    """Two precisions in five blocks; ``machine`` holds each run's state, ``effect`` is bf16's true ratio."""
+    """Two precisions in five blocks; ``machine`` holds each run's state, ``effect`` is bf16's true
+    ratio."""
     rng = np.random.default_rng(3)
     rows = []
     for index, state in enumerate(machine):
         level = ("fp32", "bf16")[index % 2]
-        seconds = 10.0 * (effect if level == "bf16" else 1.0) * state**slope * np.exp(rng.normal(0, noise))
+        seconds = (
+            10.0
+            * (effect if level == "bf16" else 1.0)
+            * state**slope
+            * np.exp(rng.normal(0, noise))
+        )
         rows.append(
             {
-                "run": f"{level}-{index}", "outcome": "ok", "message": None, "device": "cpu", "session": 1,
-                "block": index // 2 + 1, "training.precision": level, "training.batch_size": 4,
-                "fit_seconds": seconds, "images_processed": 32, "reference_seconds": None if null else 0.002 * state,
+                "run": f"{level}-{index}",
+                "outcome": "ok",
+                "message": None,
+                "device": "cpu",
+                "session": 1,
+                "block": index // 2 + 1,
+                "training.precision": level,
+                "training.batch_size": 4,
+                "fit_seconds": seconds,
+                "images_processed": 32,
+                "reference_seconds": None if null else 0.002 * state,
             }
-        )  # fmt: skip
+        )
     return analysis_of(STUDY, as_timings(rows))
 
 
@@ -94,11 +113,20 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert changed.slowest_seconds / changed.fastest_seconds == pytest.approx(1.8)
 
 
-def test_where_the_machine_may_be_the_difference_no_ratio_has_an_interval_on_the_page_or_in_the_answer() -> None:
-    """The machine swings twofold within blocks: an interval of the noise held the truth in 67 to 78% of studies."""
+def test_where_the_machine_may_be_the_difference_no_ratio_has_an_interval_on_the_page_or_in_the_answer() -> (
+    None
+):
+    """The machine swings twofold within blocks: an interval of the noise held the truth in 67 to
+    78% of studies."""
     swinging = simulated(1.0, LOADED)
     contrast, (ratio,) = contrast_of(swinging), swinging.ratios
-    told = [contrast.overall, contrast.least.ratio, contrast.most.together, ratio.ratio, ratio.together]
+    told = [
+        contrast.overall,
+        contrast.least.ratio,
+        contrast.most.together,
+        ratio.ratio,
+        ratio.together,
+    ]
     assert {(one.low, one.high) for one in told} == {(None, None)}
     assert "machine's change within blocks may explain it" in contrast.text(Context(STUDY))
     steady = contrast_of(simulated(1.0, LOADED, null=True))
@@ -124,9 +152,12 @@ def test_a_real_difference_that_is_larger_than_the_machines_change_in_each_block
     assert contrast.decided
     assert contrast.overall.low is not None
     assert contrast.overall.low < 2.5 < (contrast.overall.high or 0)
-    # What the machine may have added in the mean moves the bound that does not know, that of a single setting, too.
+    # What the machine may have added in the mean moves the bound that does not know, that of a
+    # single setting, too.
     lean = (np.log(swing).reshape(-1, 2) @ [1, -1]).mean()
-    assert lean > 0  # the slower side met the slower machine: the ratio may be smaller, and no larger
+    assert (
+        lean > 0
+    )  # the slower side met the slower machine: the ratio may be smaller, and no larger
     one = contrast.least.ratio
     assert one.low and one.high
     assert np.log(one.value / one.low) - lean == pytest.approx(np.log(one.high / one.value))
@@ -134,13 +165,17 @@ def test_a_real_difference_that_is_larger_than_the_machines_change_in_each_block
 
 def test_a_machine_that_was_slower_on_the_faster_side_explains_nothing() -> None:
     """Each run of one setting was faster than each of the other, and the verdict was withheld."""
-    analysis = simulated(0.8, np.array([1.0, 1.0, 1.0, 1.35, 1.0, 1.3, 1.0, 1.0, 1.0, 1.3]), slope=0.1)
+    analysis = simulated(
+        0.8, np.array([1.0, 1.0, 1.0, 1.35, 1.0, 1.3, 1.0, 1.0, 1.0, 1.3]), slope=0.1
+    )
     assert analysis.groups[0].indistinguishable == ["bf16"]
     assert contrast_of(analysis).decided
 
 
 @pytest.mark.parametrize(("moved", "told"), [(2, True), (3, False)])
-def test_blocks_without_a_change_of_the_machine_tell_where_they_are_most(moved: int, told: bool) -> None:
+def test_blocks_without_a_change_of_the_machine_tell_where_they_are_most(
+    moved: int, told: bool
+) -> None:
     leans = pd.Series([0.4] * moved + [0.0] * (5 - moved))
     assert stands_out(pd.Series([0.3] * 5), leans) == told
     assert stands_out(pd.Series([0.3] * 5), -leans)
@@ -167,7 +202,9 @@ def test_of_a_gpus_two_reference_workloads_the_one_counts_that_changed_more() ->
     assert steady["pace"].max() < 1.01
 
 
-def test_two_blocks_tell_nothing_of_two_precisions_where_the_machine_changed_as_much_within_them() -> None:
+def test_two_blocks_tell_nothing_of_two_precisions_where_the_machine_changed_as_much_within_them() -> (
+    None
+):
     analysis = simulated(1.0, np.array([1.0, 1.6, 1.0, 1.61]), noise=0.002)
     assert not any(answer.decided for answer in analysis.answers)
     assert contrast_of(analysis).machine

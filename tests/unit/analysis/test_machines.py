@@ -1,4 +1,5 @@
-"""Runs of several machines and of several versions of the software: what is a caveat, and what a factor means."""
+"""Runs of several machines and of several versions of the software: what is a caveat, and what a
+factor means."""
 
 from typing import Any
 
@@ -17,14 +18,17 @@ BATCH = "training.batch_size"
 
 
 def timings(nodes: int, extra: float = 1.0, blocks: int = 6) -> pd.DataFrame:
-    """Two equal settings in blocks, each block on one of the machines; the last machine is slower by ``extra``."""
+    """Two equal settings in blocks, each block on one of the machines; the last machine is slower
+    by ``extra``."""
     noise = np.random.default_rng(1)
     return as_timings(
         {
             "block": block + 1,
             BATCH: level,
             "node": f"{block % nodes:08x}",
-            "fit_seconds": 10 * (extra if block % nodes == nodes - 1 else 1) * np.exp(noise.normal(0, 0.01)),
+            "fit_seconds": 10
+            * (extra if block % nodes == nodes - 1 else 1)
+            * np.exp(noise.normal(0, 0.01)),
             "accuracy": 0.9,
             "chance_accuracy": 0.5,
             "valid_images": 200,
@@ -35,7 +39,9 @@ def timings(nodes: int, extra: float = 1.0, blocks: int = 6) -> pd.DataFrame:
 
 
 def study(**factors: Any) -> Study:
-    return Study.model_validate(study_values(factors={BATCH: [4, 8]} | factors, curve=None, replicates=6))
+    return Study.model_validate(
+        study_values(factors={BATCH: [4, 8]} | factors, curve=None, replicates=6)
+    )
 
 
 def test_a_start_on_each_of_several_machines_is_a_start_of_its_own() -> None:

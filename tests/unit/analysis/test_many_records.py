@@ -1,4 +1,5 @@
-"""A step reads each file once, keeps no record longer than it needs, and fits no model more for more runs."""
+"""A step reads each file once, keeps no record longer than it needs, and fits no model more for
+more runs."""
 
 import gc
 import io
@@ -31,7 +32,8 @@ def plan_of(replicates: int) -> Plan:
 
 
 def results_of(plan: Plan, root: Path) -> Results:
-    """A results folder with a sealed record and samples of each run; every three runs are a start of their own."""
+    """A results folder with a sealed record and samples of each run; every three runs are a start
+    of their own."""
     files = Results(root)
     write_plans([plan], root)
     for number, run in enumerate(plan.runs):
@@ -46,7 +48,9 @@ def results_of(plan: Plan, root: Path) -> Results:
             "measurement": record.measurement.model_copy(update={"fit_started": 1.0}),
         }
         files.record(plan.name, run.file).parent.mkdir(exist_ok=True)
-        files.record(plan.name, run.file).write_text(sealed(record.model_copy(update=own)).model_dump_json())
+        files.record(plan.name, run.file).write_text(
+            sealed(record.model_copy(update=own)).model_dump_json()
+        )
     return files
 
 
@@ -78,10 +82,15 @@ def test_the_analysis_opens_each_record_once_and_the_page_none(
     plan: Plan, files: Results, opened: Counter[str]
 ) -> None:
     name = plan.name
-    records, samples = [run.file for run in plan.runs], [files.telemetry(name, run.file).name for run in plan.runs]
+    records, samples = (
+        [run.file for run in plan.runs],
+        [files.telemetry(name, run.file).name for run in plan.runs],
+    )
     write_analysis(name, files)
     assert [opened[file] for file in records] == [1] * len(records)
-    assert [opened[file] for file in samples] == [2] * len(samples)  # a figure shows them one by one
+    assert [opened[file] for file in samples] == [2] * len(
+        samples
+    )  # a figure shows them one by one
     opened.clear()
     render([name], files.root, files.report)
     assert not opened.keys() & {*records, *samples}
@@ -116,7 +125,9 @@ def analysed(plan: Plan, root: Path) -> tuple[pd.DataFrame, Analysis]:
     return frame, analysis_of(plan.study, frame)
 
 
-def test_more_replicates_need_no_more_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_replicates_need_no_more_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fits: list[int] = []
 
     def counting(y: Any, *rest: Any) -> Any:

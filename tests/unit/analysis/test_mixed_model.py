@@ -16,7 +16,10 @@ WHOLE = np.tile(range(LEVELS), BLOCKS).tolist(), np.repeat(range(BLOCKS), LEVELS
 def drawn(seed: int, block_noise: float = 0.2, noise: float = 0.05) -> list[float]:
     """Times of five equal levels in five whole blocks."""
     rng = np.random.default_rng(seed)
-    logs = rng.normal(0, noise, LEVELS * BLOCKS) + rng.normal(0, block_noise, BLOCKS)[np.array(WHOLE[1])]
+    logs = (
+        rng.normal(0, noise, LEVELS * BLOCKS)
+        + rng.normal(0, block_noise, BLOCKS)[np.array(WHOLE[1])]
+    )
     return [float(second) for second in np.exp(logs)]
 
 
@@ -30,12 +33,16 @@ def degrees(model: LogModel, weights: Array) -> float:
     return float(model.degrees_of(weights[None])[0])
 
 
-def test_the_variances_and_the_test_of_levels_are_those_of_the_analysis_of_variance_of_whole_blocks() -> None:
+def test_the_variances_and_the_test_of_levels_are_those_of_the_analysis_of_variance_of_whole_blocks() -> (
+    None
+):
     seconds = drawn(1)
     model = fit_log_model(seconds, *WHOLE)
     table = np.log(seconds).reshape(BLOCKS, LEVELS)
     rows, columns = table.mean(1, keepdims=True), table.mean(0)
-    within = float(((table - rows - columns + table.mean()) ** 2).sum()) / ((LEVELS - 1) * (BLOCKS - 1))
+    within = float(((table - rows - columns + table.mean()) ** 2).sum()) / (
+        (LEVELS - 1) * (BLOCKS - 1)
+    )
     between = LEVELS * float(((rows - table.mean()) ** 2).sum()) / (BLOCKS - 1)
     of_levels = BLOCKS * float(((columns - table.mean()) ** 2).sum()) / (LEVELS - 1)
     p = stats.f.sf(of_levels / within, LEVELS - 1, (LEVELS - 1) * (BLOCKS - 1))
@@ -58,7 +65,9 @@ def test_the_means_degrees_are_satterthwaites_of_the_two_mean_squares() -> None:
     assert not model.uneven
     weights = model.weights(2)
     assert degrees(model, weights) == pytest.approx(by_hand, rel=0.02)
-    assert errors(model, weights) ** 2 == pytest.approx((between + (LEVELS - 1) * noise) / (LEVELS * BLOCKS), rel=1e-3)
+    assert errors(model, weights) ** 2 == pytest.approx(
+        (between + (LEVELS - 1) * noise) / (LEVELS * BLOCKS), rel=1e-3
+    )
 
 
 def test_unbalanced_runs_have_the_estimates_of_generalised_least_squares_by_hand() -> None:
@@ -82,8 +91,12 @@ def test_starts_have_a_variance_of_their_own_where_they_can_be_told_from_blocks(
     starts = np.repeat(range(12), 20)
     blocks = np.repeat(range(60), 4)
     levels = np.tile(range(4), 60)
-    logs = rng.normal(0, 0.3, 12)[starts] + rng.normal(0, 0.1, 60)[blocks] + rng.normal(0, 0.03, 240)
-    found = fit_log_model(np.exp(logs).tolist(), levels.tolist(), blocks.tolist(), starts.tolist()).fit.variances
+    logs = (
+        rng.normal(0, 0.3, 12)[starts] + rng.normal(0, 0.1, 60)[blocks] + rng.normal(0, 0.03, 240)
+    )
+    found = fit_log_model(
+        np.exp(logs).tolist(), levels.tolist(), blocks.tolist(), starts.tolist()
+    ).fit.variances
     assert np.sqrt(found["noise"]) == pytest.approx(0.03, rel=0.15)
     assert np.sqrt(found["block"]) == pytest.approx(0.1, rel=0.3)
     assert np.sqrt(found["start"]) == pytest.approx(0.3, rel=0.6)
@@ -99,7 +112,10 @@ def test_a_slow_run_in_a_block_of_its_own_moves_no_other_mean() -> None:
     seconds, levels, blocks = drawn(6, 0.05), list(WHOLE[0]), [*WHOLE[1][:-1], 99]
     seconds[-1] *= 2
     clean = far_runs(seconds, levels, blocks) == 0
-    kept = [[value for value, keep in zip(part, clean, strict=True) if keep] for part in (seconds, levels, blocks)]
+    kept = [
+        [value for value, keep in zip(part, clean, strict=True) if keep]
+        for part in (seconds, levels, blocks)
+    ]
     with_it = fit_log_model(kept[0], kept[1], kept[2])
     without = fit_log_model(seconds[:-1], levels[:-1], blocks[:-1])
     for level in range(LEVELS):
@@ -121,18 +137,28 @@ def test_a_run_of_twice_its_siblings_time_is_far_and_no_other() -> None:
 
 def test_noise_blocks_and_levels_that_differ_make_no_run_far() -> None:
     for seed in range(50):
-        seconds = [second * (1 + 3 * level) for second, level in zip(drawn(seed), WHOLE[0], strict=True)]
+        seconds = [
+            second * (1 + 3 * level) for second, level in zip(drawn(seed), WHOLE[0], strict=True)
+        ]
         assert not far_runs(seconds, *WHOLE).any()
-    slow_block = [second * (3 if block == 2 else 1) for second, block in zip(drawn(12), WHOLE[1], strict=True)]
+    slow_block = [
+        second * (3 if block == 2 else 1) for second, block in zip(drawn(12), WHOLE[1], strict=True)
+    ]
     assert not far_runs(slow_block, *WHOLE).any()
 
 
 def _uneven_model(levels: int = 12) -> LogModel:
-    """Levels in 5 blocks of 2 starts; the noise of each third level is ten times that of the others."""
+    """Levels in 5 blocks of 2 starts; the noise of each third level is ten times that of the
+    others."""
     rng = np.random.default_rng(3)
     names, blocks = np.tile(np.arange(levels), 5), np.repeat(np.arange(5), levels)
     noise = rng.normal(0, np.where(names % 3 == 0, 0.1, 0.01)) + rng.normal(0, 0.05, 5)[blocks]
-    return fit_log_model(np.exp(names * 0.02 + noise).tolist(), names.tolist(), blocks.tolist(), (blocks // 3).tolist())
+    return fit_log_model(
+        np.exp(names * 0.02 + noise).tolist(),
+        names.tolist(),
+        blocks.tolist(),
+        (blocks // 3).tolist(),
+    )
 
 
 def test_the_degrees_of_a_pair_are_satterthwaites_formula_written_out() -> None:

@@ -1,4 +1,5 @@
-"""A report at any time: what is there is shown, what is missing is said first, and nothing else is written."""
+"""A report at any time: what is there is shown, what is missing is said first, and nothing else is
+written."""
 
 from pathlib import Path
 
@@ -18,11 +19,15 @@ FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
 
 
 def begun(results: Path, made: int, name: str = "tiny") -> Plan:
-    """Write the plan of a study on a machine without a GPU, and the records of its first runs there."""
+    """Write the plan of a study on a machine without a GPU, and the records of its first runs
+    there."""
     plan = tiny_plan(factors=FACTORS, replicates=3).model_copy(update={"name": name})
     write_plans([plan], results)
     for number in [at for at, run in enumerate(plan.runs) if not run.unavailable][:made]:
-        write_new(Results(results).record(name, plan.runs[number].file), make_record(plan, number).model_dump_json())
+        write_new(
+            Results(results).record(name, plan.runs[number].file),
+            make_record(plan, number).model_dump_json(),
+        )
     return plan
 
 
@@ -43,15 +48,24 @@ def test_a_study_that_is_not_whole_is_rendered_and_says_first_how_far_it_is(
     page = Page(tmp_path / "report.html")
     assert page.text.index(first) < page.text.index("Every run")
     assert files_in(tmp_path) - before == {tmp_path / "report.html"}
-    rows = {f"run-tiny/{run.name}" for run in plan.runs} & {str(tag.get("id")) for _, tag in page.tags}
+    rows = {f"run-tiny/{run.name}" for run in plan.runs} & {
+        str(tag.get("id")) for _, tag in page.tags
+    }
     assert rows == {f"run-tiny/{run.name}" for run in plan.runs if not run.unavailable}
 
 
-def test_a_whole_study_has_the_page_of_the_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_whole_study_has_the_page_of_the_pipeline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     begun(tmp_path, 9)
     assert main(["analyse", "tiny", "--results", str(tmp_path)]) == 0
     whole, now = tmp_path / "whole.html", tmp_path / "now.html"
-    assert main(["report", "--from-tables", "tiny", "--results", str(tmp_path), "--output", str(whole)]) == 0
+    assert (
+        main(
+            ["report", "--from-tables", "tiny", "--results", str(tmp_path), "--output", str(whole)]
+        )
+        == 0
+    )
     assert main(["report", "tiny", "--results", str(tmp_path), "--output", str(now)]) == 0
     assert whole.read_text(encoding="utf-8") == now.read_text(encoding="utf-8")
     assert "no final report" not in now.read_text(encoding="utf-8")
@@ -74,11 +88,16 @@ def test_a_study_without_a_plan_is_one_line_and_one_that_has_not_begun_is_render
     assert "0 of 9 planned runs are there: this is no final report." in page.text
 
 
-def test_no_record_at_all_is_one_line_and_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_record_at_all_is_one_line_and_no_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     begun(tmp_path, 0)
     assert main(["report", "--results", str(tmp_path)]) == 1
     error = capsys.readouterr().err
-    assert error == "error: results: no run is there yet. tiny: Missing: 9 runs, the first in block 1.\n"
+    assert (
+        error
+        == "error: results: no run is there yet. tiny: Missing: 9 runs, the first in block 1.\n"
+    )
     assert not (tmp_path / "report.html").exists()
 
 
@@ -86,7 +105,9 @@ def test_a_damaged_record_is_missing_and_the_rest_is_rendered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = begun(tmp_path, 4)
-    damaged = next(Results(tmp_path).record("tiny", run.file) for run in plan.runs if not run.unavailable)
+    damaged = next(
+        Results(tmp_path).record("tiny", run.file) for run in plan.runs if not run.unavailable
+    )
     damaged.write_text("{", encoding="utf-8")
     assert main(["report", "--results", str(tmp_path)]) == 0
     said = capsys.readouterr().err.splitlines()

@@ -41,9 +41,18 @@ def frame_of(plan: Plan, **columns: Any) -> pd.DataFrame:
     factors = plan.study.factors
     rows: list[dict[str, Any]] = []
     for block, levels in product((1, 2), product(*factors.values())):
-        row = {"device": "cpu", "outcome": "ok", "session": 1, "block": block, "message": None, "software": "the same"}
+        row = {
+            "device": "cpu",
+            "outcome": "ok",
+            "session": 1,
+            "block": block,
+            "message": None,
+            "software": "the same",
+        }
         row["run"] = f"run {len(rows)}"
-        named = {key: shown(plan.study, key, level) for key, level in zip(factors, levels, strict=True)}
+        named = {
+            key: shown(plan.study, key, level) for key, level in zip(factors, levels, strict=True)
+        }
         rows.append(row | named | SECONDS)
     frame = as_timings(rows).assign(model_seconds=2.5, **columns)
     return frame.assign(fit_seconds=frame[list(SECONDS)].sum(axis=1))
@@ -72,7 +81,9 @@ def totals(parts: Parts) -> list[tuple[str, Any]]:
 def test_the_parts_of_a_bar_add_up_to_the_mean_of_the_tables() -> None:
     plan = plan_of()
     frame = frame_of(plan)
-    frame.loc[(frame["block"] == 2) & (frame["training.batch_size"] == 4), "data_wait_seconds"] = 8.0
+    frame.loc[(frame["block"] == 2) & (frame["training.batch_size"] == 4), "data_wait_seconds"] = (
+        8.0
+    )
     chart = phases_of(plan, frame)
     geometric = (10 * 14) ** 0.5
     assert bars(chart)[0].seconds["waiting for data"] == pytest.approx(geometric / 2)
@@ -82,11 +93,16 @@ def test_the_parts_of_a_bar_add_up_to_the_mean_of_the_tables() -> None:
 @pytest.mark.parametrize(
     ("time", "shares"),
     [
-        ("blog_seconds", {"building the model": 20, "waiting for data": 32, "rest": 4, "validation": 12}),
+        (
+            "blog_seconds",
+            {"building the model": 20, "waiting for data": 32, "rest": 4, "validation": 12},
+        ),
         ("train_seconds", {"waiting for data": 48, "rest": 4}),
     ],
 )
-def test_a_time_with_the_model_or_without_validation_has_its_own_parts(time: str, shares: dict[str, float]) -> None:
+def test_a_time_with_the_model_or_without_validation_has_its_own_parts(
+    time: str, shares: dict[str, float]
+) -> None:
     plan = plan_of(curve={"x": "training.batch_size", "y": time})
     frame = frame_of(plan).assign(blog_seconds=12.5, train_seconds=8.0 + 1 / 3)
     chart = phases_of(plan, frame)
@@ -114,7 +130,11 @@ def test_a_time_that_is_no_sum_of_parts_has_no_chart() -> None:
 
 
 def test_a_study_without_a_curve_has_a_bar_for_each_level_in_the_order_of_its_file() -> None:
-    factors = {"device": ["cpu", "cuda"], "training.loop": ["torch", "fastai"], "training.drop_last": [True, False]}
+    factors = {
+        "device": ["cpu", "cuda"],
+        "training.loop": ["torch", "fastai"],
+        "training.drop_last": [True, False],
+    }
     plan = plan_of(factors=factors, curve=None)
     chart = phases_of(plan, frame_of(plan).iloc[::-1])
     assert sorted(chart.groups) == ["CPU", "GPU"]
@@ -126,6 +146,9 @@ def test_a_study_without_a_curve_has_a_bar_for_each_level_in_the_order_of_its_fi
 def test_every_part_has_a_colour_of_its_own() -> None:
     rules = re.findall(r"([^}]*){ background: (var\(--p-[a-z0-9]+\))", stylesheet())
     colours = [
-        colour for name in PARTS.values() for names, colour in rules if f"phase-{name.replace(' ', '-')} " in names
+        colour
+        for name in PARTS.values()
+        for names, colour in rules
+        if f"phase-{name.replace(' ', '-')} " in names
     ]
     assert len(set(colours)) == len(PARTS) == 10

@@ -36,9 +36,13 @@ def files(plan: Plan, tmp_path: Path) -> Results:
     files = Results(tmp_path)
     write_plans([plan], tmp_path)
     for number, run in enumerate(plan.runs):
-        record = with_measured(make_record(plan, number, fit_seconds=1.0 + 0.01 * number), fit_started=100.0 + number)
+        record = with_measured(
+            make_record(plan, number, fit_seconds=1.0 + 0.01 * number), fit_started=100.0 + number
+        )
         samples = files.telemetry(plan.name, run.file)
-        write_parquet(pd.DataFrame({name: [100.0 + number, 100.5 + number] for name in COLUMNS}), samples)
+        write_parquet(
+            pd.DataFrame({name: [100.0 + number, 100.5 + number] for name in COLUMNS}), samples
+        )
         record = sealed(record.model_copy(update={"telemetry_sha256": file_sha256(samples)}))
         write_new(files.record(plan.name, run.file), record.model_dump_json(indent=1))
     return files
@@ -48,7 +52,15 @@ def verbs(files: Results) -> dict[str, list[str]]:
     """Every verb of the analysis of the study with its arguments."""
     return {
         "analyse": ["analyse", "tiny", "--results", str(files.root)],
-        "report": ["report", "--from-tables", "tiny", "--results", str(files.root), "--output", str(files.report)],
+        "report": [
+            "report",
+            "--from-tables",
+            "tiny",
+            "--results",
+            str(files.root),
+            "--output",
+            str(files.report),
+        ],
     }
 
 
@@ -70,7 +82,10 @@ def test_a_whole_folder_refuses_nothing(plan: Plan, files: Results) -> None:
 def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
     plan: Plan, files: Results, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    copied, edited = files.record("tiny", plan.runs[0].file), files.record("tiny", plan.runs[1].file)
+    copied, edited = (
+        files.record("tiny", plan.runs[0].file),
+        files.record("tiny", plan.runs[1].file),
+    )
     copied.write_bytes(files.record("tiny", plan.runs[3].file).read_bytes())
     edited.write_text(edited.read_text().replace('"fit_seconds": 1.01', '"fit_seconds": 0.101'))
     before = {path: path.read_bytes() for path in files.records("tiny").iterdir()}
@@ -84,7 +99,8 @@ def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
         ([edited.name], "record_sha256"),
     ]
     assert all(
-        f"{path.name} does not fit: {key}: " in page for path, key in ((copied, "run"), (edited, "record_sha256"))
+        f"{path.name} does not fit: {key}: " in page
+        for path, key in ((copied, "run"), (edited, "record_sha256"))
     )
     assert "2 of 4 planned runs are there" in page
     assert capsys.readouterr().err == (
@@ -99,7 +115,9 @@ def test_the_page_is_made_if_every_record_is_refused(plan: Plan, files: Results)
         path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 3}))
     page = analysed(files)
     assert "<td>refused</td>" in page
-    assert "schema_version: 3 is not allowed: another version of this software wrote the file" in page
+    assert (
+        "schema_version: 3 is not allowed: another version of this software wrote the file" in page
+    )
     assert "0 of 4 planned runs are there" in page
 
 
@@ -141,11 +159,15 @@ def test_a_run_whose_samples_do_not_fit_keeps_its_times_alone(
     assert f"{path.name} does not fit: telemetry_sha256: " in page
 
 
-def test_the_telemetry_figure_leaves_out_samples_that_do_not_fit(plan: Plan, files: Results) -> None:
+def test_the_telemetry_figure_leaves_out_samples_that_do_not_fit(
+    plan: Plan, files: Results
+) -> None:
     for run in plan.runs:
         files.telemetry("tiny", run.file).write_bytes(b"")
     analysed(files)
-    names = [figure["name"] for figure in json.loads((files.figures("tiny") / "index.json").read_text())]
+    names = [
+        figure["name"] for figure in json.loads((files.figures("tiny") / "index.json").read_text())
+    ]
     assert "batch_size_performance" in names and "telemetry_cpu" not in names
 
 
@@ -155,9 +177,15 @@ def test_the_telemetry_figure_leaves_out_samples_that_do_not_fit(plan: Plan, fil
         (lambda text: "", "it is not JSON ("),
         (lambda text: text[:200], "it is not JSON ("),
         (lambda text: "{}", "name: missing"),
-        (lambda text: text.replace('"block": 1', '"block": "x"', 1), "runs.0.block: 'x' is not allowed"),
+        (
+            lambda text: text.replace('"block": 1', '"block": "x"', 1),
+            "runs.0.block: 'x' is not allowed",
+        ),
         (lambda text: text.replace('"name": "bs', '"name": "../bs', 1), "name: '../bs"),
-        (lambda text: re.sub(r'("training.batch_size": )(\d+)', r"\1[\2]", text, count=1), "runs.0.setting.levels"),
+        (
+            lambda text: re.sub(r'("training.batch_size": )(\d+)', r"\1[\2]", text, count=1),
+            "runs.0.setting.levels",
+        ),
         (lambda text: text.replace('"replicates"', '"copies"', 1), "study.copies: unknown key"),
     ],
     ids=["empty", "truncated", "no keys", "type", "another folder", "list", "unknown key"],

@@ -39,14 +39,18 @@ def analysed(
         if not run.unavailable:
             name = run.name.rsplit("-r", 1)[0]
             record = make_record(
-                plan, number, (outcomes or {}).get(name, "ok"), (times or {}).get(name, 1.0 + number / 100)
+                plan,
+                number,
+                (outcomes or {}).get(name, "ok"),
+                (times or {}).get(name, 1.0 + number / 100),
             )
             write_new(results / plan.name / "records" / run.file, record.model_dump_json())
     return finish(plan, results, figures)
 
 
 def finish(plan: Plan, results: Path, figures: bool = False) -> Analysis:
-    """All that follows from the records that are there. ``figures``: whether they are drawn, which takes longest."""
+    """All that follows from the records that are there. ``figures``: whether they are drawn, which
+    takes longest."""
     files = Results(results)
     write_plans([plan], results)
     if figures:
@@ -61,7 +65,9 @@ def finish(plan: Plan, results: Path, figures: bool = False) -> Analysis:
 
 
 def with_gpu(plan: Plan) -> Plan:
-    return plan.model_copy(update={"runs": [run.model_copy(update={"unavailable": None}) for run in plan.runs]})
+    return plan.model_copy(
+        update={"runs": [run.model_copy(update={"unavailable": None}) for run in plan.runs]}
+    )
 
 
 class Page(HTMLParser):
@@ -90,8 +96,12 @@ def test_the_report_is_one_file_that_asks_the_network_for_nothing(tmp_path: Path
     links = [str(attributes["href"]) for tag, attributes in page.tags if tag == "a"]
     files = [link for link in links if not link.startswith("#")]
     assert all(link.startswith("tiny/") and (tmp_path / link).exists() for link in files)
-    policy = next(str(tag["content"]) for name, tag in page.tags if name == "meta" and "http-equiv" in tag)
-    own = {name: re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL) for name in ("style", "script")}
+    policy = next(
+        str(tag["content"]) for name, tag in page.tags if name == "meta" and "http-equiv" in tag
+    )
+    own = {
+        name: re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL) for name in ("style", "script")
+    }
     assert policy == "; ".join(
         [
             "default-src 'none'",
@@ -110,7 +120,9 @@ def test_every_link_within_the_page_leads_to_a_part_of_it(tmp_path: Path) -> Non
     parts = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(parts) == len(set(parts))
     wanted = {
-        str(attributes["href"])[1:] for tag, attributes in tags if tag == "a" and str(attributes["href"])[0] == "#"
+        str(attributes["href"])[1:]
+        for tag, attributes in tags
+        if tag == "a" and str(attributes["href"])[0] == "#"
     }
     assert wanted <= set(parts)
 
@@ -151,7 +163,9 @@ def test_every_run_is_a_dot_that_leads_to_its_row_and_its_record(tmp_path: Path)
     analysed(plan, tmp_path)
     tags = Page(tmp_path / "report.html").tags
     runs = {f"tiny/{run.name}" for run in plan.runs}
-    dots = [attributes["href"] for tag, attributes in tags if tag == "a" and "aria-label" in attributes]
+    dots = [
+        attributes["href"] for tag, attributes in tags if tag == "a" and "aria-label" in attributes
+    ]
     rows = {attributes["id"] for tag, attributes in tags if tag == "tr" and "id" in attributes}
     assert set(dots) == {f"#run-{run}" for run in runs}
     assert rows >= {f"run-{run}" for run in runs}
@@ -161,11 +175,14 @@ def test_every_run_is_a_dot_that_leads_to_its_row_and_its_record(tmp_path: Path)
 
 
 def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: Path) -> None:
-    """The mean of a setting is the geometric one in its card, each chart, the table and each picture."""
+    """The mean of a setting is the geometric one in its card, each chart, the table and each
+    picture."""
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=3)
     times = (2.0, 3.0, 4.6)
     for place, run in enumerate(plan.runs):
-        record = make_record(plan, place, fit_seconds=SCALES[run.settings.training.batch_size] * times[run.block - 1])
+        record = make_record(
+            plan, place, fit_seconds=SCALES[run.settings.training.batch_size] * times[run.block - 1]
+        )
         write_new(tmp_path / "tiny" / "records" / run.file, record.model_dump_json())
     finish(plan, tmp_path)
     geometric, arithmetic = float(np.exp(np.log(times).mean())), float(np.mean(times))
@@ -178,15 +195,22 @@ def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: P
             assert f"{scale * arithmetic:.1f}" not in text, name
 
 
-def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio_and_in_the_last_epoch(tmp_path: Path) -> None:
-    """A run of the GPU failed, so that the CPU's first run has no partner in its block; it counts all the same."""
-    plan = with_gpu(tiny_plan(factors={"device": ["cpu", "cuda"]}, curve=None, replicates=4, contrast="device"))
+def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio_and_in_the_last_epoch(
+    tmp_path: Path,
+) -> None:
+    """A run of the GPU failed, so that the CPU's first run has no partner in its block; it counts
+    all the same."""
+    plan = with_gpu(
+        tiny_plan(factors={"device": ["cpu", "cuda"]}, curve=None, replicates=4, contrast="device")
+    )
     reached = (0.95, 0.80, 0.85, 0.84)
     for place, run in enumerate(plan.runs):
         lost = run.block == 1 and run.settings.device == "cuda"
         record = make_record(plan, place, "failed" if lost else "ok")
         if record.measurement:
-            epoch = record.measurement.epochs[0].model_copy(update={"accuracy": reached[run.block - 1]})
+            epoch = record.measurement.epochs[0].model_copy(
+                update={"accuracy": reached[run.block - 1]}
+            )
             measured = record.measurement.model_copy(update={"epochs": [epoch]})
             record = record.model_copy(update={"measurement": measured})
         write_new(tmp_path / "tiny" / "records" / run.file, record.model_dump_json())
@@ -199,7 +223,10 @@ def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio_and_in_the_last_epoc
     text = re.sub(r"(<[^>]*>|\s)+", " ", page)
     assert "86.0% and 83.0%" in text
     told = text.partition("epoch 1")[2]
-    assert re.findall("([CG]PU) training .*? accuracy ([0-9.]+%)", told) == [("CPU", "86.0%"), ("GPU", "83.0%")]
+    assert re.findall("([CG]PU) training .*? accuracy ([0-9.]+%)", told) == [
+        ("CPU", "86.0%"),
+        ("GPU", "83.0%"),
+    ]
 
 
 def test_a_run_that_was_excluded_is_in_no_epoch(tmp_path: Path) -> None:
@@ -225,11 +252,17 @@ def test_the_report_shows_parameters_and_every_epochs_time_and_losses(tmp_path: 
         record = make_record(plan, number)
         assert record.measurement is not None
         first, last = (
-            record.measurement.epochs[0].model_copy(update={"train_seconds": seconds * run.block, "loss_sum": loss})
+            record.measurement.epochs[0].model_copy(
+                update={"train_seconds": seconds * run.block, "loss_sum": loss}
+            )
             for seconds, loss in ((11.0, 1297.672), (22.0, 673.594))
         )
-        first = first.model_copy(update={"valid_seconds": 0.0, "valid_loss": None, "accuracy": None})
-        measured = record.measurement.model_copy(update={"epochs": [first, last], "parameters": 62_006})
+        first = first.model_copy(
+            update={"valid_seconds": 0.0, "valid_loss": None, "accuracy": None}
+        )
+        measured = record.measurement.model_copy(
+            update={"epochs": [first, last], "parameters": 62_006}
+        )
         write_new(
             tmp_path / "tiny" / "records" / run.file,
             record.model_copy(update={"measurement": measured}).model_dump_json(),
@@ -239,7 +272,9 @@ def test_the_report_shows_parameters_and_every_epochs_time_and_losses(tmp_path: 
     text = re.sub(r"(<[^>]*>|\s)+", " ", page)
     assert "parameters 62,006 62,006" in text
     assert "training of an epoch (s) 33.0 33.0" in text
-    _, four, eight = re.split("CPU, batch size [48] training ", text.partition("quantity epoch 1 epoch 2")[2])
+    _, four, eight = re.split(
+        "CPU, batch size [48] training ", text.partition("quantity epoch 1 epoch 2")[2]
+    )
     assert four.startswith("(s) 22.0 44.0 validation (s) none 0.1 ")
     assert "accuracy none 50.0%" in four
     assert "training loss, sum over steps 1298 674" in eight
@@ -257,7 +292,11 @@ def test_speedup_pairs_within_blocks(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     results = tmp_path / "tiny" / "records"
     for number, run in enumerate(plan.runs):
-        base = (6.0 if run.settings.device == "cpu" else 2.0) * 3.0 ** (run.block % 2) * rng.normal(1, 0.01)
+        base = (
+            (6.0 if run.settings.device == "cpu" else 2.0)
+            * 3.0 ** (run.block % 2)
+            * rng.normal(1, 0.01)
+        )
         write_new(results / run.file, make_record(plan, number, fit_seconds=base).model_dump_json())
     analysis = analysis_of(plan.study, table(plan, read_records(plan, results).included))
     for ratio in analysis.ratios:
@@ -279,7 +318,12 @@ def test_failures_and_absent_devices_are_shown_and_the_rest_is_analysed(tmp_path
 
 
 def test_a_study_in_which_nothing_succeeded_still_has_a_report(tmp_path: Path) -> None:
-    analysed(tiny_plan(replicates=2), tmp_path, outcomes={"bs4-cpu": "failed", "bs8-cpu": "failed"}, figures=True)
+    analysed(
+        tiny_plan(replicates=2),
+        tmp_path,
+        outcomes={"bs4-cpu": "failed", "bs8-cpu": "failed"},
+        figures=True,
+    )
     assert "No answer: no run has succeeded." in Page(tmp_path / "report.html").text
 
 
@@ -294,7 +338,9 @@ def test_records_of_a_device_that_is_away_stay_in_the_report(tmp_path: Path) -> 
 
 
 def test_levels_that_are_paths_are_shown_by_their_names_and_kept_apart(tmp_path: Path) -> None:
-    paths = [str(write_photos(tmp_path / "secret" / name, {"a": 5, "b": 5})) for name in ("NA", "001")]
+    paths = [
+        str(write_photos(tmp_path / "secret" / name, {"a": 5, "b": 5})) for name in ("NA", "001")
+    ]
     plan = tiny_plan(
         dataset={"source": "folder", "path": paths[0], "image_size": 32},
         factors={"dataset.path": paths, "training.batch_size": [2, 4]},
@@ -306,18 +352,24 @@ def test_levels_that_are_paths_are_shown_by_their_names_and_kept_apart(tmp_path:
     assert [len(group.levels) for group in analysis.groups] == [2, 2]
     assert [(ratio.slower, ratio.faster) for ratio in analysis.ratios] == [("NA", "001")] * 2
     assert "secret" not in (tmp_path / "results" / "report.html").read_text(encoding="utf-8")
-    assert "secret" not in (tmp_path / "results" / "tiny" / "timings.csv").read_text(encoding="utf-8")
+    assert "secret" not in (tmp_path / "results" / "tiny" / "timings.csv").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_same_records_give_the_same_page(tmp_path: Path) -> None:
     plan = tiny_plan(replicates=2)
     for name in ("a", "b"):
         analysed(plan, tmp_path / name, figures=True)
-    assert (tmp_path / "a" / "report.html").read_bytes() == (tmp_path / "b" / "report.html").read_bytes()
+    assert (tmp_path / "a" / "report.html").read_bytes() == (
+        tmp_path / "b" / "report.html"
+    ).read_bytes()
 
 
 def test_names_of_classes_and_studies_cannot_inject_markup(tmp_path: Path) -> None:
-    analysed(tiny_plan(title="<script>alert(1)</script>", question="Is <b>this</b> safe?"), tmp_path)
+    analysed(
+        tiny_plan(title="<script>alert(1)</script>", question="Is <b>this</b> safe?"), tmp_path
+    )
     page = Page(tmp_path / "report.html")
     assert [tag for tag, _ in page.tags].count("script") == 1  # our own, at the end
     assert "Is <b>this</b> safe?" in page.text

@@ -1,4 +1,5 @@
-"""A setting keeps its levels by key from the plan to `fit.json` and the page, whatever letters they have."""
+"""A setting keeps its levels by key from the plan to `fit.json` and the page, whatever letters they
+have."""
 
 from pathlib import Path
 
@@ -19,11 +20,14 @@ from tests.unit.config.test_config import plan_of
 
 
 def reported(plan: Plan, results: Path) -> tuple[Analysis, str]:
-    """The analysis as it is written, and the page, of records in which each setting takes its own time."""
+    """The analysis as it is written, and the page, of records in which each setting takes its own
+    time."""
     files, shorts = Results(results), sorted({run.setting.short for run in plan.runs})
     write_plans([plan], results)
     for number, run in enumerate(plan.runs):
-        record = make_record(plan, number, fit_seconds=1.0 + shorts.index(run.setting.short) + 0.01 * run.block)
+        record = make_record(
+            plan, number, fit_seconds=1.0 + shorts.index(run.setting.short) + 0.01 * run.block
+        )
         write_new(files.record(plan.name, run.file), record.model_dump_json())
     result = result_of(files, plan.name)
     write_whole(files.fit(plan.name), result.analysis.model_dump_json())
@@ -31,11 +35,16 @@ def reported(plan: Plan, results: Path) -> tuple[Analysis, str]:
     return Analysis.of_file(files.fit(plan.name)), files.report.read_text(encoding="utf-8")
 
 
-def test_levels_with_a_comma_or_a_plus_are_found_by_key_in_every_group_and_way(tmp_path: Path) -> None:
+def test_levels_with_a_comma_or_a_plus_are_found_by_key_in_every_group_and_way(
+    tmp_path: Path,
+) -> None:
     analysis, page = reported(odd_plan(tmp_path), tmp_path / "results")
     assert [group.setting.levels for group in analysis.groups] == [{PATH: name} for name in ODD]
     for group in analysis.groups:
-        assert [(level.setting.levels, level.runs) for level in group.levels] == [({SIZE: 2}, 3), ({SIZE: 4}, 3)]
+        assert [(level.setting.levels, level.runs) for level in group.levels] == [
+            ({SIZE: 2}, 3),
+            ({SIZE: 4}, 3),
+        ]
     (ways,) = [answer for answer in analysis.answers if isinstance(answer, Ways)]
     assert sorted(str(way.group.levels[PATH]) for way in ways.ways) == sorted(ODD)
     answers = [answer for answer in analysis.answers if isinstance(answer, Fastest)]
@@ -44,18 +53,24 @@ def test_levels_with_a_comma_or_a_plus_are_found_by_key_in_every_group_and_way(t
         assert name in page
 
 
-def test_switches_with_a_comma_or_a_plus_are_found_by_key_in_every_effect_and_combination(tmp_path: Path) -> None:
+def test_switches_with_a_comma_or_a_plus_are_found_by_key_in_every_effect_and_combination(
+    tmp_path: Path,
+) -> None:
     analysis, page = reported(odd_plan(tmp_path, effects=True), tmp_path / "results")
     (group,), (switches,) = analysis.groups, analysis.switches
     wanted = {(name, drop) for name in ODD for drop in (False, True)}
-    assert {(level.setting.levels[PATH], level.setting.levels[DROP]) for level in group.levels} == wanted
+    assert {
+        (level.setting.levels[PATH], level.setting.levels[DROP]) for level in group.levels
+    } == wanted
     assert {(effect.factor, effect.level) for effect in switches.effects} == {
         *((PATH, name) for name in ODD[1:]),
         (DROP, "drop last"),
     }
     (combination,) = [answer for answer in analysis.answers if isinstance(answer, Combination)]
     assert combination.base.levels == {PATH: ODD[0], DROP: False}
-    assert combination.best == next(level.setting for level in group.levels if level.label == group.best)
+    assert combination.best == next(
+        level.setting for level in group.levels if level.label == group.best
+    )
     assert "two + three" in page
 
 

@@ -8,7 +8,13 @@ from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import level_test
 from study.analysis.stats.starts import separate_sets
 
-BLOG = {16: (9.44, 12.54), 32: (10.5, 12.85), 64: (7.18, 10.3), 128: (10.52, 10.77), 256: (11.35, 14.34)}
+BLOG = {
+    16: (9.44, 12.54),
+    32: (10.5, 12.85),
+    64: (7.18, 10.3),
+    128: (10.52, 10.77),
+    256: (11.35, 14.34),
+}
 """Seconds of the blog's two runs over its batch sizes: one in its table, one in its figure."""
 
 
@@ -42,7 +48,8 @@ def test_single_runs_have_no_interval_and_no_test() -> None:
 
 
 def test_a_level_that_was_added_in_a_start_of_its_own_keeps_its_time_and_everyone_elses() -> None:
-    """Two starts share no level: each level's mean is its own, and nothing is smeared over the others."""
+    """Two starts share no level: each level's mean is its own, and nothing is smeared over the
+    others."""
     times = {16: 20.0, 32: 15.0, 64: 12.0, 128: 11.0, 256: 10.0}
     rng = np.random.default_rng(3)
     rows = [(size, f"1.{block}", t) for block in range(3) for size, t in times.items()]
@@ -53,7 +60,10 @@ def test_a_level_that_was_added_in_a_start_of_its_own_keeps_its_time_and_everyon
     for size, t in (times | {512: 9.5}).items():
         assert model.mean(size).value == pytest.approx(t, rel=0.02)
     assert model.ratio(512, 256).value == pytest.approx(0.95, rel=0.02)
-    assert [set(levels) for levels in separate_sets(sizes, blocks)] == [{16, 32, 64, 128, 256}, {512}]
+    assert [set(levels) for levels in separate_sets(sizes, blocks)] == [
+        {16, 32, 64, 128, 256},
+        {512},
+    ]
     fit = fit_curve(sizes, seconds, blocks)
     assert fit.power.coefficients["Tmin"] == pytest.approx(9.3, abs=0.7)
 
@@ -89,4 +99,6 @@ def test_the_level_test_is_the_one_of_scipy_where_there_are_no_blocks() -> None:
     groups = [np.exp(rng.normal(0.02 * k, 0.05, 6)) for k in range(3)]
     model = fit_log_model(np.concatenate(groups).tolist(), [0] * 6 + [1] * 6 + [2] * 6, [1] * 18)
     assert not model.uneven
-    assert level_test(model) == pytest.approx(scipy_stats.f_oneway(*[np.log(group) for group in groups]).pvalue)
+    assert level_test(model) == pytest.approx(
+        scipy_stats.f_oneway(*[np.log(group) for group in groups]).pvalue
+    )

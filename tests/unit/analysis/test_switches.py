@@ -1,4 +1,5 @@
-"""What each switch buys: planted effects are found again, with their interaction, and no effect is made up."""
+"""What each switch buys: planted effects are found again, with their interaction, and no effect is
+made up."""
 
 import math
 from collections.abc import Callable
@@ -41,13 +42,17 @@ def seconds(run: Run) -> float:
     return 10 / times / (TOGETHER if {"bf16", "channels_last"} <= levels else 1.0)
 
 
-def records(seed: int, noise: float = 0.02, time: Callable[[Run], float] = seconds) -> dict[str, Record]:
+def records(
+    seed: int, noise: float = 0.02, time: Callable[[Run], float] = seconds
+) -> dict[str, Record]:
     """Runs with noise of their own, and a noise that each block shares."""
     random = np.random.default_rng(seed)
     blocks = {block: random.normal(0, 0.1) for block in (1, 2, 3)}
     return {
         run.name: make_record(
-            PLAN, number, fit_seconds=time(run) * math.exp(blocks[run.block] + random.normal(0, noise))
+            PLAN,
+            number,
+            fit_seconds=time(run) * math.exp(blocks[run.block] + random.normal(0, noise)),
         )
         for number, run in enumerate(PLAN.runs)
     }
@@ -86,14 +91,21 @@ def test_the_best_combination_is_compared_with_the_first_level_of_each_switch() 
     combination = only(found).combination
     assert combination
     assert combination.base.label == "first levels"
-    assert combination.best.label in ("bf16 + channels last", "bf16 + channels last + fused optimizer")
+    assert combination.best.label in (
+        "bf16 + channels last",
+        "bf16 + channels last + fused optimizer",
+    )
     assert combination.times_as_fast.value == pytest.approx(2 * 1.2 * TOGETHER, rel=0.04)
     assert combination.decided
-    assert found.answer == only(found).text(Context(PLAN.study, found.groups, scope="95% in this start"))
+    assert found.answer == only(found).text(
+        Context(PLAN.study, found.groups, scope="95% in this start")
+    )
 
 
 def test_a_gain_below_the_margin_is_called_none_above_it() -> None:
-    found = analysed(1, 0.002, lambda run: 10 / (1.02 if "bf16" in run.setting.levels.values() else 1))
+    found = analysed(
+        1, 0.002, lambda run: 10 / (1.02 if "bf16" in run.setting.levels.values() else 1)
+    )
     assert found.answer.startswith("**No switch** is shown to gain more than 5% by itself")
 
 
@@ -114,7 +126,11 @@ def test_the_bounds_hold_the_planted_effects_where_one_run_is_far_and_one_block_
         assert measured
         slow = measured.model_copy(update={"fit_seconds": 3 * measured.fit_seconds})
         made[victim] = made[victim].model_copy(update={"measurement": slow})
-        fused = next(e for e in only(analysis_of(PLAN.study, table(PLAN, made))).effects if e.level == "fused")
+        fused = next(
+            e
+            for e in only(analysis_of(PLAN.study, table(PLAN, made))).effects
+            if e.level == "fused"
+        )
         held += fused.times_as_fast.low <= 1 <= fused.times_as_fast.high  # type: ignore[operator]
     assert held >= 0.9 * len(studies)
 
@@ -123,11 +139,15 @@ SAVES = {"bf16": 0.5, "fused": 1.2}
 """Energy at these levels over that at the first."""
 
 
-def with_beside(seed: int, unknown: Callable[[Run], bool], saves: dict[str, float], noise: float) -> pd.DataFrame:
-    """Runs whose energy follows ``saves``, unknown of some, and whose accuracy and memory follow no switch."""
+def with_beside(
+    seed: int, unknown: Callable[[Run], bool], saves: dict[str, float], noise: float
+) -> pd.DataFrame:
+    """Runs whose energy follows ``saves``, unknown of some, and whose accuracy and memory follow no
+    switch."""
     frame, random = table(PLAN, records(seed)), np.random.default_rng(seed)
     planted = {
-        run.name: 100 * math.prod(saves.get(str(level), 1.0) for level in run.setting.levels.values())
+        run.name: 100
+        * math.prod(saves.get(str(level), 1.0) for level in run.setting.levels.values())
         for run in PLAN.runs
         if not unknown(run)
     }
@@ -146,7 +166,9 @@ def effects_of(frame: pd.DataFrame) -> dict[str, Effect]:
 def test_energy_is_compared_where_it_is_known_on_both_sides() -> None:
     """The energy of short runs is not known: here of all with channels_last."""
     without = "channels_last"
-    effects = effects_of(with_beside(1, lambda run: without in run.setting.levels.values(), SAVES, 0.02))
+    effects = effects_of(
+        with_beside(1, lambda run: without in run.setting.levels.values(), SAVES, 0.02)
+    )
     for level, planted in SAVES.items():
         energy = effects[level].energy
         assert energy
@@ -157,19 +179,27 @@ def test_energy_is_compared_where_it_is_known_on_both_sides() -> None:
     assert effects[without].changes() == ["no change shown", "no change shown", ""]
 
 
-def test_where_a_switch_changes_nothing_a_change_is_stated_in_no_more_than_one_study_of_twenty() -> None:
+def test_where_a_switch_changes_nothing_a_change_is_stated_in_no_more_than_one_study_of_twenty() -> (
+    None
+):
     stated, studies = 0, repeats(15, 200)
     for seed in studies:
         frame = with_beside(seed, lambda run: False, {}, 0.05)
-        stated += any("(" in told for effect in effects_of(frame).values() for told in effect.changes())
+        stated += any(
+            "(" in told for effect in effects_of(frame).values() for told in effect.changes()
+        )
     assert stated <= at_most(0.05, len(studies))
 
 
 def test_the_study_of_switches_is_a_full_factorial_and_goes_with_no_curve() -> None:
-    study = read_study("switches", study_folders(), Selection.model_validate({"studies": ["switches"]}))
+    study = read_study(
+        "switches", study_folders(), Selection.model_validate({"studies": ["switches"]})
+    )
     assert study.effects
     assert all(len(levels) == 2 for levels in study.factors.values())
-    with pytest.raises((StudyError, ValueError), match="effects: True is not allowed with a curve or a contrast"):
+    with pytest.raises(
+        (StudyError, ValueError), match="effects: True is not allowed with a curve or a contrast"
+    ):
         tiny_plan(factors=FACTORS, contrast="training.precision", curve=None, effects=True)
 
 
@@ -181,7 +211,9 @@ def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() 
             and run.setting.levels["training.memory_format"] == "contiguous"
         ):
             made[run.name] = make_record(PLAN, number, "failed")
-    effects = {effect.level: effect for effect in only(analysis_of(PLAN.study, table(PLAN, made))).effects}
+    effects = {
+        effect.level: effect for effect in only(analysis_of(PLAN.study, table(PLAN, made))).effects
+    }
     assert effects["bf16"].settings == 3
     assert effects["bf16"].times_as_fast.value == pytest.approx(2 * TOGETHER, rel=0.03)
     assert effects["channels_last"].settings == 3

@@ -1,4 +1,5 @@
-"""Utilisation over the time of a run: a curve for each group, which does not grow with the number of runs."""
+"""Utilisation over the time of a run: a curve for each group, which does not grow with the number
+of runs."""
 
 from typing import Any
 
@@ -11,10 +12,15 @@ from study.analysis.figures.style import use_style
 from study.artifacts.telemetry import COLUMNS
 
 
-def run(group: str, percent: float, seconds: float = 10.0, column: str = "gpu_utilisation_percent") -> Any:
-    """The group of a run and its samples, ten a second: one value in its first half, and in its second one twice it."""
+def run(
+    group: str, percent: float, seconds: float = 10.0, column: str = "gpu_utilisation_percent"
+) -> Any:
+    """The group of a run and its samples, ten a second: one value in its first half, and in its
+    second one twice it."""
     times = np.arange(0, seconds + 0.05, 0.1)
-    values = pd.DataFrame({"seconds": 1e9 + times, column: percent * np.where(times < seconds / 2, 1.0, 2.0)})
+    values = pd.DataFrame(
+        {"seconds": 1e9 + times, column: percent * np.where(times < seconds / 2, 1.0, 2.0)}
+    )
     return group, values.reindex(columns=list(COLUMNS)).astype("float64")
 
 

@@ -23,12 +23,19 @@ from tests.unit.analysis.planted import with_measured
 from tests.unit.artifacts.test_records import make_record
 
 UNITS = {
-    "seconds": "s", "bytes": "bytes", "percent": "%", "joules": "J", "watts": "W", "mhz": "MHz", "celsius": "°C",
-}  # fmt: skip
+    "seconds": "s",
+    "bytes": "bytes",
+    "percent": "%",
+    "joules": "J",
+    "watts": "W",
+    "mhz": "MHz",
+    "celsius": "°C",
+}
 
 
 def written(plan: Plan, path: Path, outcomes: dict[int, str] | None = None) -> pd.DataFrame:
-    """Write the table of a plan whose runs ended as ``outcomes`` says by number (``none``: no record)."""
+    """Write the table of a plan whose runs ended as ``outcomes`` says by number (``none``: no
+    record)."""
     kinds = {number: (outcomes or {}).get(number, "ok") for number in range(len(plan.runs))}
     records = {
         run.name: make_record(plan, number, kinds[number])
@@ -40,7 +47,9 @@ def written(plan: Plan, path: Path, outcomes: dict[int, str] | None = None) -> p
     return frame
 
 
-@pytest.mark.parametrize("outcomes", [{}, {0: "failed"}, {0: "none", 1: "none"}, {0: "failed", 1: "failed"}])
+@pytest.mark.parametrize(
+    "outcomes", [{}, {0: "failed"}, {0: "none", 1: "none"}, {0: "failed", 1: "failed"}]
+)
 def test_every_column_is_there_in_one_order_and_type_whatever_was_measured(
     tmp_path: Path, outcomes: dict[int, str]
 ) -> None:
@@ -53,13 +62,21 @@ def test_every_column_is_there_in_one_order_and_type_whatever_was_measured(
 
 @pytest.mark.parametrize("outcomes", [{}, {0: "failed"}, {0: "none", 1: "none"}])
 def test_a_table_is_read_as_it_was_written(tmp_path: Path, outcomes: dict[int, str]) -> None:
-    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4], "model.name": ["resnet18", "resnet34"]})
+    plan = tiny_plan(
+        factors={
+            "device": ["cpu"],
+            "training.batch_size": [4],
+            "model.name": ["resnet18", "resnet34"],
+        }
+    )
     frame = written(plan, tmp_path / "t.csv", outcomes)
     pd.testing.assert_frame_equal(read_timings(tmp_path / "t.csv", plan), frame)
 
 
 def test_a_column_that_is_not_declared_is_refused() -> None:
-    values: dict[str, Any] = dict.fromkeys(("study", "run", "key", "device", "precision", "outcome"), "x")
+    values: dict[str, Any] = dict.fromkeys(
+        ("study", "run", "key", "device", "precision", "outcome"), "x"
+    )
     with pytest.raises(ValidationError, match="fit_second"):
         Timing.model_validate(values | {"block": 1, "position": 1, "fit_second": 1.0})
 
@@ -85,9 +102,15 @@ def test_chance_is_the_share_of_the_most_frequent_class_or_in_an_older_record_th
     most: int | None, chance: float
 ) -> None:
     data = DataUsed(
-        source="folder", generated=False, sha256="ab", classes=list("abcd"), train_images=40, valid_images=10,
-        valid_majority_images=most, left_out=0,
-    )  # fmt: skip
+        source="folder",
+        generated=False,
+        sha256="ab",
+        classes=list("abcd"),
+        train_images=40,
+        valid_images=10,
+        valid_majority_images=most,
+        left_out=0,
+    )
     plan = tiny_plan()
     record = make_record(plan).model_copy(update={"data": data})
     row = table(plan, {record.run: record}).iloc[0]
@@ -120,26 +143,43 @@ def test_the_time_to_a_target_is_a_column_that_is_empty_where_it_was_missed(
 
 
 @pytest.mark.parametrize(("sampled", "shown"), [(3, None), (5, 5)])
-def test_a_sampled_peak_that_is_below_what_torch_held_was_missed(sampled: int, shown: int | None) -> None:
+def test_a_sampled_peak_that_is_below_what_torch_held_was_missed(
+    sampled: int, shown: int | None
+) -> None:
     plan = tiny_plan()
     values = values_of(make_record(plan), None)
-    values |= {"peak_device_reserved_bytes": 4, "peak_device_allocated_bytes": 2, "peak_device_used_bytes": sampled}
+    values |= {
+        "peak_device_reserved_bytes": 4,
+        "peak_device_allocated_bytes": 2,
+        "peak_device_used_bytes": sampled,
+    }
     row = table_of(plan, {plan.runs[0].name: values}, []).iloc[0]
-    assert (None if pd.isna(row["peak_device_used_bytes"]) else row["peak_device_used_bytes"]) == shown
+    assert (
+        None if pd.isna(row["peak_device_used_bytes"]) else row["peak_device_used_bytes"]
+    ) == shown
 
 
-def test_the_start_of_the_workers_is_within_the_wait_for_the_first_batch_that_it_is_told_under() -> None:
+def test_the_start_of_the_workers_is_within_the_wait_for_the_first_batch_that_it_is_told_under() -> (
+    None
+):
     plan = tiny_plan()
     record = make_record(plan)
     assert record.measurement is not None
     epoch = record.measurement.epochs[0].model_copy(update={"loader_start_seconds": 0.3})
-    steps = [step.model_copy(update={"epoch": number, "data_wait_seconds": 0.4}) for number in (1, 2, 3)
-             for step in record.measurement.steps]  # fmt: skip
+    steps = [
+        step.model_copy(update={"epoch": number, "data_wait_seconds": 0.4})
+        for number in (1, 2, 3)
+        for step in record.measurement.steps
+    ]
     for workers in (0, 2):
         measured = with_measured(record, epochs=[epoch] * 3, steps=steps, workers=workers)
         row = table(plan, {record.run: measured}).iloc[0]
         assert row["first_batch_seconds"] == pytest.approx(0.4)
-        assert row["loader_start_seconds"] == pytest.approx(0.3) if workers else pd.isna(row["loader_start_seconds"])
+        assert (
+            row["loader_start_seconds"] == pytest.approx(0.3)
+            if workers
+            else pd.isna(row["loader_start_seconds"])
+        )
     headings = [resource.heading for resource in timing.resources().values()]
     place = headings.index("first batch of an epoch (s)")
     assert headings[place + 1] == "of that, workers' start (s)"

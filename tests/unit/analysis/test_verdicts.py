@@ -1,4 +1,5 @@
-"""The smallest cases in which a verdict was false, or none was given, though nobody had tuned to them."""
+"""The smallest cases in which a verdict was false, or none was given, though nobody had tuned to
+them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,25 +28,34 @@ NEAR_12 = (12.01, 12.13, 11.92, 12.24, 12.03)
 
 
 def found(times: Times, starts: int = 1, limit: float | None = None) -> Analysis:
-    """The analysis of these seconds of each batch size in each block, which the ``starts`` share evenly.
+    """The analysis of these seconds of each batch size in each block, which the ``starts`` share
+    evenly.
 
     A run beyond the ``limit`` was ended by it.
     """
     blocks = len(next(iter(times.values())))
-    values = study_values(factors={"training.batch_size": list(times)}, replicates=blocks, curve=None)
+    values = study_values(
+        factors={"training.batch_size": list(times)}, replicates=blocks, curve=None
+    )
     rows: list[dict[str, object]] = []
     for block in range(blocks):
         for size, seconds in times.items():
             late = limit is not None and seconds[block] > limit
             rows.append(
                 {
-                    "run": f"bs{size}-r{block}", "session": 1 + block * starts // blocks, "block": block + 1,
-                    "training.batch_size": size, "fit_seconds": np.nan if late else seconds[block],
-                    "outcome": "failed" if late else "ok", "message": f"{TIMED_OUT} {limit} s" if late else None,
-                    "accuracy": np.nan if late else 0.9, "chance_accuracy": 0.5, "valid_images": 200,
+                    "run": f"bs{size}-r{block}",
+                    "session": 1 + block * starts // blocks,
+                    "block": block + 1,
+                    "training.batch_size": size,
+                    "fit_seconds": np.nan if late else seconds[block],
+                    "outcome": "failed" if late else "ok",
+                    "message": f"{TIMED_OUT} {limit} s" if late else None,
+                    "accuracy": np.nan if late else 0.9,
+                    "chance_accuracy": 0.5,
+                    "valid_images": 200,
                     "started": f"2026-01-01T00:{len(rows):02d}:00+00:00",
                 }
-            )  # fmt: skip
+            )
     return analysed(Study.model_validate(values), as_timings(rows))
 
 
@@ -77,7 +87,8 @@ def test_a_far_run_speaks_against_its_own_setting_alone() -> None:
 
 
 def shifted(starts: int, blocks: int, seed: int) -> Times:
-    """Five equal settings with noise of 2%; each start shifts 128 and 256 together by a standard deviation of 6%."""
+    """Five equal settings with noise of 2%; each start shifts 128 and 256 together by a standard
+    deviation of 6%."""
     rng = np.random.default_rng(seed)
     start = np.repeat(rng.normal(0, 0.06, starts), blocks)
     return {
@@ -86,21 +97,31 @@ def shifted(starts: int, blocks: int, seed: int) -> Times:
     }
 
 
-def test_settings_that_each_start_shifts_anew_are_called_slower_in_one_of_twenty_studies_at_most() -> None:
+def test_settings_that_each_start_shifts_anew_are_called_slower_in_one_of_twenty_studies_at_most() -> (
+    None
+):
     seeds = repeats(25, 200)
     every = [found(shifted(3, 5, seed), starts=3) for seed in seeds]
-    assert sum(len(one.groups[0].indistinguishable) < 5 for one in every) <= at_most(0.05, len(seeds))
+    assert sum(len(one.groups[0].indistinguishable) < 5 for one in every) <= at_most(
+        0.05, len(seeds)
+    )
 
 
 def test_below_three_starts_the_answer_says_of_which_starts_its_interval_tells() -> None:
     times = {32: NEAR_10 + NEAR_10[::-1], 64: NEAR_12 + NEAR_12[::-1]}
-    for starts, words in ((1, "(95% in this start: "), (2, "(95% in these two starts: "), (5, "(95%: ")):
+    for starts, words in (
+        (1, "(95% in this start: "),
+        (2, "(95% in these two starts: "),
+        (5, "(95%: "),
+    ):
         analysis = found(times, starts)
         assert words in analysis.answer
         assert [one.starts for one in only(Starts, analysis.warnings)] == [starts]
 
 
-def test_a_setting_whose_slow_runs_the_time_limit_ended_is_neither_the_fastest_nor_has_an_interval() -> None:
+def test_a_setting_whose_slow_runs_the_time_limit_ended_is_neither_the_fastest_nor_has_an_interval() -> (
+    None
+):
     times = {
         16: (12.03, 12.14, 11.91, 12.02, 12.23, 12.11, 11.92, 12.04),
         32: (9.91, 9.95, 9.85, 9.94, 9.92, 9.88, 9.96, 9.93),
@@ -116,27 +137,41 @@ def test_a_setting_whose_slow_runs_the_time_limit_ended_is_neither_the_fastest_n
 
 
 @pytest.mark.parametrize(("levels", "blocks"), [(2, 5), (5, 3), (10, 5)])
-def test_four_of_five_studies_find_the_difference_that_is_said_to_be_found(levels: int, blocks: int) -> None:
+def test_four_of_five_studies_find_the_difference_that_is_said_to_be_found(
+    levels: int, blocks: int
+) -> None:
     seeds, told = repeats(150, 1000), 0
     stated, degrees = smallest_difference(levels, blocks) * 0.03, (levels - 1) * (blocks - 1)
-    names, order = np.tile(range(levels), blocks).tolist(), np.repeat(range(blocks), levels).tolist()
+    names, order = (
+        np.tile(range(levels), blocks).tolist(),
+        np.repeat(range(blocks), levels).tolist(),
+    )
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        shift = stated * np.sqrt(rng.chisquare(degrees) / degrees)  # another study of that size has measured the noise
-        logs = rng.normal(0, 0.03, len(names)) + rng.normal(0, 0.03, blocks)[order] + shift * (np.array(names) == 0)
+        shift = stated * np.sqrt(
+            rng.chisquare(degrees) / degrees
+        )  # another study of that size has measured the noise
+        logs = (
+            rng.normal(0, 0.03, len(names))
+            + rng.normal(0, 0.03, blocks)[order]
+            + shift * (np.array(names) == 0)
+        )
         model = fit_log_model(np.exp(logs).tolist(), names, order)
         told += 0 not in may_be_fastest(model, model.levels)
     assert at_least(0.78, len(seeds)) <= told <= at_most(0.85, len(seeds))
 
 
 def test_a_slope_within_every_block_does_not_call_one_of_equal_settings_slower() -> None:
-    """Blocks that differ by nothing lend their degrees to the noise within them, which is larger."""
+    """Blocks that differ by nothing lend their degrees to the noise within them, which is
+    larger."""
     false, seeds = 0, repeats(150, 1000)
     for seed in seeds:
         rng = np.random.default_rng(seed)
         places = [rng.permutation(4) for _ in range(5)]
         logs = [np.log(2) * place / 3 + rng.normal(0, 0.03, 4) for place in places]
-        model = fit_log_model(np.exp(np.concatenate(logs)).tolist(), [*range(4)] * 5, np.repeat(range(5), 4).tolist())
+        model = fit_log_model(
+            np.exp(np.concatenate(logs)).tolist(), [*range(4)] * 5, np.repeat(range(5), 4).tolist()
+        )
         false += len(may_be_fastest(model, model.levels)) < 4
     assert false <= at_most(0.075, len(seeds))
 
@@ -144,7 +179,9 @@ def test_a_slope_within_every_block_does_not_call_one_of_equal_settings_slower()
 def test_a_setting_that_is_noisier_than_the_others_has_a_noise_of_its_own() -> None:
     rng = np.random.default_rng(2)
     noise = np.array([0.01, 0.01, 0.01, 0.1])
-    times = {16 * 2**place: (10 * np.exp(rng.normal(0, noise[place], 5))).tolist() for place in range(4)}
+    times = {
+        16 * 2**place: (10 * np.exp(rng.normal(0, noise[place], 5))).tolist() for place in range(4)
+    }
     analysis = found(times)
     levels = {level.label: level.time for level in analysis.groups[0].levels}
     wide, narrow = (np.log(levels[name].high / levels[name].low) for name in ("128", "64"))  # type: ignore[union-attr, operator]

@@ -1,4 +1,5 @@
-"""Several groups side by side: the fastest of all, and how much longer the best of each other one takes."""
+"""Several groups side by side: the fastest of all, and how much longer the best of each other one
+takes."""
 
 from typing import Any
 
@@ -27,9 +28,13 @@ TIMES: dict[tuple[str, str], dict[int, float]] = {
 def measured(
     seed: int, blocks: int = 4, noise: float = 0.04, broken: bool = False, **values: Any
 ) -> tuple[Study, pd.DataFrame]:
-    """Whole blocks of one start; ``broken``: one block is half as fast, and one run is three times as long."""
+    """Whole blocks of one start; ``broken``: one block is half as fast, and one run is three times
+    as long."""
     rng = np.random.default_rng(seed)
-    factors: dict[str, Any] = {"training.loop": ["fastai", "torch"], "training.memory_format": ["channels_last"]}
+    factors: dict[str, Any] = {
+        "training.loop": ["fastai", "torch"],
+        "training.memory_format": ["channels_last"],
+    }
     study = study_values(
         factors=factors | {"training.batch_size": [16, 32, 64]},
         curve={"x": "training.batch_size", "y": "fit_seconds"}, **values,
@@ -41,12 +46,17 @@ def measured(
             for size, seconds in times.items():
                 rows.append(
                     {
-                        "run": f"{loop}-{size}-r{block}", "session": 1, "block": block + 1,
-                        "training.loop": loop, "training.memory_format": layout, "training.batch_size": size,
+                        "run": f"{loop}-{size}-r{block}",
+                        "session": 1,
+                        "block": block + 1,
+                        "training.loop": loop,
+                        "training.memory_format": layout,
+                        "training.batch_size": size,
                         "fit_seconds": seconds * float(np.exp(state + rng.normal(0, noise))),
-                        "started": f"2026-01-01T00:{len(rows):02d}:00+00:00", "warmed_up": True,
+                        "started": f"2026-01-01T00:{len(rows):02d}:00+00:00",
+                        "warmed_up": True,
                     }
-                )  # fmt: skip
+                )
     if broken:
         rows[int(rng.integers(len(rows)))]["fit_seconds"] *= 3
     return Study.model_validate(study), as_timings(rows)
@@ -62,7 +72,9 @@ def test_the_fastest_of_all_comes_first_and_is_the_answer_beside_the_first_way()
         ("fastai", "32"),
     ]
     assert found.beside == found.ways[1]
-    assert analysis.answer == found.text(Context(measured(1)[0], analysis.groups, scope="95% in this start"))
+    assert analysis.answer == found.text(
+        Context(measured(1)[0], analysis.groups, scope="95% in this start")
+    )
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -93,7 +105,9 @@ def test_which_way_is_the_fastest_is_told_from_two_blocks_though_its_batch_size_
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(TIMES, ("torch", "channels_last"), dict.fromkeys((16, 32, 64), 3.0))
         patch.setitem(TIMES, ("fastai", "channels_last"), dict.fromkeys((16, 32, 64), 15.0))
-        (found,) = [one for one in analysis_of(*measured(1, blocks=2)).answers if isinstance(one, Ways)]
+        (found,) = [
+            one for one in analysis_of(*measured(1, blocks=2)).answers if isinstance(one, Ways)
+        ]
     assert found.decided
     assert found.ways[0].group.levels["training.loop"] == "torch"
 

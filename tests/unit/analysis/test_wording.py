@@ -22,7 +22,9 @@ from tests.unit.analysis.planted import setting
         (["cuda|a + b", "cuda|c"], ["a + b", "c"]),
     ],
 )
-def test_a_group_is_named_by_what_tells_it_from_the_others(groups: list[str], names: list[str]) -> None:
+def test_a_group_is_named_by_what_tells_it_from_the_others(
+    groups: list[str], names: list[str]
+) -> None:
     keys = ("device", "loop", "kind", "precision")
     planted = [setting(**dict(zip(keys, group.split("|"), strict=False))) for group in groups]
     assert [place_words(name) for name in group_names(planted).values()] == names
@@ -30,9 +32,15 @@ def test_a_group_is_named_by_what_tells_it_from_the_others(groups: list[str], na
 
 def test_a_number_in_the_place_of_a_group_has_its_key_and_a_named_device_its_name() -> None:
     sizes = setting(device="cuda", size=64)
-    assert (place(sizes), place_words(sizes)) == ("on the GPU with batch size 64", "GPU, batch size 64")
+    assert (place(sizes), place_words(sizes)) == (
+        "on the GPU with batch size 64",
+        "GPU, batch size 64",
+    )
     named = sizes.model_copy(update={"named": {"old card": ["device"]}})
-    assert (place(named), place_words(named)) == ("with old card, batch size 64", "old card, batch size 64")
+    assert (place(named), place_words(named)) == (
+        "with old card, batch size 64",
+        "old card, batch size 64",
+    )
 
 
 def test_times_that_stand_below_each_other_have_as_many_digits() -> None:
@@ -43,5 +51,14 @@ def test_times_that_stand_below_each_other_have_as_many_digits() -> None:
 
 def test_a_sentence_has_two_digits_and_a_ratio_near_one_has_three() -> None:
     values = (2.44, 26.04, 0.733, 123.0, 9.97, 0.00021, 1.05, 1.2)
-    assert [short(value) for value in values] == ["2.4", "26", "0.73", "120", "10", "0.00021", "1.05", "1.2"]
+    assert [short(value) for value in values] == [
+        "2.4",
+        "26",
+        "0.73",
+        "120",
+        "10",
+        "0.00021",
+        "1.05",
+        "1.2",
+    ]
     assert [short(value, like=1.05) for value in (0.96, 1.14)] == ["0.96", "1.14"]

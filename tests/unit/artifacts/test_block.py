@@ -1,4 +1,5 @@
-"""A block's file is an index of its records: it changes with them, and can be made from them at any time."""
+"""A block's file is an index of its records: it changes with them, and can be made from them at any
+time."""
 
 import json
 import os
@@ -39,7 +40,9 @@ def names(blocks: list[Block]) -> list[list[str]]:
     return [[run.name for run in block.runs] for block in blocks]
 
 
-def test_an_index_that_was_deleted_or_damaged_comes_back_from_the_records_byte_for_byte(files: Results) -> None:
+def test_an_index_that_was_deleted_or_damaged_comes_back_from_the_records_byte_for_byte(
+    files: Results,
+) -> None:
     before = texts(files)
     first, second = sorted(files.blocks("tiny").iterdir())
     first.unlink()
@@ -52,7 +55,8 @@ def test_an_index_that_was_deleted_or_damaged_comes_back_from_the_records_byte_f
 
 
 def test_a_block_is_found_by_its_name_although_its_file_was_just_deleted(files: Results) -> None:
-    """As by Snakemake, which is told to make everything again, where the plan has a further level by now."""
+    """As by Snakemake, which is told to make everything again, where the plan has a further level
+    by now."""
     more = planned(factors={"training.batch_size": [2, 4, 8, 10]})
     gone = blocks_of(planned(), files)[0]
     files.block("tiny", gone.name).unlink()

@@ -1,4 +1,5 @@
-"""What unpacks a bundle trusts none: whole or not at all, into a new folder, and nothing else than a bundle's files."""
+"""What unpacks a bundle trusts none: whole or not at all, into a new folder, and nothing else than
+a bundle's files."""
 
 import os
 import zipfile
@@ -47,11 +48,17 @@ def test_every_record_of_a_committed_bundle_is_read(path: Path, tmp_path: Path) 
     with zipfile.ZipFile(path) as zipped:
         assert len(found) == sum("/records/" in name for name in zipped.namelist()) > 0
     assert [one for one in found if not isinstance(one, Fitting)] == []
-    assert not [name for name in files_below(files.root) if name.endswith(("fit.json", "timings.csv", ".html"))]
+    assert not [
+        name
+        for name in files_below(files.root)
+        if name.endswith(("fit.json", "timings.csv", ".html"))
+    ]
 
 
 @pytest.mark.parametrize("name", ["/etc/evil", "..\\evil", "../evil", "tiny/../../evil", "../"])
-def test_an_entry_that_would_leave_its_folder_refuses_the_archive_and_is_named(name: str, tmp_path: Path) -> None:
+def test_an_entry_that_would_leave_its_folder_refuses_the_archive_and_is_named(
+    name: str, tmp_path: Path
+) -> None:
     (tmp_path / "inner").mkdir()
     archive = with_entries(tmp_path / "inner" / "a.zip", (name, b"../../evil"))
     with pytest.raises(StudyError) as raised:
@@ -61,7 +68,8 @@ def test_an_entry_that_would_leave_its_folder_refuses_the_archive_and_is_named(n
 
 
 def test_a_name_that_ends_early_is_refused(tmp_path: Path) -> None:
-    """The standard library cuts a name at a NUL: what is looked at is the name that the archive holds."""
+    """The standard library cuts a name at a NUL: what is looked at is the name that the archive
+    holds."""
     archive = with_entries(tmp_path / "a.zip", ("tiny/plan.jsonXevil", b""))
     archive.write_bytes(archive.read_bytes().replace(b"plan.jsonX", b"plan.json\0"))
     with pytest.raises(StudyError, match=OUT):
@@ -76,15 +84,21 @@ def test_a_link_is_written_as_a_plain_file(tmp_path: Path) -> None:
     assert not written.is_symlink() and written.read_bytes() == b"/etc/passwd"
 
 
-@pytest.mark.parametrize("name", ["Tiny/plan.json", "plan.json/plan.json", f"{'x' * 300}/plan.json"])
-def test_names_that_no_disk_holds_beside_each_other_leave_nothing(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["Tiny/plan.json", "plan.json/plan.json", f"{'x' * 300}/plan.json"]
+)
+def test_names_that_no_disk_holds_beside_each_other_leave_nothing(
+    name: str, tmp_path: Path
+) -> None:
     archive = with_entries(tmp_path / "a.zip", ("plan.json", b"{}"), (name, b"{}"))
     with pytest.raises(StudyError, match=r"two of its files have one name|cannot be unpacked into"):
         unpack(archive, tmp_path / "out")
     assert list(tmp_path.iterdir()) == [archive]
 
 
-def test_what_no_bundle_holds_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_no_bundle_holds_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     others = (
         "tiny/run.sh",
         "tiny/records/.x.json",
@@ -126,7 +140,9 @@ def test_a_bomb_is_refused_before_anything_is_written(tmp_path: Path) -> None:
 
 
 def test_a_bundle_is_compressed_by_deflate_alone(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="it is encrypted, or compressed by another method than deflate"):
+    with pytest.raises(
+        StudyError, match="it is encrypted, or compressed by another method than deflate"
+    ):
         unpack(with_entries(tmp_path / "a.zip", method=zipfile.ZIP_LZMA), tmp_path / "out")
 
 
@@ -141,7 +157,9 @@ def altered(content: bytes) -> bytes:
 
 @pytest.mark.parametrize("damage", [cut, altered])
 def test_a_damaged_archive_leaves_nothing(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    archive = with_entries(tmp_path / "a.zip", ("plan.json", b"0123456789"), method=zipfile.ZIP_STORED)
+    archive = with_entries(
+        tmp_path / "a.zip", ("plan.json", b"0123456789"), method=zipfile.ZIP_STORED
+    )
     archive.write_bytes(damage(archive.read_bytes()))
     with pytest.raises(StudyError, match="not a zip archive, or a damaged one"):
         unpack(archive, tmp_path / "out")
@@ -154,7 +172,10 @@ def test_a_damaged_archive_leaves_nothing(damage: Callable[[bytes], bytes], tmp_
         (lambda sums: sums, ""),
         (lambda sums: sums | {"plan.json": "0" * 64}, "'plan.json' does not fit checksums.sha256"),
         (lambda sums: {"plan.json": sums["plan.json"]}, "'tiny/plan.json' does not fit"),
-        (lambda sums: sums | {"tiny/records/x.json": "0" * 64}, "'tiny/records/x.json' does not fit"),
+        (
+            lambda sums: sums | {"tiny/records/x.json": "0" * 64},
+            "'tiny/records/x.json' does not fit",
+        ),
     ],
 )
 def test_a_file_that_does_not_fit_the_checksums_refuses_the_archive(
@@ -165,7 +186,9 @@ def test_a_file_that_does_not_fit_the_checksums_refuses_the_archive(
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as zipped:
         for name, content in contents.items():
             zipped.writestr(name, content)
-        zipped.writestr(CHECKSUMS, "".join(f"{checksum}  {name}\n" for name, checksum in sums.items()))
+        zipped.writestr(
+            CHECKSUMS, "".join(f"{checksum}  {name}\n" for name, checksum in sums.items())
+        )
     if not words:
         return unpack(tmp_path / "a.zip", tmp_path / "out")
     with pytest.raises(StudyError, match=words):
@@ -173,7 +196,9 @@ def test_a_file_that_does_not_fit_the_checksums_refuses_the_archive(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("archive", "folder"), [("a.zip", "a"), ("b/a", "b/a.unpacked"), (".", "..unpacked")])
+@pytest.mark.parametrize(
+    ("archive", "folder"), [("a.zip", "a"), ("b/a", "b/a.unpacked"), (".", "..unpacked")]
+)
 def test_a_bundle_unpacks_beside_itself_under_its_own_name(archive: str, folder: str) -> None:
     assert folder_of(Path(archive)) == Path(folder)
 

@@ -1,4 +1,5 @@
-"""Records and samples that do not fit are refused with the key and the reason; the others are read."""
+"""Records and samples that do not fit are refused with the key and the reason; the others are
+read."""
 
 import json
 from collections.abc import Callable
@@ -31,12 +32,15 @@ def plan() -> Plan:
 def folder(plan: Plan, tmp_path: Path) -> Path:
     """The sealed records of both runs."""
     for number, run in enumerate(plan.runs):
-        (tmp_path / run.file).write_text(sealed(make_record(plan, number)).model_dump_json(indent=1))
+        (tmp_path / run.file).write_text(
+            sealed(make_record(plan, number)).model_dump_json(indent=1)
+        )
     return tmp_path
 
 
 def edit(path: Path, change: Callable[[Values], object], keep_checksum: bool = False) -> None:
-    """Change the values in a record; by default it is then one of an earlier version, without a checksum."""
+    """Change the values in a record; by default it is then one of an earlier version, without a
+    checksum."""
     values = json.loads(path.read_text())
     change(values)
     if not keep_checksum:
@@ -87,13 +91,20 @@ def test_a_copied_record_of_another_run_is_refused(plan: Plan, folder: Path) -> 
     (folder / first.file).write_bytes((folder / second.file).read_bytes())
     found = read_records(plan, folder)
     assert list(found.included) == [second.name]
-    assert found.refused == {first.name: f"run: {second.name!r} is not allowed: the plan has {first.name!r}"}
+    assert found.refused == {
+        first.name: f"run: {second.name!r} is not allowed: the plan has {first.name!r}"
+    }
 
 
 NO_CLASS = {
-    "source": "generated", "generated": True, "sha256": "0", "classes": [], "train_images": 4, "valid_images": 4,
+    "source": "generated",
+    "generated": True,
+    "sha256": "0",
+    "classes": [],
+    "train_images": 4,
+    "valid_images": 4,
     "left_out": 0,
-}  # fmt: skip
+}
 
 
 def refusal(key: str, value: object, rest: str = "") -> tuple[str, object, str]:
@@ -111,7 +122,11 @@ def refusal(key: str, value: object, rest: str = "") -> tuple[str, object, str]:
         refusal("measurement.parameters", 10**400),
         refusal("measurement", None, " with the outcome ok"),
         refusal("process_seconds", float("nan")),
-        ("reference_workload", {"first_use_seconds": 1, "before": [1], "after": []}, "reference_workload.before: 1"),
+        (
+            "reference_workload",
+            {"first_use_seconds": 1, "before": [1], "after": []},
+            "reference_workload.before: 1",
+        ),
         refusal("schema_version", 1, ": another version of this software wrote the file"),
         ("colour", "red", "colour: unknown key"),
         refusal("study", "other", ": the plan has 'tiny'"),
@@ -136,15 +151,25 @@ def test_a_value_that_is_wrong_is_named_with_its_key(
     assert len(found.refused[run.name]) < 250
 
 
-@pytest.mark.parametrize(("key", "value"), [("measurement.fit_seconds", 0.1), ("started", "2027"), ("session", 7)])
-def test_an_edit_of_a_sealed_record_is_shown(plan: Plan, folder: Path, key: str, value: object) -> None:
+@pytest.mark.parametrize(
+    ("key", "value"), [("measurement.fit_seconds", 0.1), ("started", "2027"), ("session", 7)]
+)
+def test_an_edit_of_a_sealed_record_is_shown(
+    plan: Plan, folder: Path, key: str, value: object
+) -> None:
     edit(folder / plan.runs[0].file, set_to(key, value), keep_checksum=True)
     found = read_records(plan, folder)
-    assert found.refused[plan.runs[0].name].startswith("record_sha256: it is not the checksum of the other keys")
+    assert found.refused[plan.runs[0].name].startswith(
+        "record_sha256: it is not the checksum of the other keys"
+    )
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b'{"study": "\\ud800"}'])
-def test_a_damaged_file_is_refused_and_stays_as_it_is(plan: Plan, folder: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b'{"study": "\\ud800"}']
+)
+def test_a_damaged_file_is_refused_and_stays_as_it_is(
+    plan: Plan, folder: Path, content: bytes
+) -> None:
     path = folder / plan.runs[0].file
     path.write_bytes(content)
     found = read_records(plan, folder)
@@ -187,12 +212,16 @@ def test_the_samples_of_a_record_are_those_with_its_checksum(plan: Plan, samples
     with pytest.raises(StudyError, match=r"telemetry_sha256: .* the file is not there"):
         read_samples(record, samples.with_name("no.parquet"))
     write_parquet(pd.DataFrame({name: [1.0, 3.0] for name in COLUMNS}), samples)  # another run's
-    with pytest.raises(StudyError, match=r"telemetry_sha256: the file has another checksum than the record names"):
+    with pytest.raises(
+        StudyError, match=r"telemetry_sha256: the file has another checksum than the record names"
+    ):
         read_samples(record, samples)
 
 
 @pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "infinite"])
-def test_damaged_samples_are_refused_whatever_their_checksum(plan: Plan, samples: Path, damage: str) -> None:
+def test_damaged_samples_are_refused_whatever_their_checksum(
+    plan: Plan, samples: Path, damage: str
+) -> None:
     frame, whole = pd.DataFrame({name: [1.0] for name in COLUMNS}), samples.read_bytes()
     cut = {"empty": b"", "truncated": whole[: len(whole) // 2]}
     changed = {"columns": frame[["seconds"]], "infinite": frame * float("inf")}

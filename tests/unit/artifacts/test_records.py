@@ -21,16 +21,36 @@ from study.base.privacy import anonymous, node
 from tests.conftest import tiny_plan
 
 WEIGHTS = Weights(
-    model="resnet18", requested="none", kind="random", file=None, sha256=None, body_sha256="ab", reason="asked for"
+    model="resnet18",
+    requested="none",
+    kind="random",
+    file=None,
+    sha256=None,
+    body_sha256="ab",
+    reason="asked for",
 )
 
 MACHINE = Machine(
-    device_name="Planted CPU", cpu_name="Planted CPU", cpu_cores=1, cpu_threads=2, memory_bytes=2**33, system="Linux",
-    python="3.11.2", libraries={"torch": "2.0", "torchvision": "0.15", "fastai": "2.8", "numpy": "2.0", "pillow": "10"},
-)  # fmt: skip
+    device_name="Planted CPU",
+    cpu_name="Planted CPU",
+    cpu_cores=1,
+    cpu_threads=2,
+    memory_bytes=2**33,
+    system="Linux",
+    python="3.11.2",
+    libraries={
+        "torch": "2.0",
+        "torchvision": "0.15",
+        "fastai": "2.8",
+        "numpy": "2.0",
+        "pillow": "10",
+    },
+)
 
 
-def make_record(plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: float = 1.0, session: int = 1) -> Record:
+def make_record(
+    plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: float = 1.0, session: int = 1
+) -> Record:
     """A record of the plan's run ``number``, as a launcher writes it."""
     run = plan.runs[number]
     phases = {f"{phase}_seconds": 0.01 for phase in PHASES}
@@ -73,7 +93,12 @@ def make_record(plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: f
         seed=1,
         process_seconds=2.0,
         software=Software(
-            study_version="0", git_commit=None, git_dirty=None, lock_sha256="00", engine="none", engine_reason="asked"
+            study_version="0",
+            git_commit=None,
+            git_dirty=None,
+            lock_sha256="00",
+            engine="none",
+            engine_reason="asked",
         ),
     )
 
@@ -93,7 +118,9 @@ def test_a_record_is_never_overwritten(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "records").iterdir()] == ["a.json"]
 
 
-def test_a_record_is_written_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_is_written_where_there_are_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*paths: str) -> None:
         raise OSError(1, "Operation not permitted")
 
@@ -107,7 +134,8 @@ def test_a_record_is_written_where_there_are_no_hard_links(tmp_path: Path, monke
 
 def test_messages_hold_no_host_user_or_absolute_path() -> None:
     text = (
-        f"FileNotFoundError: {Path.cwd()}/data/x.jpg and {Path.home()}/.cache/y.pt and /srv/secret-lab/photos/z.png "
+        f"FileNotFoundError: {Path.cwd()}/data/x.jpg and {Path.home()}/.cache/y.pt and "
+        "/srv/secret-lab/photos/z.png "
         f'on {socket.gethostname()} for {getpass.getuser()}; "/opt/a b/c.py" C:\\Users\\me\\d.txt'
     )
     cleaned = anonymous(text)
@@ -117,28 +145,39 @@ def test_messages_hold_no_host_user_or_absolute_path() -> None:
         assert secret not in cleaned
     assert socket.gethostname() not in cleaned
     assert f"for {getpass.getuser()}" not in cleaned
-    assert anonymous("see https://a.example/b/c.html (here)") == "see https://a.example/b/c.html (here)"
+    assert (
+        anonymous("see https://a.example/b/c.html (here)")
+        == "see https://a.example/b/c.html (here)"
+    )
     assert anonymous("open:/srv/lab/x.txt file:///srv/lab/y.txt") == "open:x.txt file://y.txt"
     assert anonymous("no /mnt/jane doe/photos/a.jpg", "/mnt/jane doe/photos") == "no photos/a.jpg"
     assert anonymous("ratio 3/4 of 5 and/or 6") == "ratio 3/4 of 5 and/or 6"
 
 
 @pytest.mark.parametrize("by_name", [True, False], ids=["by its path", "as the current one"])
-def test_a_folder_of_data_has_its_base_name_alone(photos: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool) -> None:
+def test_a_folder_of_data_has_its_base_name_alone(
+    photos: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool
+) -> None:
     monkeypatch.chdir(photos)
-    plan = tiny_plan(dataset={"source": "folder", "path": str(photos) if by_name else ".", "image_size": 32})
+    plan = tiny_plan(
+        dataset={"source": "folder", "path": str(photos) if by_name else ".", "image_size": 32}
+    )
     cut = without_paths(plan.runs[0].settings)
     assert cut.dataset.path == photos.name
     assert str(photos.parent) not in cut.model_dump_json()
 
 
-def test_the_session_counts_the_starts_that_measured_whatever_a_damaged_record_says(tmp_path: Path) -> None:
+def test_the_session_counts_the_starts_that_measured_whatever_a_damaged_record_says(
+    tmp_path: Path,
+) -> None:
     assert next_session(tmp_path) == 1
     write_new(tmp_path / "a.json", make_record(tiny_plan(), session=3).model_dump_json(indent=1))
     (tmp_path / "broken.json").write_text("{")
     assert next_session(tmp_path) == 4
     for number in (1, 2, 10**12):
-        (tmp_path / f"{number}.json").write_text(f'{{\n "session": {number},\n "x": {{"session": 7}}\n}}')
+        (tmp_path / f"{number}.json").write_text(
+            f'{{\n "session": {number},\n "x": {{"session": 7}}\n}}'
+        )
     assert next_session(tmp_path) == 4
 
 
@@ -146,10 +185,13 @@ def test_the_session_counts_the_starts_that_measured_whatever_a_damaged_record_s
 def asked_anew() -> Iterator[None]:
     node.cache_clear()
     yield
-    node.cache_clear()  # or later tests on this worker would be on another machine than the modules they import
+    # or later tests on this worker would be on another machine than the modules they import
+    node.cache_clear()
 
 
-def test_a_machine_has_one_pseudonym_that_does_not_tell_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_has_one_pseudonym_that_does_not_tell_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "login.example")
     first = node()
     if first is None:

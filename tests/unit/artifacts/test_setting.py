@@ -1,4 +1,5 @@
-"""A setting: its levels by key, its label and its short name; nothing splits a name to find it again."""
+"""A setting: its levels by key, its label and its short name; nothing splits a name to find it
+again."""
 
 from pathlib import Path
 
@@ -32,11 +33,17 @@ def test_each_run_has_the_levels_of_its_factors_and_its_block_as_fields() -> Non
         ("cpu", size, drop, block) for size in (4, 8) for drop in (True, False) for block in (1, 2)
     }
     assert all(run.name == f"{run.setting.short}-r{run.block}" for run in plan.runs)
-    (setting,) = {run.setting for run in plan.runs if run.setting.levels == {"device": "cpu", SIZE: 4, DROP: False}}
+    (setting,) = {
+        run.setting
+        for run in plan.runs
+        if run.setting.levels == {"device": "cpu", SIZE: 4, DROP: False}
+    }
     assert (setting.label, setting.short) == ("CPU, 4, last batch kept", "bs4-droplastfalse-cpu")
 
 
-def test_the_setting_of_a_record_has_no_folder_in_its_levels_nor_in_its_label(tmp_path: Path) -> None:
+def test_the_setting_of_a_record_has_no_folder_in_its_levels_nor_in_its_label(
+    tmp_path: Path,
+) -> None:
     plan = odd_plan(tmp_path / "secret")
     for run in plan.runs:
         own = shareable(plan.study, run.setting)
@@ -50,7 +57,11 @@ def test_the_setting_of_a_record_has_no_folder_in_its_levels_nor_in_its_label(tm
     [
         ({}, {}, "the run"),
         ({}, {SIZE: 4}, "4"),
-        ({"factors": {"training.learning_rate": [0.001, 0.0010000001]}}, {"training.learning_rate": 0.001}, "0.001"),
+        (
+            {"factors": {"training.learning_rate": [0.001, 0.0010000001]}},
+            {"training.learning_rate": 0.001},
+            "0.001",
+        ),
         (
             {"factors": {"training.learning_rate": [0.001, 0.0010000001]}},
             {"training.learning_rate": 0.0010000001},
@@ -65,7 +76,9 @@ def test_the_setting_of_a_record_has_no_folder_in_its_levels_nor_in_its_label(tm
         ({"effects": True}, {"device": "cpu"}, "CPU"),
     ],
 )
-def test_a_label_has_the_levels_in_words(changes: dict[str, object], levels: Levels, label: str) -> None:
+def test_a_label_has_the_levels_in_words(
+    changes: dict[str, object], levels: Levels, label: str
+) -> None:
     plain = {"factors": {"device": ["cpu"], SIZE: [4, 8], DROP: [False, True]}, "curve": None}
     study = Study.model_validate(study_values(**(plain | changes)))
     assert setting_of(study, levels).label == label
@@ -82,18 +95,36 @@ NAMES = {
 @pytest.mark.parametrize(
     ("levels", "label"),
     [
-        ({LOOP: "fastai", FORMAT: "contiguous", GRAPH: False}, "stock fastai, channels first, no CUDA graphs"),
-        ({LOOP: "torch", FORMAT: "channels_last", GRAPH: True, SIZE: 8}, "PyTorch loop, all switches on, 8"),
-        ({LOOP: "torch", FORMAT: "contiguous", GRAPH: True, SIZE: 8}, "PyTorch loop, channels first, recorded, 8"),
+        (
+            {LOOP: "fastai", FORMAT: "contiguous", GRAPH: False},
+            "stock fastai, channels first, no CUDA graphs",
+        ),
+        (
+            {LOOP: "torch", FORMAT: "channels_last", GRAPH: True, SIZE: 8},
+            "PyTorch loop, all switches on, 8",
+        ),
+        (
+            {LOOP: "torch", FORMAT: "contiguous", GRAPH: True, SIZE: 8},
+            "PyTorch loop, channels first, recorded, 8",
+        ),
         ({GRAPH: True}, "recorded"),
         ({SIZE: 8}, "8"),
     ],
 )
-def test_a_setting_has_the_name_of_most_levels_in_place_of_these(levels: Levels, label: str) -> None:
-    factors = {LOOP: ["fastai", "torch"], FORMAT: ["contiguous", "channels_last"], GRAPH: [False, True], SIZE: [4, 8]}
+def test_a_setting_has_the_name_of_most_levels_in_place_of_these(
+    levels: Levels, label: str
+) -> None:
+    factors = {
+        LOOP: ["fastai", "torch"],
+        FORMAT: ["contiguous", "channels_last"],
+        GRAPH: [False, True],
+        SIZE: [4, 8],
+    }
     setting = setting_of(Study.model_validate(study_values(factors=factors, names=NAMES)), levels)
     assert setting.label == label
-    assert setting.part([*levels]) == setting.model_copy(update={"short": setting.part([*levels]).short})
+    assert setting.part([*levels]) == setting.model_copy(
+        update={"short": setting.part([*levels]).short}
+    )
 
 
 def test_a_part_of_a_setting_is_one_and_a_level_within_its_group_is_the_whole() -> None:

@@ -14,7 +14,11 @@ from tests.conftest import plan_at
 
 @pytest.fixture(autouse=True)
 def _eight_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = {"nvmlInit": lambda: None, "nvmlShutdown": lambda: None, "nvmlDeviceGetCount": lambda: 8}
+    calls = {
+        "nvmlInit": lambda: None,
+        "nvmlShutdown": lambda: None,
+        "nvmlDeviceGetCount": lambda: 8,
+    }
     monkeypatch.setitem(sys.modules, "pynvml", SimpleNamespace(**calls))
 
 
@@ -52,10 +56,14 @@ def plug_in(monkeypatch: pytest.MonkeyPatch, folder: Path, *chips: tuple[str, st
     monkeypatch.setattr(devices, "find_spec", lambda name: object())
 
 
-def test_what_a_tpu_lacks_is_said_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_a_tpu_lacks_is_said_before_any_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     assert "torch_tpu is not installed" in (devices.absent("tpu") or "")
     plug_in(monkeypatch, tmp_path, ("0x1ae0", "0x0042"), ("0x10de", "0x0063"))
-    assert devices.absent("tpu") == "no TPU is found on this machine", "Google's network card, and another's device"
+    assert devices.absent("tpu") == "no TPU is found on this machine", (
+        "Google's network card, and another's device"
+    )
     assert devices.count("tpu") == 0
 
 
@@ -63,13 +71,23 @@ def test_every_chip_on_the_bus_trains(monkeypatch: pytest.MonkeyPatch, tmp_path:
     plug_in(monkeypatch, tmp_path, *[("0x1ae0", "0x0063")] * 4, ("0x1ae0", "0x0042"))
     assert (devices.absent("tpu"), devices.count("tpu")) == (None, 4)
     absent: dict[str, str | None] = {device: devices.absent(device) for device in DEVICES}
-    training = {"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 4, "strategy": "ddp"}
-    plan = plan_at(HOST, absent, {"tpu": 4}, factors={"device": ["tpu"]}, training=training, curve=None)
-    assert [(run.settings.device, run.settings.training.replicas, run.unavailable) for run in plan.runs] == [
-        ("tpu", 4, None)
-    ]
+    training = {
+        "loop": "torch",
+        "freeze_epochs": 0,
+        "epochs": 1,
+        "batch_size": 4,
+        "strategy": "ddp",
+    }
+    plan = plan_at(
+        HOST, absent, {"tpu": 4}, factors={"device": ["tpu"]}, training=training, curve=None
+    )
+    assert [
+        (run.settings.device, run.settings.training.replicas, run.unavailable) for run in plan.runs
+    ] == [("tpu", 4, None)]
 
 
 def test_a_container_has_no_tpu() -> None:
-    with pytest.raises(StudyError, match="container: 'docker' is not allowed: there is no image for a TPU"):
+    with pytest.raises(
+        StudyError, match="container: 'docker' is not allowed: there is no image for a TPU"
+    ):
         plan_at(EngineChoice("docker", "asked for"), factors={"device": ["tpu"]}, curve=None)

@@ -34,7 +34,9 @@ def noted(monkeypatch: pytest.MonkeyPatch, fails: str = "") -> list[list[str]]:
 
     def run(command: list[Any], **_: Any) -> SimpleNamespace:
         commands.append([str(word) for word in command])
-        return SimpleNamespace(returncode=int(bool(fails) and fails in commands[-1][0]), stdout='["/site"]')
+        return SimpleNamespace(
+            returncode=int(bool(fails) and fails in commands[-1][0]), stdout='["/site"]'
+        )
 
     monkeypatch.setattr(subprocess, "run", run)
     return commands
@@ -64,7 +66,9 @@ def test_nothing_is_installed_without_a_checksum_and_what_holds_is_known(
     assert not there.holds(lock)
 
 
-def test_where_uv_fails_the_line_says_how_to_name_a_mirror(there: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_uv_fails_the_line_says_how_to_name_a_mirror(
+    there: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there.make()
     planted_uv(there)
     noted(monkeypatch, fails="uv")
@@ -90,11 +94,15 @@ def test_the_installed_torch_comes_after_all_that_the_environment_has_itself(
     commands = noted(monkeypatch)
     monkeypatch.setattr(environment, "check_installed_torch", lambda python: None)
     there.install(there.folder.parent / "some.lock", installed_torch=True)
-    asked = Path([command for command in commands if "install" in command][-1][-1]).read_text(encoding="utf-8")
+    asked = Path([command for command in commands if "install" in command][-1][-1]).read_text(
+        encoding="utf-8"
+    )
     assert "tqdm==1.0" in asked
     assert "torch" not in asked
     monkeypatch.undo()
-    done = subprocess.run([there.python, "-c", "import sys; print(sys.path)"], capture_output=True, text=True)
+    done = subprocess.run(
+        [there.python, "-c", "import sys; print(sys.path)"], capture_output=True, text=True
+    )
     assert there.takes_installed_torch
     assert "site-packages" in done.stdout
 
@@ -106,7 +114,9 @@ def test_an_installed_torch_that_is_missing_or_too_old_is_refused_before_any_wor
     if version:
         (tmp_path / "torch").mkdir()
         (tmp_path / "torch" / "__init__.py").touch()
-        (tmp_path / "torch" / "version.py").write_text(f"__version__ = '{version}'\n", encoding="utf-8")
+        (tmp_path / "torch" / "version.py").write_text(
+            f"__version__ = '{version}'\n", encoding="utf-8"
+        )
     venv.create(tmp_path / "bare", with_pip=False)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with refused("--torch", "installed"):
@@ -114,9 +124,12 @@ def test_an_installed_torch_that_is_missing_or_too_old_is_refused_before_any_wor
 
 
 def bare_start(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    """What a Python without packages says in a copy of the checkout, with no environment but a planted one."""
+    """What a Python without packages says in a copy of the checkout, with no environment but a
+    planted one."""
     if not (folder / "study").exists():
-        shutil.copytree(ROOT / "study", folder / "study", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "study", folder / "study", ignore=shutil.ignore_patterns("__pycache__")
+        )
         shutil.copy(ROOT / "requirements-host.lock", folder)
         venv.create(folder / "bare", with_pip=False)
     own = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
@@ -125,9 +138,12 @@ def bare_start(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [(["plan", "quickstart"], "make host"), (["start", "--torch", "installed"], "has no torch")]
+    ("words", "told"),
+    [(["plan", "quickstart"], "make host"), (["start", "--torch", "installed"], "has no torch")],
 )
-def test_a_python_that_has_nothing_is_told_in_one_line_what_to_do(words: list[str], told: str, tmp_path: Path) -> None:
+def test_a_python_that_has_nothing_is_told_in_one_line_what_to_do(
+    words: list[str], told: str, tmp_path: Path
+) -> None:
     done = bare_start(tmp_path, *words)
     assert done.returncode == 1
     assert done.stdout == ""
@@ -142,7 +158,9 @@ def test_every_verb_goes_on_in_the_environment_that_a_start_has_made(tmp_path: P
     python.write_text("#!/bin/sh\necho went on: $*\n", encoding="utf-8")
     python.chmod(0o755)
     lock = (ROOT / "requirements-host.lock").read_bytes()
-    (tmp_path / ".venv" / ".requirements-host.lock.sha256").write_text(sha256(lock).hexdigest(), encoding="utf-8")
+    (tmp_path / ".venv" / ".requirements-host.lock.sha256").write_text(
+        sha256(lock).hexdigest(), encoding="utf-8"
+    )
     assert bare_start(tmp_path, "report").stdout == "went on: -m study report\n"
 
 

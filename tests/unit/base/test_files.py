@@ -1,4 +1,5 @@
-"""A file appears whole or not at all, one that must stay is left alone, and the commit of a checkout is known."""
+"""A file appears whole or not at all, one that must stay is left alone, and the commit of a
+checkout is known."""
 
 import os
 import subprocess
@@ -12,14 +13,23 @@ import pytest
 
 from study.base import files
 from study.base.errors import StudyError
-from study.base.files import remove_unfinished, room_for, whole, write_if_changed, write_new, write_whole
+from study.base.files import (
+    remove_unfinished,
+    room_for,
+    whole,
+    write_if_changed,
+    write_new,
+    write_whole,
+)
 
 Write = Callable[[Path, str | bytes], None]
 by_each_writer = pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
 
 
 @by_each_writer
-@pytest.mark.parametrize(("content", "stored"), [("späth\n", "späth\n".encode()), (b"\x00\xff", b"\x00\xff")])
+@pytest.mark.parametrize(
+    ("content", "stored"), [("späth\n", "späth\n".encode()), (b"\x00\xff", b"\x00\xff")]
+)
 def test_text_and_bytes_are_written_and_nothing_else(
     tmp_path: Path, write: Write, content: str | bytes, stored: bytes
 ) -> None:
@@ -30,7 +40,9 @@ def test_text_and_bytes_are_written_and_nothing_else(
 
 
 @by_each_writer
-def test_a_file_gets_the_mode_that_the_user_gives_to_new_files(tmp_path: Path, write: Write) -> None:
+def test_a_file_gets_the_mode_that_the_user_gives_to_new_files(
+    tmp_path: Path, write: Write
+) -> None:
     before = os.umask(0o027)
     try:
         write(tmp_path / "a", "text")
@@ -54,26 +66,34 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 64 kB."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], capture_output=True
+    ).returncode:
         pytest.skip("this user may not mount a small disk")
     yield folder
     subprocess.run(["umount", folder], check=True)
 
 
 @by_each_writer
-def test_a_full_disk_is_a_sentence_and_costs_no_earlier_file(small_disk: Path, write: Write) -> None:
+def test_a_full_disk_is_a_sentence_and_costs_no_earlier_file(
+    small_disk: Path, write: Write
+) -> None:
     (small_disk / "earlier").write_text("kept")
     with pytest.raises(StudyError) as caught:
         write(small_disk / "new.json", b"x" * 100_000)
     assert str(caught.value) == (
-        f"{small_disk}/new.json: cannot be written (No space left on device); every record that is there already is "
+        f"{small_disk}/new.json: cannot be written (No space left on device); every record "
+        "that is there already is "
         "kept: make room, and start again"
     )
     assert [(path.name, path.read_text()) for path in small_disk.iterdir()] == [("earlier", "kept")]
 
 
 def test_a_write_that_numpy_cut_off_is_a_sentence_too(small_disk: Path) -> None:
-    with pytest.raises(StudyError, match=r"data: cannot be written \(No space left"), room_for(small_disk / "data"):
+    with (
+        pytest.raises(StudyError, match=r"data: cannot be written \(No space left"),
+        room_for(small_disk / "data"),
+    ):
         np.save(small_disk / "images.npy", np.zeros(100_000, np.uint8))
     with pytest.raises(ValueError, match="not its"), room_for(small_disk / "data"):
         raise ValueError("not its")
@@ -103,10 +123,13 @@ def test_of_writers_of_a_new_file_exactly_one_succeeds(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == str(winner)
 
 
-def test_what_a_killed_process_was_writing_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+def test_what_a_killed_process_was_writing_is_removed_and_what_a_living_one_writes_is_not(
+    tmp_path: Path,
+) -> None:
     code = (
         "import os, sys; from pathlib import Path; from study.base.files import whole\n"
-        "with whole(Path(sys.argv[1])) as temporary: temporary.write_text('half'); os.kill(os.getpid(), 9)"
+        "with whole(Path(sys.argv[1])) as temporary: temporary.write_text('half'); "
+        "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "deep" / "lost.json")], check=False)
     assert len(list(tmp_path.rglob("*.tmp"))) == 1
@@ -124,7 +147,9 @@ def git(folder: Path, *arguments: str) -> str:
     ).stdout
 
 
-def test_the_commit_is_known_and_a_change_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commit_is_known_and_a_change_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "ROOT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert (files.git_commit(), files.git_is_changed()) == (None, None)
@@ -133,7 +158,10 @@ def test_the_commit_is_known_and_a_change_is_seen(tmp_path: Path, monkeypatch: p
     (tmp_path / "a").write_text("1")
     git(tmp_path, "add", "a")
     git(tmp_path, "commit", "--message", "first")
-    assert (files.git_commit(), files.git_is_changed()) == (git(tmp_path, "rev-parse", "HEAD").strip(), False)
+    assert (files.git_commit(), files.git_is_changed()) == (
+        git(tmp_path, "rev-parse", "HEAD").strip(),
+        False,
+    )
     (tmp_path / "b").write_text("1")
     assert files.git_is_changed() is False
     (tmp_path / "a").write_text("2")

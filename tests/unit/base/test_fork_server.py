@@ -1,5 +1,5 @@
-"""Processes that are forked from a fork server: they end as others do, and touch neither the fork server nor each
-other."""
+"""Processes that are forked from a fork server: they end as others do, and touch neither the fork
+server nor each other."""
 
 import os
 import signal
@@ -20,22 +20,32 @@ from study.host.fork_servers import can_fork, listen, start_fork_servers
 from tests.conftest import ROOT
 from tests.waiting import has_ended, wait_for
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has sockets with names and pidfd")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux has sockets with names and pidfd"
+)
 
 
 class ForkServer:
     """A fork server at work in a process of its own."""
 
-    def __init__(self, modules: Sequence[str] = ("decimal",), folder: Path = ROOT, path: Path | None = None) -> None:
-        """Import modules of ``folder``. Listen at ``path``, which anyone may open, in place of where fork servers
-        do."""
+    def __init__(
+        self, modules: Sequence[str] = ("decimal",), folder: Path = ROOT, path: Path | None = None
+    ) -> None:
+        """Import modules of ``folder``. Listen at ``path``, which anyone may open, in place of
+        where fork servers do."""
         with socket.socket(socket.AF_UNIX) as listening:
             if path:
                 listening.bind(str(path))
                 path.chmod(0o777)
                 listening.listen(8)
             self.address = str(path) if path else listen(listening)
-            words = [sys.executable, "-m", "study.base.fork_server", str(listening.fileno()), *modules]
+            words = [
+                sys.executable,
+                "-m",
+                "study.base.fork_server",
+                str(listening.fileno()),
+                *modules,
+            ]
             environment = dict(os.environ) | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
             self.process = subprocess.Popen(words, pass_fds=[listening.fileno()], env=environment)
 
@@ -90,48 +100,67 @@ def test_a_forked_process_ends_as_any_other(
     assert says in (tmp_path / "out").read_text()
 
 
-def test_nothing_that_a_process_changes_is_seen_by_the_next(fork_server: ForkServer, tmp_path: Path) -> None:
+def test_nothing_that_a_process_changes_is_seen_by_the_next(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     changes = (
         "import os, sys, decimal, threading, signal, resource, time\n"
-        "decimal.getcontext().prec = 2; sys.path.clear(); os.environ['LEFT'] = '1'; os.chdir('/');\n"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+        "decimal.getcontext().prec = 2; sys.path.clear(); os.environ['LEFT'] = '1'; "
+        "os.chdir('/');\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
         "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); os.nice(5)\n"
         "threading.Thread(target=time.sleep, args=(1000,)).start(); memory = bytearray(10**8)\n"
     )
     sees = (
         "import os, sys, decimal, threading, signal, resource\n"
         "print(decimal.getcontext().prec, len(sys.path), os.environ.get('LEFT'), os.getcwd(),"
-        "signal.getsignal(signal.SIGTERM), resource.getrlimit(resource.RLIMIT_NOFILE), os.sched_getaffinity(0),"
-        "os.nice(0), threading.active_count(), len(os.listdir('/proc/self/task')), len(os.listdir('/proc/self/fd')))"
+        "signal.getsignal(signal.SIGTERM), resource.getrlimit(resource.RLIMIT_NOFILE), "
+        "os.sched_getaffinity(0),"
+        "os.nice(0), threading.active_count(), len(os.listdir('/proc/self/task')), "
+        "len(os.listdir('/proc/self/fd')))"
     )
     for code, name in ((sees, "before"), (changes, "out"), (sees, "after")):
         assert fork_server.run(code, tmp_path / name).code == 0
     assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
 
 
-def test_all_that_a_process_leaves_behind_is_ended_with_it(fork_server: ForkServer, tmp_path: Path) -> None:
+def test_all_that_a_process_leaves_behind_is_ended_with_it(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     code = (
         "import subprocess\n"
         "print(subprocess.Popen(['sleep', '1000'], start_new_session=True).pid)\n"
-        "print(subprocess.Popen(['sh', '-c', 'sleep 1001 & exec sleep 1002'], start_new_session=True).pid)"
+        "print(subprocess.Popen(['sh', '-c', 'sleep 1001 & exec sleep 1002'], "
+        "start_new_session=True).pid)"
     )
     assert fork_server.run(code, tmp_path / "out").code == 0
     assert not any(psutil.pid_exists(int(pid)) for pid in (tmp_path / "out").read_text().split())
-    assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "1001"]]
+    assert not [
+        one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "1001"]
+    ]
 
 
-def test_its_cpu_time_counts_with_that_of_its_children(fork_server: ForkServer, tmp_path: Path) -> None:
+def test_its_cpu_time_counts_with_that_of_its_children(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     spin = "import time\\nwhile time.process_time() < 0.3: pass"
-    code = f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', '{spin}'])\nexec('{spin}')"
+    code = (
+        "import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', "
+        f"'{spin}'])\nexec('{spin}')"
+    )
     used = fork_server.run(code, tmp_path / "out").cpu_seconds
     assert used is not None
     assert used >= 0.6
 
 
-def test_a_signal_of_the_client_reaches_the_process(fork_server: ForkServer, tmp_path: Path) -> None:
+def test_a_signal_of_the_client_reaches_the_process(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     code = (
         "import signal, sys, time\n"
-        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9)); print('ready', flush=True); time.sleep(1000)"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9)); print('ready', flush=True); "
+        "time.sleep(1000)"
     )
     with fork_server.begin(code, tmp_path / "out") as connection:
         wait_for(lambda: "ready" in (tmp_path / "out").read_text())
@@ -156,7 +185,9 @@ def test_a_process_ends_with_its_supervisor(fork_server: ForkServer, tmp_path: P
         wait_for(lambda: has_ended(process))
 
 
-def test_a_process_outlives_its_fork_server_but_not_its_client(fork_server: ForkServer, tmp_path: Path) -> None:
+def test_a_process_outlives_its_fork_server_but_not_its_client(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     with fork_server.begin(SLEEPS, tmp_path / "out"):
         process, _ = numbers(tmp_path / "out")
         fork_server.end()
@@ -181,11 +212,17 @@ for address in addresses:
 """
 CONTAINED = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--mount-proc"]
 """What an engine gives a container that has the host's network."""
-needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root makes namespaces everywhere, and is another user")
+needs_root = pytest.mark.skipif(
+    os.getuid() != 0, reason="only root makes namespaces everywhere, and is another user"
+)
 
 
 def attacked(
-    addresses: Sequence[str], made: Path, user: str = "", within: Sequence[str] = (), python: str = sys.executable
+    addresses: Sequence[str],
+    made: Path,
+    user: str = "",
+    within: Sequence[str] = (),
+    python: str = sys.executable,
 ) -> list[str]:
     """What whoever asks the fork servers at these addresses to make a file is told."""
     words = [*within, python, "-c", ATTACK, f"open({str(made)!r}, 'w')", user, *addresses]
@@ -218,17 +255,23 @@ def test_a_container_with_the_hosts_network_has_nothing_forked(tmp_path: Path) -
 
 @needs_root
 def test_another_user_has_nothing_imported_and_nothing_forked(tmp_path: Path) -> None:
-    """The kernel keeps him from the address of a fork server, and the fork server from one that anyone may open."""
+    """The kernel keeps him from the address of a fork server, and the fork server from one that
+    anyone may open."""
     imported, made = tmp_path / "imported", tmp_path / "made"
     (tmp_path / "heavy.py").write_text(f"open({str(imported)!r}, 'w')")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        fork_servers = [ForkServer(["heavy"], tmp_path), ForkServer(["heavy"], tmp_path, Path(folder, "socket"))]
+        fork_servers = [
+            ForkServer(["heavy"], tmp_path),
+            ForkServer(["heavy"], tmp_path, Path(folder, "socket")),
+        ]
         try:
             told = attacked([one.address for one in fork_servers], made, user="65534")
             assert told[0] == "Permission denied"
             assert told[1] in ("hung up", "Connection reset by peer", "Broken pipe")
-            assert attacked([fork_servers[1].address], made, user="65534")[0] != "answered"  # it has served the first
+            assert (
+                attacked([fork_servers[1].address], made, user="65534")[0] != "answered"
+            )  # it has served the first
             assert not imported.exists()
             assert not made.exists()
             for one in fork_servers:
@@ -242,13 +285,15 @@ def test_another_user_has_nothing_imported_and_nothing_forked(tmp_path: Path) ->
 def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_connection(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    """What holds the client's end of its own connection would otherwise outlive whoever asked for it."""
+    """What holds the client's end of its own connection would otherwise outlive whoever asked for
+    it."""
     output = tmp_path / "out"
     output.touch()
     asks = (
         "import os, socket, sys, time; from study.base.fork_server import Request, ask\n"
         "address, code, output = sys.argv[1:]\n"
-        "held = ask(address, Request('builtins:exec', [code], {}, '/'), [os.open(output, os.O_WRONLY)] * 2)\n"
+        "held = ask(address, Request('builtins:exec', [code], {}, '/'), [os.open(output, "
+        "os.O_WRONLY)] * 2)\n"
         "if os.fork() == 0: time.sleep(1000)\n"
         "time.sleep(1000)"
     )
@@ -266,7 +311,8 @@ def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_con
 
 
 def test_a_step_whose_start_is_gone_does_nothing() -> None:
-    """Snakemake was killed before the step could ask the kernel to end with it: nobody would see it work."""
+    """Snakemake was killed before the step could ask the kernel to end with it: nobody would see it
+    work."""
     gone = subprocess.Popen(["true"])
     gone.wait()
     environment = dict(os.environ) | {FORK_SERVERS: f"{gone.pid} code"}
@@ -279,7 +325,9 @@ def refused(number: int) -> int:
     raise OSError(38, "Function not implemented")
 
 
-def test_a_kernel_without_what_a_fork_server_needs_gets_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_kernel_without_what_a_fork_server_needs_gets_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv(FORK_SERVERS, raising=False)
     monkeypatch.setattr(os, "pidfd_open", refused, raising=False)
     start_fork_servers([], [], Results(tmp_path))
@@ -287,7 +335,9 @@ def test_a_kernel_without_what_a_fork_server_needs_gets_none(monkeypatch: pytest
 
 
 @pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")
-def test_a_start_takes_only_fork_servers_that_serve_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_takes_only_fork_servers_that_serve_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("study.host.fork_servers.start_fork_server", lambda *_: None)
     gone = subprocess.Popen(["true"])
     gone.wait()

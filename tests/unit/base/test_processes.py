@@ -25,11 +25,16 @@ def kernel(root: Path, files: dict[str, str]) -> Path:
     ("groups", "counts"),
     [
         ("0::/user/run\n", {"user/run/memory.events": "oom 5\noom_kill 2\noom_group_kill 0\n"}),
-        ("4:memory:/user/run\n0::/\n", {"memory/user/run/memory.oom_control": "under_oom 0\noom_kill 2\n"}),
+        (
+            "4:memory:/user/run\n0::/\n",
+            {"memory/user/run/memory.oom_control": "under_oom 0\noom_kill 2\n"},
+        ),
         ("5:cpu,memory:/\n", {"memory/memory.oom_control": "oom_kill 2\n"}),
     ],
 )
-def test_a_kill_in_another_control_group_is_not_ours(tmp_path: Path, groups: str, counts: dict[str, str]) -> None:
+def test_a_kill_in_another_control_group_is_not_ours(
+    tmp_path: Path, groups: str, counts: dict[str, str]
+) -> None:
     counted = {f"sys/fs/cgroup/{name}": content for name, content in counts.items()}
     root = kernel(tmp_path, {"proc/self/cgroup": groups} | counted)
     assert (oom_kills(root), oom_kills_of_the_group(root)) == (9, 2)
@@ -48,7 +53,9 @@ def test_a_kernel_that_does_not_count_has_killed_none(tmp_path: Path) -> None:
 def test_what_no_list_of_processes_has_ends_with_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain of forks is always a process further than the list."""
     words = ["sh", "-c", "sleep 1000 & echo $!; wait"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as shell:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as shell:
         assert shell.stdout
         unlisted = int(shell.stdout.readline())
         lists: list[set[psutil.Process]] = [{psutil.Process(shell.pid)}, set()]
@@ -57,7 +64,19 @@ def test_what_no_list_of_processes_has_ends_with_its_group(monkeypatch: pytest.M
         wait_for(lambda: has_ended(unlisted))
 
 
-SHADOWS = ("random", "statistics", "secrets", "string", "calendar", "queue", "copy", "csv", "json", "logging", "shlex")
+SHADOWS = (
+    "random",
+    "statistics",
+    "secrets",
+    "string",
+    "calendar",
+    "queue",
+    "copy",
+    "csv",
+    "json",
+    "logging",
+    "shlex",
+)
 """Python's own modules whose names a user's file may have."""
 NOBODY = ["unshare", "--user", "--map-user=12345"]
 
@@ -65,7 +84,12 @@ NOBODY = ["unshare", "--user", "--map-user=12345"]
 def said(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """How a command ends in a folder, in an environment that has nothing else."""
     return subprocess.run(
-        command, cwd=folder, env={"PYTHONPATH": str(ROOT)} | environment, capture_output=True, text=True, check=False
+        command,
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -83,12 +107,23 @@ def test_a_module_of_the_users_folder_still_comes_before_an_installed_one(tmp_pa
 
 
 @pytest.mark.parametrize("variables", [{}, {"HOME": "relative", "LC_ALL": "C"}])
-def test_a_start_by_a_user_without_a_name_and_a_home_is_planned(tmp_path: Path, variables: dict[str, str]) -> None:
+def test_a_start_by_a_user_without_a_name_and_a_home_is_planned(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
     if subprocess.run([*NOBODY, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine lets nobody have a namespace of users")
     tmp_path.chmod(0o777)
     arguments = ["start", "--", "-n", "--snakefile", str(ROOT / "Snakefile"), "--profile", "none"]
-    done = said(tmp_path, *NOBODY, sys.executable, "-m", "study", *arguments, PATH="/usr/bin:/bin", **variables)
+    done = said(
+        tmp_path,
+        *NOBODY,
+        sys.executable,
+        "-m",
+        "study",
+        *arguments,
+        PATH="/usr/bin:/bin",
+        **variables,
+    )
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
 
 
@@ -97,4 +132,8 @@ def test_what_a_user_has_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv("USER", "me")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     complete_user()
-    assert (os.environ["HOME"], os.environ["USER"], "XDG_CACHE_HOME" in os.environ) == (str(tmp_path), "me", False)
+    assert (os.environ["HOME"], os.environ["USER"], "XDG_CACHE_HOME" in os.environ) == (
+        str(tmp_path),
+        "me",
+        False,
+    )

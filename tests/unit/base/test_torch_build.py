@@ -25,9 +25,19 @@ hip: Optional[str] = None
     ("cuda", "driver", "capability", "told"),
     [
         ("13.2", (13, 0), (7, 5), None),
-        ("13.2", (12, 8), (9, 0), "needs CUDA 13, and the NVIDIA driver speaks CUDA 12.8: install a driver 580"),
+        (
+            "13.2",
+            (12, 8),
+            (9, 0),
+            "needs CUDA 13, and the NVIDIA driver speaks CUDA 12.8: install a driver 580",
+        ),
         ("12.8", (13, 1), (6, 0), None),
-        ("13.2", (13, 0), (6, 0), "no kernels for a GPU of compute capability 6.0, only from 7.5 on"),
+        (
+            "13.2",
+            (13, 0),
+            (6, 0),
+            "no kernels for a GPU of compute capability 6.0, only from 7.5 on",
+        ),
         ("13.2", None, (9, 0), None),
         (None, (13, 0), (9, 0), "is built without CUDA"),
     ],
@@ -51,22 +61,31 @@ def test_the_lock_names_its_torch_and_the_cuda_that_it_needs() -> None:
     assert (build.version, build.cuda.partition(".")[0], build.is_old) == ("2.15.0", "13", False)
 
 
-def test_an_installed_torch_is_known_without_its_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_torch_is_known_without_its_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "torch").mkdir()
-    (tmp_path / "torch" / "__init__.py").write_text("raise SystemExit('imported')", encoding="utf-8")
+    (tmp_path / "torch" / "__init__.py").write_text(
+        "raise SystemExit('imported')", encoding="utf-8"
+    )
     (tmp_path / "torch" / "version.py").write_text(VERSION_PY, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     wanted = TorchBuild("2.11.0+cu128", "12.8")
     assert TorchBuild.of_python(sys.executable) == wanted
     here = "from study.base.torch_build import TorchBuild; print(TorchBuild.here())"
     own = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    assert subprocess.run([sys.executable, "-c", here], capture_output=True, text=True, env=own).stdout == f"{wanted}\n"
+    assert (
+        subprocess.run([sys.executable, "-c", here], capture_output=True, text=True, env=own).stdout
+        == f"{wanted}\n"
+    )
     assert not wanted.is_old
     assert TorchBuild("2.10.1", None).is_old
     assert TorchBuild.of_python("/nowhere/python") is None
 
 
-def test_the_driver_is_compared_with_torch_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_driver_is_compared_with_torch_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     driver = {
         "nvmlInit": lambda: None,
         "nvmlShutdown": lambda: None,

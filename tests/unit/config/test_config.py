@@ -32,7 +32,12 @@ def test_a_study_that_is_no_file_of_text_is_one_line_and_is_not_read(tmp_path: P
     (tmp_path / "endless.yaml").symlink_to("/dev/zero")
     (tmp_path / "huge.yaml").write_text("title: " + "x" * 2**20)
     (tmp_path / "other.yaml").write_text("title: x", encoding="utf-16")
-    words = {"pipe": "it is not a file", "endless": "it is not a file", "huge": "more than 1 MiB", "other": "UTF-8"}
+    words = {
+        "pipe": "it is not a file",
+        "endless": "it is not a file",
+        "huge": "more than 1 MiB",
+        "other": "UTF-8",
+    }
     for name, reason in words.items():
         with pytest.raises(StudyError, match=f"^{name}.yaml: cannot be read: .*{reason}"):
             strict_yaml.read_mapping(tmp_path / f"{name}.yaml")
@@ -51,7 +56,9 @@ def test_override_leaves_are_parsed_as_yaml_and_text_stays_as_it_was_given(tmp_p
     assert (study.training.drop_last, study.training.learning_rate) == (False, 1e-3)
     assert (study.curve, study.title) == (None, "2026-11-22")
     for text in ("./photos", "/data/a #1", "it's", "@home", "[x"):
-        selection = read_selection({"overrides": {"dataset.source": "folder", "dataset.path": text}})
+        selection = read_selection(
+            {"overrides": {"dataset.source": "folder", "dataset.path": text}}
+        )
         assert read_study("tiny", [tmp_path], selection).dataset.path == text
 
 
@@ -63,7 +70,9 @@ def test_no_digits_are_read_in_base_8_or_60(tmp_path: Path, text: str) -> None:
 
 
 def test_a_nested_override_changes_its_keys_and_keeps_the_others(tmp_path: Path) -> None:
-    values = study_values(training={"epochs": 5, "batch_size": 4, "freeze_epochs": 0, "drop_last": False})
+    values = study_values(
+        training={"epochs": 5, "batch_size": 4, "freeze_epochs": 0, "drop_last": False}
+    )
     training = plan_of(tmp_path, values, overrides={"training": {"epochs": "2"}}).study.training
     assert (training.epochs, training.freeze_epochs, training.drop_last) == (2, 0, False)
 
@@ -76,9 +85,17 @@ def test_a_name_that_the_results_could_not_hold_is_one_line(tmp_path: Path, name
 
 
 @pytest.mark.parametrize("size", ["training.batch_size", "factors.training.batch_size"])
-def test_an_override_of_a_factor_replaces_its_levels_and_a_list_makes_a_new_factor(size: str, tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, study_values(), overrides={size: "2", "training.epochs": [1, 2]}, devices="cuda")
-    assert plan.study.factors == {"device": ["cuda"], "training.batch_size": [2], "training.epochs": [1, 2]}
+def test_an_override_of_a_factor_replaces_its_levels_and_a_list_makes_a_new_factor(
+    size: str, tmp_path: Path
+) -> None:
+    plan = plan_of(
+        tmp_path, study_values(), overrides={size: "2", "training.epochs": [1, 2]}, devices="cuda"
+    )
+    assert plan.study.factors == {
+        "device": ["cuda"],
+        "training.batch_size": [2],
+        "training.epochs": [1, 2],
+    }
     assert all(run.unavailable for run in plan.runs)
     with refused("bogus"):
         plan_of(tmp_path, study_values(), overrides={"factors.bogus": [1]})
@@ -87,12 +104,16 @@ def test_an_override_of_a_factor_replaces_its_levels_and_a_list_makes_a_new_fact
 def test_the_shipped_studies_are_valid_and_the_default_is_quickstart() -> None:
     folder = ROOT / "config" / "studies"
     for path in [*folder.glob("*.yaml"), *ROOT.glob("replications/*/studies/*.yaml")]:
-        assert read_study(path.stem, [path.parent], Selection.model_validate({})).question.endswith("?")
+        assert read_study(path.stem, [path.parent], Selection.model_validate({})).question.endswith(
+            "?"
+        )
     config = strict_yaml.read(folder.parent / "config.yaml")
     assert read_selection(config).studies == ["quickstart"]
 
 
-def test_a_first_study_is_written_once_and_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_study_is_written_once_and_is_valid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     file = Path("mine.yaml")
     write_first_study(file)
@@ -110,7 +131,9 @@ def test_a_first_study_is_written_once_and_is_valid(tmp_path: Path, monkeypatch:
     assert list(tmp_path.iterdir()) == [tmp_path / file]
 
 
-def test_a_study_is_called_by_its_name_or_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_is_called_by_its_name_or_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
     for name, title in (("a.yaml", "Here"), ("sub/a.yaml", "Below")):
@@ -147,14 +170,17 @@ def test_a_shipped_file_names_the_schema_that_an_editor_checks_it_with(path: Pat
         ("title: a\ntitle: b\n", "line 2: .*'title' is given twice"),
     ],
 )
-def test_a_study_that_is_no_yaml_or_holds_a_key_twice_is_one_line(tmp_path: Path, text: str, words: str) -> None:
+def test_a_study_that_is_no_yaml_or_holds_a_key_twice_is_one_line(
+    tmp_path: Path, text: str, words: str
+) -> None:
     (tmp_path / "odd.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(StudyError, match=rf"odd\.yaml, {words}"):
         read_study("odd", [tmp_path], read_selection({}))
 
 
 def test_keys_must_go_together_in_each_run_not_before_factors_are_applied(tmp_path: Path) -> None:
-    """fastai's mixed precision is for a GPU: the study's own default device does not count where it is a factor."""
+    """fastai's mixed precision is for a GPU: the study's own default device does not count where it
+    is a factor."""
     training = {"loop": "fastai", "precision": "bf16", "freeze_epochs": 0, "batch_size": 4}
     values = study_values(training=training, loader={"kind": "workers"})
     assert plan_of(tmp_path, values, devices="cuda").runs
@@ -162,10 +188,16 @@ def test_keys_must_go_together_in_each_run_not_before_factors_are_applied(tmp_pa
         plan_of(tmp_path, values, devices="cpu")
 
 
-def test_a_reduced_size_takes_the_studys_reduced_keys_and_says_what_they_replaced(tmp_path: Path) -> None:
-    values = study_values(reduced={"training.epochs": 7, "training.batch_size": [2], "replicates": 1})
+def test_a_reduced_size_takes_the_studys_reduced_keys_and_says_what_they_replaced(
+    tmp_path: Path,
+) -> None:
+    values = study_values(
+        reduced={"training.epochs": 7, "training.batch_size": [2], "replicates": 1}
+    )
     plan = plan_of(tmp_path, values, size="reduced")
-    assert {(run.settings.training.epochs, run.settings.training.batch_size) for run in plan.runs} == {(7, 2)}
+    assert {
+        (run.settings.training.epochs, run.settings.training.batch_size) for run in plan.runs
+    } == {(7, 2)}
     assert plan.study.replicates == 1
     assert plan.study.full == {
         "training.epochs": values["training"].get("epochs"),
@@ -174,9 +206,14 @@ def test_a_reduced_size_takes_the_studys_reduced_keys_and_says_what_they_replace
     }
 
 
-def test_an_override_counts_above_the_reduced_keys_and_the_full_size_is_the_default(tmp_path: Path) -> None:
+def test_an_override_counts_above_the_reduced_keys_and_the_full_size_is_the_default(
+    tmp_path: Path,
+) -> None:
     values = study_values(reduced={"training.epochs": 7})
-    for selection, epochs in (({"size": "reduced", "overrides": {"training.epochs": "3"}}, 3), ({}, 1)):
+    for selection, epochs in (
+        ({"size": "reduced", "overrides": {"training.epochs": "3"}}, 3),
+        ({}, 1),
+    ):
         plan = plan_of(tmp_path, values, **selection)
         assert {run.settings.training.epochs for run in plan.runs} == {epochs}
         assert plan.study.full == {}
@@ -189,11 +226,17 @@ def test_an_override_counts_above_the_reduced_keys_and_the_full_size_is_the_defa
         ({"full": {"replicates": 2}}, "full", {"replicates": 2}),
         ({"control": "first"}, "control", "first"),
         ({"factors": {"control": ["first", "second"]}, "curve": None}, "factors", "control"),
-        ({"curve": {"x": "training.batch_size", "y": "target_seconds"}}, "curve.y", "target_seconds"),
+        (
+            {"curve": {"x": "training.batch_size", "y": "target_seconds"}},
+            "curve.y",
+            "target_seconds",
+        ),
         ({"learning_margin": 1.5}, "learning_margin", 1.5),
     ],
 )
-def test_what_no_study_may_say_is_refused(tmp_path: Path, changes: dict[str, Any], key: str, value: Any) -> None:
+def test_what_no_study_may_say_is_refused(
+    tmp_path: Path, changes: dict[str, Any], key: str, value: Any
+) -> None:
     with refused(key, value):
         plan_of(tmp_path, study_values(**changes))
 
@@ -207,9 +250,19 @@ def test_what_no_study_may_say_is_refused(tmp_path: Path, changes: dict[str, Any
         ("linear", {"batch_size": 1}, 0.25),
         ("linear", {"batch_size": 2, "gradient_accumulation": 4}, 2.0),
         ("linear", {"batch_size": 4, "strategy": "ddp", "processes": 2}, 1.0),
-        ("linear", {"batch_size": 4, "batch_size_is": "replica", "strategy": "ddp", "processes": 2}, 2.0),
+        (
+            "linear",
+            {"batch_size": 4, "batch_size_is": "replica", "strategy": "ddp", "processes": 2},
+            2.0,
+        ),
     ],
 )
-def test_the_learning_rate_follows_the_images_of_a_step(rule: str, training: dict[str, Any], factor: float) -> None:
-    given = {"learning_rate": 0.01, "learning_rate_rule": rule, "reference_batch_size": 4} | training
+def test_the_learning_rate_follows_the_images_of_a_step(
+    rule: str, training: dict[str, Any], factor: float
+) -> None:
+    given = {
+        "learning_rate": 0.01,
+        "learning_rate_rule": rule,
+        "reference_batch_size": 4,
+    } | training
     assert Training.model_validate(given).scaled_learning_rate == pytest.approx(0.01 * factor)

@@ -1,4 +1,5 @@
-"""A key or a factor without effect where it stands is refused before any run, in a line that says what gives it one."""
+"""A key or a factor without effect where it stands is refused before any run, in a line that says
+what gives it one."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,10 @@ IN_VAIN: list[tuple[str, dict[str, Any]]] = [
     ("loader.workers", {"loader.workers": [0, 2]}),
     ("loader.workers", {"loader.workers": 99}),
     ("loader.prefetch_factor", {"loader.prefetch_factor": [2, 4]}),
-    ("loader.persistent_workers", WORKERS | {"loader.workers": 2, "loader.persistent_workers": [False, True]}),
+    (
+        "loader.persistent_workers",
+        WORKERS | {"loader.workers": 2, "loader.persistent_workers": [False, True]},
+    ),
     ("loader.pin_memory", WORKERS | {"loader.pin_memory": [False, True]}),
     ("loader.sharding", WORKERS | {"loader.sharding": "strided"}),
     ("loader.decoder", WORKERS | {"loader.decoder": ["pillow", "torchcodec"]}),
@@ -31,9 +35,15 @@ IN_VAIN: list[tuple[str, dict[str, Any]]] = [
     ("training.reference_batch_size", {"training.reference_batch_size": 64}),
     ("training.validation", {"training.validation": "end"}),
     ("training.cudnn_benchmark", {"training.cudnn_benchmark": [False, True]}),
-    ("training.cudnn_benchmark", {"training.deterministic": True, "training.cudnn_benchmark": False}),
+    (
+        "training.cudnn_benchmark",
+        {"training.deterministic": True, "training.cudnn_benchmark": False},
+    ),
     ("training.learning_rate", ALONE | {"training.learning_rate": [0.1, 0.01]}),
-    ("training.precision", {"loader.kind": ["workers", "alone"], "training.precision": ["fp32", "bf16"]}),
+    (
+        "training.precision",
+        {"loader.kind": ["workers", "alone"], "training.precision": ["fp32", "bf16"]},
+    ),
     ("inference.batch_size", {"inference.batch_size": [1, 8]}),
     ("inference.calibration_images", {"task": "inference", "inference.calibration_images": 64}),
     ("dataset.path", {"dataset.path": "photos"}),
@@ -51,20 +61,32 @@ def refusal(folder: Path, values: dict[str, Any], **config: Any) -> StudyError:
 
 
 @pytest.mark.parametrize(("key", "changes"), IN_VAIN)
-def test_what_a_start_asks_for_in_vain_is_one_line(tmp_path: Path, key: str, changes: dict[str, Any]) -> None:
-    values = study_values(curve=None, dataset={"source": "generated", "images": 40, "image_size": 32})
+def test_what_a_start_asks_for_in_vain_is_one_line(
+    tmp_path: Path, key: str, changes: dict[str, Any]
+) -> None:
+    values = study_values(
+        curve=None, dataset={"source": "generated", "images": 40, "image_size": 32}
+    )
     error = refusal(tmp_path, values, overrides=changes)
     assert error.key == key
-    assert error.why in {f"it has no effect there, and has one with {row.cure}" for row in IDLE if row.key == key}
+    assert error.why in {
+        f"it has no effect there, and has one with {row.cure}" for row in IDLE if row.key == key
+    }
     assert "with " in error.context
 
 
-def test_a_key_of_the_file_without_effect_is_refused_unless_a_start_took_the_effect_away(tmp_path: Path) -> None:
+def test_a_key_of_the_file_without_effect_is_refused_unless_a_start_took_the_effect_away(
+    tmp_path: Path,
+) -> None:
     loader = {"kind": "workers", "workers": 2}
     values = study_values(loader=loader)
     assert plan_of(tmp_path, values, overrides={"loader.kind": "device"}).study.loader.workers == 2
     error = refusal(tmp_path, values | {"loader": loader | {"kind": "device"}})
-    assert (error.key, error.value, error.context) == ("loader.workers", 2, "with loader.kind device")
+    assert (error.key, error.value, error.context) == (
+        "loader.workers",
+        2,
+        "with loader.kind device",
+    )
 
 
 def test_a_key_that_has_an_effect_at_one_level_of_a_factor_stays(tmp_path: Path) -> None:
@@ -72,7 +94,11 @@ def test_a_key_that_has_an_effect_at_one_level_of_a_factor_stays(tmp_path: Path)
     assert len(plan_of(tmp_path, study_values(), overrides=overrides).runs) == 4
     both = overrides | {"loader.workers": [0, 2]}
     error = refusal(tmp_path, study_values(), overrides=both)
-    assert (error.key, error.value, error.context) == ("loader.workers", [0, 2], "with loader.kind device")
+    assert (error.key, error.value, error.context) == (
+        "loader.workers",
+        [0, 2],
+        "with loader.kind device",
+    )
     only = [{"loader.kind": "workers"}, {"loader.kind": "device", "loader.workers": 0}]
     assert len(plan_of(tmp_path, study_values(only=only), overrides=both).runs) == 6
 
@@ -80,7 +106,9 @@ def test_a_key_that_has_an_effect_at_one_level_of_a_factor_stays(tmp_path: Path)
 def test_how_a_process_starts_is_no_factor_in_a_container() -> None:
     factors = {"device": ["cpu"], "process": ["forked", "fresh"]}
     assert len(tiny_plan(factors=factors, curve=None).runs) == 2
-    with pytest.raises(StudyError, match=r"process: .* is not allowed with docker: it has no effect there"):
+    with pytest.raises(
+        StudyError, match=r"process: .* is not allowed with docker: it has no effect there"
+    ):
         plan_at(EngineChoice("docker", "asked for"), factors=factors, curve=None)
 
 
@@ -89,8 +117,13 @@ def test_every_row_names_keys_of_a_run() -> None:
 
 
 def test_a_start_that_leaves_a_device_out_leaves_its_settings_out(tmp_path: Path) -> None:
-    only = [{"device": "cpu", "training.batch_size": 4}, {"device": "cuda", "training.batch_size": 8}]
-    values = study_values(only=only, factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]})
+    only = [
+        {"device": "cpu", "training.batch_size": 4},
+        {"device": "cuda", "training.batch_size": 8},
+    ]
+    values = study_values(
+        only=only, factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}
+    )
     (run,) = plan_of(tmp_path, values, devices=["cpu"]).runs
     assert (run.settings.device, run.settings.training.batch_size) == ("cpu", 4)
     error = refusal(tmp_path, values | {"only": only[1:]}, devices=["cpu"])

@@ -1,6 +1,8 @@
-"""One golden file: the lines of the errors of a study, of a selection and of the rules between keys.
+"""One golden file: the lines of the errors of a study, of a selection and of the rules between
+keys.
 
-Other tests compare the fields of an error. After a change of words, write the file again, and read the difference:
+Other tests compare the fields of an error. After a change of words, write the file again, and read
+the difference:
 
     python -m tests.unit.config.test_golden_errors
 """
@@ -24,11 +26,17 @@ LONGEST = 200
 OWN = {"model.name": "no_such_package:make", "training.freeze_epochs": 0}
 
 BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
-    *(("training.batch_size", {"training.batch_size": bad}) for bad in (0, "-1", "many", ["16", "1.5"], [500])),
+    *(
+        ("training.batch_size", {"training.batch_size": bad})
+        for bad in (0, "-1", "many", ["16", "1.5"], [500])
+    ),
     ("training.bach_size", {"training.bach_size": 16}),
     ("trainin", {"trainin.batch_size": 16}),
     ("factors", {"factors": {"training.bach_size": [1]}}),
-    *(("factors.training.epochs", {"factors": {"training.epochs": levels}}) for levels in ([], [1, 1])),
+    *(
+        ("factors.training.epochs", {"factors": {"training.epochs": levels}})
+        for levels in ([], [1, 1])
+    ),
     ("training.epochs", {"training.epochs": 0}),
     ("training.loop", {"training.loop": "keras"}),
     ("loader.kind", {"training.loop": "fastai"}),
@@ -48,7 +56,10 @@ BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
     ("curve.x", {"curve": {"x": "training.epochs"}}),
     ("contrast", {"contrast": "training.epochs"}),
     ("factors", {"factors": ["device"]}),
-    *(("dataset.path", {"dataset.source": "folder", "dataset.path": bad}) for bad in ("~nosuchuser/x", "x" * 300)),
+    *(
+        ("dataset.path", {"dataset.source": "folder", "dataset.path": bad})
+        for bad in ("~nosuchuser/x", "x" * 300)
+    ),
     *(("model.weights", {"model.weights": bad}) for bad in ("nowhere.pt", "~nosuchuser/x.pt")),
     ("device", {"device": "npu"}),
     *(("training.precision", {"training.precision": bad}) for bad in ("tf32", "int4")),
@@ -58,18 +69,25 @@ BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
     ("training.gradient_accumulation", {"training.gradient_accumulation": 0}),
     ("training.batch_size", {"training.gradient_accumulation": 3}),
     ("loader.pin_memory", {"loader.pin_memory": "maybe"}),
-    *(("model.name", OWN | {"model.name": f"{bad}:make"}) for bad in ("my/nets", "no_such_package.nets", "__main__")),
+    *(
+        ("model.name", OWN | {"model.name": f"{bad}:make"})
+        for bad in ("my/nets", "no_such_package.nets", "__main__")
+    ),
     ("factors", {"training.epochs": list(range(1, 2001)), "seed": list(range(1000))}),
     ("", {"training.epochs": list(range(1, 201)), "seed": list(range(11)), "replicates": 1000}),
     ("overrides: dataset.path", {"dataset.source": "folder", "dataset.path": "\udcff\udcfe"}),
     *(("time", {"time": bad}) for bad in ("fit_minutes", "epoch_seconds")),
-    *(("names", {"names": {bad: {"device": "cpu"}}}) for bad in ("", "a" * 41, "stock, fastai", "CPU", "8")),
+    *(
+        ("names", {"names": {bad: {"device": "cpu"}}})
+        for bad in ("", "a" * 41, "stock, fastai", "CPU", "8")
+    ),
     ("names", {"names": {"one": {"device": "cpu"}, "other": {"device": "cpu"}}}),
     ("names.stock", {"names": {"stock": {"training.loop": "fastai"}}}),
     ("names.stock", {"names": {"stock": {}}}),
     ("names.stock.device", {"names": {"stock": {"device": "npu"}}}),
 ]
-"""The key that an error names, and the overrides that cause it. Rules between keys are broken in test_rules.py."""
+"""The key that an error names, and the overrides that cause it. Rules between keys are broken in
+test_rules.py."""
 BAD_SELECTIONS: list[tuple[str, dict[str, Any]]] = [
     ("studies", {"studies": ["nope"]}),
     ("studies", {"studies": []}),
@@ -82,7 +100,10 @@ BAD_SELECTIONS: list[tuple[str, dict[str, Any]]] = [
 
 def lines(folder: Path) -> Iterator[str]:
     """Yield the line of each error, once the key that it names is the one that was to be named."""
-    for key, config in [*((key, {"overrides": changes}) for key, changes in BROKEN_KEYS), *BAD_SELECTIONS]:
+    for key, config in [
+        *((key, {"overrides": changes}) for key, changes in BROKEN_KEYS),
+        *BAD_SELECTIONS,
+    ]:
         with pytest.raises(StudyError) as caught:
             plan_of(folder, study_values(), **config)
         assert caught.value.key == key, caught.value

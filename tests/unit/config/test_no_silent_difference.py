@@ -1,6 +1,8 @@
-"""Whatever keys a user sets to whatever they allow: each run has the values that were asked for, or a sentence says no.
+"""Whatever keys a user sets to whatever they allow: each run has the values that were asked for, or
+a sentence says no.
 
-A value that changes what a run does changes its key, so that no record of another run counts in its place.
+A value that changes what a run does changes its key, so that no record of another run counts in its
+place.
 """
 
 from collections.abc import Mapping
@@ -20,9 +22,15 @@ from study.host.plan.make import make_plan
 from tests.conftest import HERE, repeats, study_values
 
 SCHEMA = Keys.model_json_schema()
-TEXTS = {"image": "site/study:1", "machine": "a100", "dataset.path": "photos", "model.name": "resnet34"}
+TEXTS = {
+    "image": "site/study:1",
+    "machine": "a100",
+    "dataset.path": "photos",
+    "model.name": "resnet34",
+}
 NO_PART_OF_A_RUN = {"limits.timeout_seconds", "seed", "image", "dataset.seed"}
-"""Keys that change no record, or change it by way of the data, the order and the image, whose names have them."""
+"""Keys that change no record, or change it by way of the data, the order and the image, whose names
+have them."""
 MANY = settings(
     max_examples=len(repeats(200, 5000)), derandomize=True, deadline=None, database=None,
     suppress_health_check=list(HealthCheck),
@@ -67,17 +75,23 @@ def changes(draw: st.DrawFn, most: int = 3) -> dict[str, Any]:
     return {key: draw(values(key, field(key))) for key in keys}
 
 
-BASE = study_values(factors={"device": ["cpu"]}, curve=None, dataset={"source": "generated", "images": 40})
+BASE = study_values(
+    factors={"device": ["cpu"]}, curve=None, dataset={"source": "generated", "images": 40}
+)
 
 
 def planned(folder: Path, overrides: Mapping[str, Any]) -> Plan:
     """The plan of a tiny study with these overrides."""
     (folder / "tiny.yaml").write_text(yaml.safe_dump(BASE), encoding="utf-8")
     selection = read_selection({"studies": ["tiny"], "overrides": dict(overrides)})
-    return make_plan("tiny", read_study("tiny", [folder], selection), EngineChoice("none", "asked for"), HERE)
+    return make_plan(
+        "tiny", read_study("tiny", [folder], selection), EngineChoice("none", "asked for"), HERE
+    )
 
 
-def test_a_run_has_each_value_that_was_asked_for_and_a_key_that_tells_it_from_others(tmp_path: Path) -> None:
+def test_a_run_has_each_value_that_was_asked_for_and_a_key_that_tells_it_from_others(
+    tmp_path: Path,
+) -> None:
     made, (before,) = [], planned(tmp_path, {}).runs
 
     @MANY
@@ -87,15 +101,22 @@ def test_a_run_has_each_value_that_was_asked_for_and_a_key_that_tells_it_from_ot
             (run,) = planned(tmp_path, asked).runs
         except StudyError as refusal:
             assert str(refusal).isprintable()
-            assert any(key.rpartition(".")[2] in str(refusal) for key in asked), (asked, str(refusal))
+            assert any(key.rpartition(".")[2] in str(refusal) for key in asked), (
+                asked,
+                str(refusal),
+            )
             return
         made.append(run)
         has = {key: get(run.settings, key) for key in asked}
         assert {key: has[key] for key, value in asked.items() if value != "auto"} == {
             key: value for key, value in asked.items() if value != "auto"
         }
-        changed = {key for key, value in has.items() if value != get(before.settings, key)} - NO_PART_OF_A_RUN
-        inert = run.settings.task == "training" and all(key.startswith("inference.") for key in changed)
+        changed = {
+            key for key, value in has.items() if value != get(before.settings, key)
+        } - NO_PART_OF_A_RUN
+        inert = run.settings.task == "training" and all(
+            key.startswith("inference.") for key in changed
+        )
         assert (run.key != before.key) or not changed or inert, asked
 
     is_in_force_or_refused()
@@ -130,7 +151,9 @@ def test_two_levels_are_two_runs_with_names_of_their_own_or_are_refused(tmp_path
             assert len({str(getattr(run, told)) for run in plan.runs}) == 2, (told, asked)
         assert len({run.setting.label for run in plan.runs}) == 2
         if "auto" not in levels:
-            assert sorted(str(get(run.settings, key)) for run in plan.runs) == sorted(map(str, levels))
+            assert sorted(str(get(run.settings, key)) for run in plan.runs) == sorted(
+                map(str, levels)
+            )
 
     are_told_apart_or_refused()
     assert len(made) > len(repeats(200, 5000)) / 10

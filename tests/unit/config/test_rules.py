@@ -1,4 +1,5 @@
-"""The table of keys that go together: each rule is broken by one example, and says what is wrong in one line."""
+"""The table of keys that go together: each rule is broken by one example, and says what is wrong in
+one line."""
 
 from typing import Any
 
@@ -35,7 +36,8 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("model.name", FASTAI | {"model.name": "googlenet"}),
     (
         "training.schedule",
-        OWN | {"training.loop": "fastai", "training.freeze_epochs": 1, "training.schedule": "constant"},
+        OWN
+        | {"training.loop": "fastai", "training.freeze_epochs": 1, "training.schedule": "constant"},
     ),
     ("loader.kind", FASTAI | {"loader.kind": "device"}),
     ("loader.kind", DDP | ALONE),
@@ -75,7 +77,10 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.decoder", {"device": "cuda", "loader.decoder": "torchcodec_cuda"}),
     ("inference.cuda_graph", INFERENCE | {"inference.cuda_graph": True}),
     ("inference.precision", INFERENCE | {"inference.precision": "tf32"}),
-    *((key, INFERENCE | {"inference.precision": "int8", key: value}) for key, value in ANSWERED.items()),
+    *(
+        (key, INFERENCE | {"inference.precision": "int8", key: value})
+        for key, value in ANSWERED.items()
+    ),
 ]
 
 
@@ -85,7 +90,9 @@ def keys(changes: dict[str, Any]) -> Keys:
 
 
 @pytest.mark.parametrize(("key", "changes"), BROKEN)
-def test_a_broken_rule_names_both_keys_their_values_and_what_is_allowed(key: str, changes: dict[str, Any]) -> None:
+def test_a_broken_rule_names_both_keys_their_values_and_what_is_allowed(
+    key: str, changes: dict[str, Any]
+) -> None:
     with pytest.raises(StudyError) as caught:
         Settings.of_values(with_values({}, changes), "study x")
     error, rule = caught.value, next(broken(keys(changes)))

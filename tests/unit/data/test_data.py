@@ -48,7 +48,11 @@ def test_no_mean_colour_tells_the_two_classes_apart() -> None:
     means = np.array([np.asarray(drawing.photograph(1, n)).mean((0, 1)) for n in range(80)])
     bird = np.arange(80) % 2 == 0
     for channel in range(3):
-        right = [max(hit, 1 - hit) for cut in means[:, channel] if (hit := ((means[:, channel] > cut) == bird).mean())]
+        right = [
+            max(hit, 1 - hit)
+            for cut in means[:, channel]
+            if (hit := ((means[:, channel] > cut) == bird).mean())
+        ]
         assert max(right) < 0.85
 
 
@@ -63,7 +67,9 @@ def test_patterns_take_the_shapes_of_cifar10_and_mnist(tmp_path: Path) -> None:
         images = open_set(manifest, wanted, tmp_path / name, tmp_path)
         assert len(images.train) == manifest.train_images == 50
         assert len(images.valid) == 10
-        assert decode(images.stored[0], wanted.channels, wanted.image_size).shape[0] == wanted.channels
+        assert (
+            decode(images.stored[0], wanted.channels, wanted.image_size).shape[0] == wanted.channels
+        )
         assert make(wanted, tmp_path / "again") == manifest
 
 
@@ -80,7 +86,11 @@ def test_the_digits_are_scans_of_which_both_splits_have_every_digit_alike(tmp_pa
     wanted = dataset(source="digits", classes=10, images=1280, image_size=16)
     manifest = make(wanted, tmp_path / "digits")
     images = open_set(manifest, wanted, tmp_path / "digits", tmp_path)
-    assert (len(images.train), len(images.valid)) == (manifest.train_images, manifest.valid_images) == (1024, 256)
+    assert (
+        (len(images.train), len(images.valid))
+        == (manifest.train_images, manifest.valid_images)
+        == (1024, 256)
+    )
     assert inspect(wanted).train_images == manifest.train_images
     for split in (images.train, images.valid):
         counts = np.bincount([images.labels[index] for index in split], minlength=10)
@@ -88,7 +98,10 @@ def test_the_digits_are_scans_of_which_both_splits_have_every_digit_alike(tmp_pa
     # The first scan is a nought: a ring of ink, whose middle is paper.
     ring = decode(images.stored[0], 3, 16)
     assert ring.shape == (3, 16, 16) and ring[0, 8].max() > 120 and ring[0, 7:9, 7:9].max() < 30
-    assert make(dataset(source="digits", classes=10, images=1280, seed=7), tmp_path / "again").sha256 == manifest.sha256
+    assert (
+        make(dataset(source="digits", classes=10, images=1280, seed=7), tmp_path / "again").sha256
+        == manifest.sha256
+    )
 
 
 def test_the_split_is_stratified_and_stable() -> None:
@@ -136,7 +149,9 @@ def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path)
             assert name == "dot.png" or pixels.std() > 1, name
 
 
-def test_an_exif_rotation_is_applied_and_damaged_exif_data_leave_the_image_as_it_is(tmp_path: Path) -> None:
+def test_an_exif_rotation_is_applied_and_damaged_exif_data_leave_the_image_as_it_is(
+    tmp_path: Path,
+) -> None:
     halves = np.zeros((20, 40, 3), np.uint8)
     halves[:, :20] = 255  # white on the left, which is shown on top
     Image.fromarray(halves).save(tmp_path / "a.jpg", exif=TURNED)
@@ -145,7 +160,9 @@ def test_an_exif_rotation_is_applied_and_damaged_exif_data_leave_the_image_as_it
     assert pixels[:, -3].mean() < 50
     whole = (tmp_path / "a.jpg").read_bytes()
     start = whole.index(b"Exif\0\0") + 6
-    for offset in range(start, start + 26):  # each byte of the header and the one tag, broken in turn
+    for offset in range(
+        start, start + 26
+    ):  # each byte of the header and the one tag, broken in turn
         (tmp_path / "b.jpg").write_bytes(whole[:offset] + b"\xff" + whole[offset + 1 :])
         assert decode(tmp_path / "b.jpg", 3, 8).shape == (3, 8, 8)
         read_otherwise(tmp_path / "b.jpg")
@@ -164,24 +181,34 @@ def test_unreadable_files_are_left_out_with_the_reason(photos: Path) -> None:
     (first / "cut.jpg").write_bytes(whole[: len(whole) // 2])
     (first / "notes.txt").write_text("not an image's name")
     manifest = make(own(photos), photos)
-    assert {Path(item.name).name for item in manifest.left_out} == {"text.jpg", "empty.png", "cut.jpg", "notes.txt"}
+    assert {Path(item.name).name for item in manifest.left_out} == {
+        "text.jpg",
+        "empty.png",
+        "cut.jpg",
+        "notes.txt",
+    }
     assert all(item.reason and str(photos) not in item.reason for item in manifest.left_out)
     assert len(manifest.items) == 20
     assert manifest.train_images == 16
 
 
 def test_what_is_no_file_at_all_is_left_out_with_that_reason(photos: Path) -> None:
-    """A pipe has no end, and a link to a photograph may lead nowhere: each was left out without a word."""
+    """A pipe has no end, and a link to a photograph may lead nowhere: each was left out without a
+    word."""
     first = sorted(photos.iterdir())[0]
     os.mkfifo(first / "pipe.png")
     (first / "gone.jpg").symlink_to(first / "nowhere.jpg")
     (first / "loop.jpg").symlink_to(first / "loop.jpg")
     (first / "endless.jpg").symlink_to("/dev/zero")
     left_out = {Path(item.name).name: item.reason for item in make(own(photos), photos).left_out}
-    assert left_out == dict.fromkeys(("pipe.png", "gone.jpg", "loop.jpg", "endless.jpg"), "it is not a file")
+    assert left_out == dict.fromkeys(
+        ("pipe.png", "gone.jpg", "loop.jpg", "endless.jpg"), "it is not a file"
+    )
 
 
-def test_a_file_whose_name_is_no_utf8_is_left_out_under_a_name_that_can_be_read(photos: Path) -> None:
+def test_a_file_whose_name_is_no_utf8_is_left_out_under_a_name_that_can_be_read(
+    photos: Path,
+) -> None:
     first = sorted(photos.iterdir())[0]
     whole = (first / "000.jpg").read_bytes()
     (first / os.fsdecode(b"\xff\xfe.jpg")).write_bytes(whole)
@@ -190,12 +217,16 @@ def test_a_file_whose_name_is_no_utf8_is_left_out_under_a_name_that_can_be_read(
     assert name_of(own(photos), inspect(own(photos)).files)
     manifest = Manifest.model_validate_json(make(own(photos), photos).model_dump_json())
     names = {rf"{first.name}/\xff\xfe.jpg", rf"{first.name}/sub\xff/001.jpg"}
-    assert {item.name: item.reason for item in manifest.left_out} == dict.fromkeys(names, "its name is no UTF-8")
+    assert {item.name: item.reason for item in manifest.left_out} == dict.fromkeys(
+        names, "its name is no UTF-8"
+    )
     assert len(manifest.items) == 20
 
 
 @pytest.mark.parametrize("target", [".", ".."])
-def test_a_class_that_is_a_link_to_all_classes_is_an_error_that_names_it(photos: Path, target: str) -> None:
+def test_a_class_that_is_a_link_to_all_classes_is_an_error_that_names_it(
+    photos: Path, target: str
+) -> None:
     (photos / "again").symlink_to(target)
     with refused("dataset.path", "again"):
         inspect(own(photos))
@@ -210,7 +241,9 @@ def test_a_class_that_is_a_link_to_all_classes_is_an_error_that_names_it(photos:
         ({"a": 5, "b": 5, "phone": 0}, "class 'phone' has 0 image(s)"),
     ],
 )
-def test_a_folder_that_is_no_dataset_is_one_clear_error(tmp_path: Path, classes: dict[str, int], words: str) -> None:
+def test_a_folder_that_is_no_dataset_is_one_clear_error(
+    tmp_path: Path, classes: dict[str, int], words: str
+) -> None:
     """A file with another ending is no image."""
     for folder in write_photos(tmp_path, classes).iterdir():
         (folder / "a.heic").write_bytes(b"x")
@@ -223,7 +256,9 @@ def test_a_class_that_loses_all_its_files_is_an_error_that_names_one(photos: Pat
     first = sorted(photos.iterdir())[0]
     for path in first.iterdir():
         path.write_text("broken")
-    with pytest.raises(StudyError, match=r"has 0 image\(s\).*10 file\(s\) cannot be decoded, first"):
+    with pytest.raises(
+        StudyError, match=r"has 0 image\(s\).*10 file\(s\) cannot be decoded, first"
+    ):
         make(own(photos), photos)
 
 

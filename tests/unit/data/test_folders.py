@@ -1,4 +1,5 @@
-"""A folder of pictures as a user in a hurry gives it: read as it is meant, or refused with what to write."""
+"""A folder of pictures as a user in a hurry gives it: read as it is meant, or refused with what to
+write."""
 
 import random
 import shutil
@@ -26,12 +27,15 @@ HALVES = Image.fromarray(np.repeat(np.array([255, 0], np.uint8), 20)[:, None].re
 
 
 def planted(folder: Path, names: list[str]) -> Dataset:
-    """A folder with a picture of its own under each name; what has the suffix of no image is a text."""
+    """A folder with a picture of its own under each name; what has the suffix of no image is a
+    text."""
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix in (".png", ".jpg"):
-            coarse = np.random.default_rng(sum(name.encode())).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+            coarse = np.random.default_rng(sum(name.encode())).integers(
+                0, 256, (6, 8, 3), dtype=np.uint8
+            )
             Image.fromarray(coarse).resize((64, 48)).save(path)
         else:
             path.write_text("no picture")
@@ -51,7 +55,9 @@ def made(wanted: Dataset) -> Manifest:
         ("a/IMG_1.HEIC", "its suffix '.HEIC' is not that of an image"),
     ],
 )
-def test_what_is_no_picture_of_a_class_is_left_out_with_the_reason(more: str, why: str, tmp_path: Path) -> None:
+def test_what_is_no_picture_of_a_class_is_left_out_with_the_reason(
+    more: str, why: str, tmp_path: Path
+) -> None:
     manifest = made(planted(tmp_path, [*TWO, more]))
     assert (manifest.classes, [item.name for item in manifest.items]) == (["a", "b"], TWO)
     assert [(one.name, one.reason) for one in manifest.left_out] == [(more, why)]
@@ -59,7 +65,13 @@ def test_what_is_no_picture_of_a_class_is_left_out_with_the_reason(more: str, wh
 
 @pytest.mark.parametrize(
     "hidden",
-    ["a/.ipynb_checkpoints/0.png", ".thumbs/a/0.png", "a/.DS_Store", "__MACOSX/a/0.png", "a/@eaDir/0.png/small.jpg"],
+    [
+        "a/.ipynb_checkpoints/0.png",
+        ".thumbs/a/0.png",
+        "a/.DS_Store",
+        "__MACOSX/a/0.png",
+        "a/@eaDir/0.png/small.jpg",
+    ],
 )
 def test_what_systems_leave_is_passed_over(hidden: str, tmp_path: Path) -> None:
     manifest = made(planted(tmp_path, [*TWO, hidden]))
@@ -70,10 +82,16 @@ def test_what_systems_leave_is_passed_over(hidden: str, tmp_path: Path) -> None:
     "parts",
     [("train", "val"), ("train", "valid"), ("Train", "VALIDATION")],
 )
-def test_folders_of_a_split_above_the_classes_are_the_split(parts: tuple[str, str], tmp_path: Path) -> None:
-    names = [f"{part}/{label}/{number}.png" for part in parts for label in "ab" for number in range(2)]
+def test_folders_of_a_split_above_the_classes_are_the_split(
+    parts: tuple[str, str], tmp_path: Path
+) -> None:
+    names = [
+        f"{part}/{label}/{number}.png" for part in parts for label in "ab" for number in range(2)
+    ]
     more = ["test/a/0.png", f"{parts[0]}/loose.png"]
-    wanted = planted(tmp_path, [*names, *more, f"{parts[0]}/.cache/0.png", "annotations/boxes.json"])
+    wanted = planted(
+        tmp_path, [*names, *more, f"{parts[0]}/.cache/0.png", "annotations/boxes.json"]
+    )
     manifest = made(wanted)
     assert (manifest.classes, manifest.train_images, manifest.valid_images) == (["a", "b"], 4, 4)
     assert {(item.split, item.name.partition("/")[0]) for item in manifest.items} == {
@@ -93,19 +111,63 @@ def test_a_class_that_is_called_train_is_a_class(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "why", "allowed"),
     [
-        (["train/a/0.png", "test/a/0.png"], "no part to train on and one to validate on", "FOLDER/train, of which"),
-        (["train/a/0.png", "train/b/0.png"], "no part to train on and one to validate on", "FOLDER/train, of which"),
-        (["seg_train/a/0.png", "seg_val/a/0.png"], "hold folders, and no picture themselves", "train and val above"),
-        (["test/a/0.png", "val/a/0.png"], "no part to train on and one to validate on", "FOLDER/val, of which"),
-        ([*SPLIT, "valid/a/1.png"], "'train' and 'val' and 'valid' are one part twice", "one folder for each part"),
+        (
+            ["train/a/0.png", "test/a/0.png"],
+            "no part to train on and one to validate on",
+            "FOLDER/train, of which",
+        ),
+        (
+            ["train/a/0.png", "train/b/0.png"],
+            "no part to train on and one to validate on",
+            "FOLDER/train, of which",
+        ),
+        (
+            ["seg_train/a/0.png", "seg_val/a/0.png"],
+            "hold folders, and no picture themselves",
+            "train and val above",
+        ),
+        (
+            ["test/a/0.png", "val/a/0.png"],
+            "no part to train on and one to validate on",
+            "FOLDER/val, of which",
+        ),
+        (
+            [*SPLIT, "valid/a/1.png"],
+            "'train' and 'val' and 'valid' are one part twice",
+            "one folder for each part",
+        ),
         ([*SPLIT, "sample/a/1.png"], "'sample' holds pictures", "FOLDER/train"),
-        ([*SPLIT, "val/c/1.png"], "the class 'c' has no picture to train on", "the same classes in both parts"),
-        ([*SPLIT, "train/c/1.png"], "the class 'c' has no picture to validate on", "the same classes in both parts"),
-        ([*SPLIT, "train/c/1.heic", "val/c/1.heic"], "the class 'c' has no picture", "the same classes in both parts"),
+        (
+            [*SPLIT, "val/c/1.png"],
+            "the class 'c' has no picture to train on",
+            "the same classes in both parts",
+        ),
+        (
+            [*SPLIT, "train/c/1.png"],
+            "the class 'c' has no picture to validate on",
+            "the same classes in both parts",
+        ),
+        (
+            [*SPLIT, "train/c/1.heic", "val/c/1.heic"],
+            "the class 'c' has no picture",
+            "the same classes in both parts",
+        ),
         (["train/0.png", "test/1.png"], "hold no folder of a class", "train/bird and train/forest"),
-        ([f"a/{one}" for one in ("train/0.png", "val/0.png")] + TWO, "the class 'a' holds the parts", "train/a, val/a"),
-        ([f"photos/{one}" for one in TWO], "its only folder with pictures, 'photos', holds folders", "FOLDER/photos"),
-        ([f"x/{one}" for one in SPLIT] + ["labels/train/0.txt"], "its only folder with pictures, 'x'", "FOLDER/x"),
+        (
+            [f"a/{one}" for one in ("train/0.png", "val/0.png")] + TWO,
+            "the class 'a' holds the parts",
+            "train/a, val/a",
+        ),
+        (
+            [f"photos/{one}" for one in TWO],
+            "its only folder with pictures, 'photos', holds folders",
+            "FOLDER/photos",
+        ),
+        (
+            [f"x/{one}" for one in SPLIT] + ["labels/train/0.txt"],
+            "its only folder with pictures, 'x'",
+            "FOLDER/x",
+        ),
     ],
 )
 def test_folders_that_may_mean_another_thing_are_refused_with_what_to_write(
@@ -135,15 +197,21 @@ def test_linked_folders_are_followed_and_those_that_hold_themselves_named(tmp_pa
     manifest = made(wanted)
     linked = {"a/more/2.png", "a/more/deep/3.png", "c/0.png", "c/5.png"}
     assert {item.name for item in manifest.items} == {*TWO, *linked}
-    assert [(one.name, one.reason) for one in manifest.left_out] == [("b/up", "it is a link to a folder that holds it")]
+    assert [(one.name, one.reason) for one in manifest.left_out] == [
+        ("b/up", "it is a link to a folder that holds it")
+    ]
 
 
-def test_every_file_below_any_folder_is_used_or_left_out_once_or_the_folder_is_refused(tmp_path: Path) -> None:
+def test_every_file_below_any_folder_is_used_or_left_out_once_or_the_folder_is_refused(
+    tmp_path: Path,
+) -> None:
     words = ["a", "b", "train", "val", "test", ".git", "__MACOSX", "Valid", "x.png", "y"]
     accepted = 0
     for seed in repeats(40, 2000):
         drawn, folder = random.Random(seed), tmp_path / str(seed)
-        names = {"/".join(drawn.choices(words, k=drawn.randint(0, 3)) + [f"{n}.png"]) for n in range(12)}
+        names = {
+            "/".join(drawn.choices(words, k=drawn.randint(0, 3)) + [f"{n}.png"]) for n in range(12)
+        }
         for name in [*names, *(TWO if seed % 2 else [])]:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,18 +223,24 @@ def test_every_file_below_any_folder_is_used_or_left_out_once_or_the_folder_is_r
             continue
         accepted += 1
         used = [name for names in found.classes.values() for name in names]
-        every = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        every = (
+            path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+        )
         below = sorted(name for name in every if not {".git", "__MACOSX"} & {*name.split("/")})
         assert sorted([*used, *(one.name for one in found.left_out)]) == below
         assert not found.splits or found.splits.keys() == {*used}
     assert accepted
 
 
-def test_a_file_in_both_parts_is_named_and_one_that_looks_alike_is_another_picture(tmp_path: Path) -> None:
+def test_a_file_in_both_parts_is_named_and_one_that_looks_alike_is_another_picture(
+    tmp_path: Path,
+) -> None:
     wanted = planted(tmp_path, SPLIT)
     shutil.copy(tmp_path / "train/a/1.png", tmp_path / "val/b/copy.png")
     Image.open(tmp_path / "train/b/1.png").save(tmp_path / "val/b/encoded_anew.jpg", quality=95)
-    assert [(one.valid, one.train) for one in made(wanted).in_both] == [("val/b/copy.png", "train/a/1.png")]
+    assert [(one.valid, one.train) for one in made(wanted).in_both] == [
+        ("val/b/copy.png", "train/a/1.png")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +266,9 @@ def test_a_picture_that_fastai_reads_otherwise_says_so(
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_the_step_says_before_the_runs_what_is_odd_about_the_pictures(loop: str, tmp_path: Path) -> None:
+def test_the_step_says_before_the_runs_what_is_odd_about_the_pictures(
+    loop: str, tmp_path: Path
+) -> None:
     wanted = planted(tmp_path / "x", [*SPLIT, "loose.jpg"])
     shutil.copy(tmp_path / "x/train/a/1.png", tmp_path / "x/val/b/same.png")
     Image.fromarray(np.full((20, 20), 20_000, np.uint16)).save(tmp_path / "x/train/a/deep.png")
@@ -206,11 +282,13 @@ def test_the_step_says_before_the_runs_what_is_odd_about_the_pictures(loop: str,
     write_plans([plan], tmp_path)
     said = prepare_dataset(tmp_path / "tiny/plan.json", plan.runs[0].dataset, tmp_path, None)
     first, both, *otherwise = said.split("; ")
-    assert first.endswith("2 classes, 1 left out (first 'loose.jpg': it lies beside the folders of the classes)")
+    assert first.endswith(
+        "2 classes, 1 left out (first 'loose.jpg': it lies beside the folders of the classes)"
+    )
     assert both == (
         "1 of the images to validate on are files that are also trained on, "
         "first 'val/b/same.png', which is 'train/a/1.png'"
     )
-    assert [one.startswith("1 read otherwise by fastai, first 'train/a/deep.png'") for one in otherwise] == (
-        [True] if loop == "fastai" else []
-    )
+    assert [
+        one.startswith("1 read otherwise by fastai, first 'train/a/deep.png'") for one in otherwise
+    ] == ([True] if loop == "fastai" else [])

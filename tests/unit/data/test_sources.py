@@ -1,4 +1,5 @@
-"""The protocol of a source: one class is all that a new source needs, and the pipeline knows no source by name."""
+"""The protocol of a source: one class is all that a new source needs, and the pipeline knows no
+source by name."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,16 @@ from study.base.files import PACKAGE
 from study.cli import main
 from study.config.sections import Dataset
 from study.data.decode import decode
-from study.data.sources import SOURCES, DatasetInfo, Source, inspect, name_of, open_set, source_of, with_effect
+from study.data.sources import (
+    SOURCES,
+    DatasetInfo,
+    Source,
+    inspect,
+    name_of,
+    open_set,
+    source_of,
+    with_effect,
+)
 from study.data.splits import item_of
 from study.host.engine.container import run_mounts
 from study.host.steps import in_image, prepare
@@ -47,9 +57,15 @@ class Toy(Source):
             Image.fromarray(pixels).save(base / f"{place}.png")
             items.append(item_of(base, f"{place}.png", label, "valid" if place > 7 else "train"))
         return Manifest(
-            source=dataset.source, generated=False, seed=dataset.seed, valid_fraction=0.2, classes=sorted(SHADES),
-            train_images=8, valid_images=2, items=items,
-        )  # fmt: skip
+            source=dataset.source,
+            generated=False,
+            seed=dataset.seed,
+            valid_fraction=0.2,
+            classes=sorted(SHADES),
+            train_images=8,
+            valid_images=2,
+            items=items,
+        )
 
 
 class Away(Toy):
@@ -69,7 +85,8 @@ class Brought(Toy):
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The keys of a dataset that comes from the toy, which takes the place of a source by its line in the table."""
+    """The keys of a dataset that comes from the toy, which takes the place of a source by its line
+    in the table."""
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{Toy.__name__}")
     return {"source": "mnist", "seed": 1, "image_size": 32}
 
@@ -86,14 +103,19 @@ def test_one_class_is_planned_made_and_decoded(toy: dict[str, Any], tmp_path: Pa
     plan = tiny_plan(dataset=toy, factors={"training.batch_size": [4, 8]})
     write_plans([plan], tmp_path)
     (name,) = {run.dataset for run in plan.runs}
-    assert main(["dataset", str(tmp_path / "tiny" / "plan.json"), name, "--results", str(tmp_path)]) == 0
+    assert (
+        main(["dataset", str(tmp_path / "tiny" / "plan.json"), name, "--results", str(tmp_path)])
+        == 0
+    )
 
     folder, dataset = tmp_path / "data" / name, plan.runs[0].settings.dataset
     images = open_set(Manifest.read(folder / "manifest.json"), dataset, folder, tmp_path)
     assert (images.classes, images.labels) == (["dark", "light"], [0, 1] * 5)
     assert (len(images.train), images.valid) == (8, [8, 9])
     means = [round(decode(image, 3, 32).mean()) for image in images.stored]
-    assert means == [SHADES[images.classes[label]] + 1 + place for place, label in enumerate(images.labels)]
+    assert means == [
+        SHADES[images.classes[label]] + 1 + place for place, label in enumerate(images.labels)
+    ]
 
 
 def test_its_checks_and_its_counts_are_those_of_the_plan(toy: dict[str, Any]) -> None:
@@ -148,14 +170,18 @@ def test_a_source_is_made_in_the_image_if_it_downloads_or_needs_what_is_installe
     plan = tiny_plan(dataset=toy).model_copy(update={"engine": "docker"})
     write_plans([plan], tmp_path)
     name = plan.runs[0].dataset
-    assert main(["dataset", str(tmp_path / "tiny" / "plan.json"), name, "--results", str(tmp_path)]) == 0
+    assert (
+        main(["dataset", str(tmp_path / "tiny" / "plan.json"), name, "--results", str(tmp_path)])
+        == 0
+    )
     assert entered == ([] if source is Toy else [name])
 
 
 def test_two_steps_at_once_download_one_after_the_other(
     toy: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Snakemake makes data side by side where it has the cores, and both would unpack the same files."""
+    """Snakemake makes data side by side where it has the cores, and both would unpack the same
+    files."""
     at_work, most = 0, 0
 
     def make(self: Toy, dataset: Dataset, folder: Path, results: Path) -> Manifest:
@@ -168,11 +194,16 @@ def test_two_steps_at_once_download_one_after_the_other(
 
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{Away.__name__}")
     monkeypatch.setattr(Away, "make", make)
-    plan, other = (tiny_plan(dataset=toy | {"seed": seed}, factors={"training.batch_size": [4]}) for seed in (1, 2))
+    plan, other = (
+        tiny_plan(dataset=toy | {"seed": seed}, factors={"training.batch_size": [4]})
+        for seed in (1, 2)
+    )
     plan = plan.model_copy(update={"runs": [*plan.runs, *other.runs]})
     write_plans([plan], tmp_path)
     names = sorted({run.dataset for run in plan.runs})
     line = ["dataset", str(tmp_path / "tiny" / "plan.json")]
     with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(main, [[*line, name, "--results", str(tmp_path)] for name in names])) == [0, 0]
+        assert list(
+            pool.map(main, [[*line, name, "--results", str(tmp_path)] for name in names])
+        ) == [0, 0]
     assert (len(names), most) == (2, 1)

@@ -1,4 +1,5 @@
-"""Whole blocks: one that was broken off is measured anew, and one that a time budget leaves is begun by no run."""
+"""Whole blocks: one that was broken off is measured anew, and one that a time budget leaves is
+begun by no run."""
 
 import signal
 import time
@@ -61,9 +62,13 @@ class Machine:
         self.looks += 1
         asked, blocks = plan.study.until or 0.0, len(begun(plan, files))
         width = 0.12 / blocks if blocks else None
-        return Reached(asked=asked, half_width=width, degrees=8, blocks=blocks, most=plan.study.most)
+        return Reached(
+            asked=asked, half_width=width, degrees=8, blocks=blocks, most=plan.study.most
+        )
 
-    def start(self, runs: int = 1000, deadline: float | None = None, plan: Plan | None = None) -> list[str]:
+    def start(
+        self, runs: int = 1000, deadline: float | None = None, plan: Plan | None = None
+    ) -> list[str]:
         """A start that ends after so many runs, and what it said."""
         self.begin(deadline, plan)
         self.left, self.said = runs, []
@@ -91,7 +96,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(plan, tmp_path, monkeypatch)
 
 
-def test_a_block_that_was_broken_off_is_kept_aside_and_measured_whole_by_the_next_start(machine: Machine) -> None:
+def test_a_block_that_was_broken_off_is_kept_aside_and_measured_whole_by_the_next_start(
+    machine: Machine,
+) -> None:
     machine.start(5)
     lost = [run.file for run in machine.plan.runs[3:5]]
     samples = machine.files.telemetry("tiny", lost[0])
@@ -99,7 +106,8 @@ def test_a_block_that_was_broken_off_is_kept_aside_and_measured_whole_by_the_nex
     samples.write_bytes(b"samples")
     said = machine.start()
     assert said[0] == (
-        "block 2 of 3 of tiny was broken off: 2 records excluded and kept aside, and the block is measured anew"
+        "block 2 of 3 of tiny was broken off: 2 records excluded and kept aside, and the "
+        "block is measured anew"
     )
     assert machine.broken() == sorted(lost)
     assert (samples.parent / "broken" / samples.name).read_bytes() == b"samples"
@@ -116,7 +124,9 @@ def test_a_run_that_did_not_succeed_has_ended_all_the_same(machine: Machine, out
     assert (len(machine.made()), machine.broken()) == (3, [])
 
 
-def test_settings_that_are_added_later_break_no_block_but_can_be_broken_off_themselves(machine: Machine) -> None:
+def test_settings_that_are_added_later_break_no_block_but_can_be_broken_off_themselves(
+    machine: Machine,
+) -> None:
     machine.start()
     whole = machine.made()
     more = tiny_plan(factors={"training.batch_size": [2, 4, 8, 10, 12]}, replicates=3)
@@ -126,7 +136,9 @@ def test_settings_that_are_added_later_break_no_block_but_can_be_broken_off_them
     assert {*whole} < {*machine.made()}
 
 
-def test_a_record_that_was_moved_or_deleted_breaks_no_block_and_is_made_again_alone(machine: Machine) -> None:
+def test_a_record_that_was_moved_or_deleted_breaks_no_block_and_is_made_again_alone(
+    machine: Machine,
+) -> None:
     machine.start()
     move_aside(machine.files.record("tiny", machine.plan.runs[0].file), "superseded")
     machine.files.record("tiny", machine.plan.runs[4].file).unlink()
@@ -137,14 +149,17 @@ def test_a_record_that_was_moved_or_deleted_breaks_no_block_and_is_made_again_al
     assert (len(machine.made()), machine.broken()) == (9, [])
 
 
-def test_a_process_killed_between_its_last_record_and_its_file_has_measured_its_block(machine: Machine) -> None:
+def test_a_process_killed_between_its_last_record_and_its_file_has_measured_its_block(
+    machine: Machine,
+) -> None:
     machine.start(3)
     (index,) = machine.files.blocks("tiny").iterdir()
     before = index.read_bytes()
     index.unlink()
     assert (
         machine.start(0)[0]
-        == "tiny, block 1 of 3: its records are there and are kept; see `python -m study retry tiny`"
+        == "tiny, block 1 of 3: its records are there and are kept; see `python -m study "
+        "retry tiny`"
     )
     assert index.read_bytes() == before
 
@@ -157,7 +172,9 @@ def test_a_budget_begins_no_block_that_it_cannot_end_by_the_earlier_runs(machine
     left = "of tiny is left for the next start (3 runs): it would take about 300 s"
     assert said[-2:] == [f"time budget: block 2 of 3 {left}", f"time budget: block 3 of 3 {left}"]
     assert len(machine.made()) == 3
-    assert machine.start(0, deadline=late) == said[-2:]  # what was left is forgotten, and left again
+    assert (
+        machine.start(0, deadline=late) == said[-2:]
+    )  # what was left is forgotten, and left again
     assert len(machine.start(deadline=time.time() + 3600)) == 6
     assert machine.broken() == []
 
@@ -167,7 +184,9 @@ STOPPED = "tiny: stopped after 3 blocks: the interval is ±4% (asked: 5%)"
 
 def until(asked: object = "5%", most: int = 6, sizes: tuple[int, ...] = (2, 4, 8)) -> Plan:
     """Three settings in at most six blocks."""
-    return tiny_plan(factors={"training.batch_size": [*sizes]}, replicates={"until": asked, "most": most})
+    return tiny_plan(
+        factors={"training.batch_size": [*sizes]}, replicates={"until": asked, "most": most}
+    )
 
 
 @pytest.fixture
@@ -184,7 +203,9 @@ def pending(stopped: Machine) -> list[int]:
     return [block.number for block in Workflow([stopped.plan], stopped.files).pending]
 
 
-def test_later_blocks_and_the_next_start_measure_nothing_and_look_at_nothing(stopped: Machine) -> None:
+def test_later_blocks_and_the_next_start_measure_nothing_and_look_at_nothing(
+    stopped: Machine,
+) -> None:
     assert len(list(stopped.files.blocks("tiny").iterdir())) == 6
     assert stopped.start() == []
     assert (stopped.looks, pending(stopped)) == (4, [])
@@ -201,31 +222,48 @@ def test_later_blocks_and_the_next_start_measure_nothing_and_look_at_nothing(sto
         (until("3%"), 12, "tiny: stopped after 4 blocks: the interval is ±3% (asked: 3%)"),
         (until("1%", most=4), 12, "block 4 of at most 4, run 3 of 3: "),
         (until(most=9), 9, STOPPED),
-        (tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=5), 15, "block 5 of 5, run 3 of 3: "),
+        (
+            tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=5),
+            15,
+            "block 5 of 5, run 3 of 3: ",
+        ),
     ],
 )
-def test_a_start_that_asks_for_something_else_decides_anew(stopped: Machine, plan: Plan, made: int, last: str) -> None:
+def test_a_start_that_asks_for_something_else_decides_anew(
+    stopped: Machine, plan: Plan, made: int, last: str
+) -> None:
     said = stopped.start(plan=plan)
     assert said[-1].startswith(last)
     assert len(stopped.made()) == made
     assert stopped.start() == []
 
 
-def test_a_record_that_is_moved_away_is_measured_again_and_then_the_study_is_looked_at_anew(stopped: Machine) -> None:
+def test_a_record_that_is_moved_away_is_measured_again_and_then_the_study_is_looked_at_anew(
+    stopped: Machine,
+) -> None:
     move_aside(stopped.files.record("tiny", stopped.plan.runs[4].file), "superseded")
     stopped.begin()
     assert pending(stopped)[:2] == [2, 4]
-    assert [line.partition(", run")[0] for line in stopped.start()] == ["block 2 of at most 6", STOPPED]
+    assert [line.partition(", run")[0] for line in stopped.start()] == [
+        "block 2 of at most 6",
+        STOPPED,
+    ]
     assert len(stopped.made()) == 9
 
 
-def test_a_setting_that_is_added_later_is_measured_in_every_block_that_was_begun(stopped: Machine) -> None:
+def test_a_setting_that_is_added_later_is_measured_in_every_block_that_was_begun(
+    stopped: Machine,
+) -> None:
     stopped.start(plan=until(sizes=(2, 4, 8, 10)))
     assert len(stopped.made()) == 12
-    assert [block.number for block in blocks_of(stopped.plan, stopped.files) if block.number > 3] == []
+    assert [
+        block.number for block in blocks_of(stopped.plan, stopped.files) if block.number > 3
+    ] == []
 
 
-def test_a_block_that_was_broken_off_is_not_needed_where_the_whole_ones_are_enough(stopped: Machine) -> None:
+def test_a_block_that_was_broken_off_is_not_needed_where_the_whole_ones_are_enough(
+    stopped: Machine,
+) -> None:
     stopped.start(1, plan=until("3%"))
     said = stopped.start(plan=until())
     assert (len(said), len(stopped.made()), len(stopped.broken())) == (1, 9, 1)

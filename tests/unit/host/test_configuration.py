@@ -1,4 +1,5 @@
-"""The engine that `make study` chooses is that of the configuration which Snakemake itself reads."""
+"""The engine that `make study` chooses is that of the configuration which Snakemake itself
+reads."""
 
 from pathlib import Path
 
@@ -51,7 +52,12 @@ def test_the_configuration_is_what_snakemake_would_hand_to_the_workflow(folder: 
 @pytest.mark.parametrize(
     "line",
     [
-        *("--config container", "--configfile gone.yaml", "--configfile list.yaml", "--configfile ."),
+        *(
+            "--config container",
+            "--configfile gone.yaml",
+            "--configfile list.yaml",
+            "--configfile .",
+        ),
         *("--directory /dev/null", "--no-such-option", "--profile nowhere"),
     ],
 )

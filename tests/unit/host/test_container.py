@@ -18,7 +18,14 @@ from study.config.load import read_selection
 from study.config.selection import Selection
 from study.config.settings import Settings
 from study.host.engine import container, engine_choice
-from study.host.engine.container import Box, Mount, check_readable, check_visible, own_mounts, settings_inside
+from study.host.engine.container import (
+    Box,
+    Mount,
+    check_readable,
+    check_visible,
+    own_mounts,
+    settings_inside,
+)
 from study.host.engine.docker import base_of
 from study.host.engine.engine_choice import ENGINES, EngineChoice, engine, request
 from study.host.plan import checks, training_stack
@@ -72,7 +79,10 @@ def test_the_whole_command_line_is_the_one_that_was_reviewed(
         monkeypatch.setenv(variable, "1")
     text = text.replace("GROUPS", groups).replace("GPUS", gpus).replace("ENGINE", name)
     text = text.replace("VARIABLES", f"{variables}--env TORCH_HOME=/cache")
-    monkeypatch.setattr("resource.getrlimit", lambda which: (64, 1024) if which == resource.RLIMIT_NOFILE else (-1, -1))
+    monkeypatch.setattr(
+        "resource.getrlimit",
+        lambda which: (64, 1024) if which == resource.RLIMIT_NOFILE else (-1, -1),
+    )
     own = "--ulimit nofile=1024:1024 --ulimit nproc=4096:4096"
     text = text.replace("LIMITS", own if name == "podman" else "")
     box = replace(
@@ -86,7 +96,11 @@ def test_the_whole_command_line_is_the_one_that_was_reviewed(
 def test_paths_with_commas_colons_quotes_and_spaces_reach_the_engine_whole(name: str) -> None:
     """The fields of every mount, as an engine written in Go reads them."""
     line = engine(name).argv(BOX)
-    shown = [next(csv.reader([value], strict=True)) for option, value in pairwise(line) if option == "--mount"]
+    shown = [
+        next(csv.reader([value], strict=True))
+        for option, value in pairwise(line)
+        if option == "--mount"
+    ]
     assert ["type=bind", f"source={ODD}", f"target=/data/{ODD.name}", "readonly"] in shown
     assert ["type=bind", f"source={BOX.scratch}", "target=/scratch"] in shown
     with pytest.raises(StudyError, match="line break"):
@@ -115,7 +129,10 @@ def test_a_link_to_outside_the_folder_is_refused_before_a_container_starts(tmp_p
 
 
 def test_root_becomes_nobody_inside_and_others_stay_who_they_are() -> None:
-    assert container.user_inside(1000, 100, rootless=True) == (0, 0)  # the caller, as a rootless docker calls him
+    assert container.user_inside(1000, 100, rootless=True) == (
+        0,
+        0,
+    )  # the caller, as a rootless docker calls him
     assert container.user_inside(0, 0) == (65532, 65532)
     assert container.user_inside(1000, 100) == (1000, 100)
     assert "--userns" not in engine("podman").argv(replace(BOX, user=(65532, 65532)))
@@ -125,7 +142,11 @@ def test_shared_memory_grows_with_the_loader() -> None:
     def of(**changes: object) -> int:
         return container.shared_memory_bytes(Settings.model_validate(changes), cpus=4)
 
-    big = {"dataset": {"image_size": 224}, "training": {"batch_size": 512}, "loader": {"workers": 8}}
+    big = {
+        "dataset": {"image_size": 224},
+        "training": {"batch_size": 512},
+        "loader": {"workers": 8},
+    }
     assert of() == 2**30
     assert of(**big) == 2 * (2 * 8 + 1) * 512 * 3 * 224 * 224 * 4
     assert of(**big | {"loader": {"kind": "device"}}) == max(2**30, 2 * 512 * 3 * 224 * 224 * 4)
@@ -133,16 +154,27 @@ def test_shared_memory_grows_with_the_loader() -> None:
     assert of(**more) == 2 * (5 * 8 + 1) * 512 * 3 * 224 * 224 * 4
 
 
-def test_paths_of_the_settings_are_mounted_and_renamed_and_nothing_else_changes(tmp_path: Path) -> None:
+def test_paths_of_the_settings_are_mounted_and_renamed_and_nothing_else_changes(
+    tmp_path: Path,
+) -> None:
     photos = tmp_path / ODD.name
     weights = tmp_path / "my weights.pt"
     photos.mkdir()
     weights.touch()
-    values = {"dataset": {"source": "folder", "path": str(photos)}, "model": {"weights": str(weights)}}
+    values = {
+        "dataset": {"source": "folder", "path": str(photos)},
+        "model": {"weights": str(weights)},
+    }
     settings = Settings.model_validate(values)
     inside, shown = settings_inside(settings)
-    assert (inside.dataset.path, inside.model.weights) == (f"/data/{photos.name}", "/weights/my weights.pt")
-    assert shown == [Mount(photos, f"/data/{photos.name}"), Mount(weights, "/weights/my weights.pt")]
+    assert (inside.dataset.path, inside.model.weights) == (
+        f"/data/{photos.name}",
+        "/weights/my weights.pt",
+    )
+    assert shown == [
+        Mount(photos, f"/data/{photos.name}"),
+        Mount(weights, "/weights/my weights.pt"),
+    ]
     changed = {"dataset": settings.dataset, "model": settings.model}
     assert inside.model_copy(update=changed) == settings
     assert settings_inside(Settings.model_validate({})) == (Settings.model_validate({}), [])
@@ -154,7 +186,9 @@ def mounts_for(name: str) -> list[Mount]:
     return own_mounts(Settings.model_validate({"model": model, "training": {"freeze_epochs": 0}}))
 
 
-def test_a_users_own_model_is_shown_to_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_own_model_is_shown_to_its_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert mounts_for("nets.small:make") == []
     with refused("model.name", "nets.small:make"):
@@ -186,7 +220,9 @@ def test_of_a_module_in_the_folder_of_the_start_the_python_files_there_are_shown
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     names = ["blocks.py", "nets.py"]
-    assert mounts_for("nets:mine") == [Mount(tmp_path / name, f"{container.WORK}/{name}") for name in names]
+    assert mounts_for("nets:mine") == [
+        Mount(tmp_path / name, f"{container.WORK}/{name}") for name in names
+    ]
 
 
 def test_what_root_may_read_alone_is_refused_before_a_container_starts(tmp_path: Path) -> None:
@@ -218,15 +254,24 @@ class TestTheChoiceOfAnEngine:
         assert (chosen.engine, chosen.reason) == ("none", "docker is not installed")
 
     @pytest.mark.parametrize("name", list(ENGINES))
-    def test_an_engine_named_outright_that_is_absent_is_one_error_with_what_to_do(self, name: str) -> None:
-        with pytest.raises(StudyError, match=rf"container: '{name}' cannot be used: {name} is not installed; .*none"):
+    def test_an_engine_named_outright_that_is_absent_is_one_error_with_what_to_do(
+        self, name: str
+    ) -> None:
+        with pytest.raises(
+            StudyError,
+            match=rf"container: '{name}' cannot be used: {name} is not installed; .*none",
+        ):
             self.choose(container=name)
 
     def test_an_engine_that_does_not_answer_is_said_in_its_own_words(self) -> None:
-        self.engine("echo 'Cannot connect to the Docker daemon at unix:///run/docker.sock.' >&2; exit 1")
+        self.engine(
+            "echo 'Cannot connect to the Docker daemon at unix:///run/docker.sock.' >&2; exit 1"
+        )
         assert self.choose().engine == "none"
         assert self.choose().reason == "docker does not answer"  # a record has it: no host, no path
-        with pytest.raises(StudyError, match=r"docker does not answer .*Cannot connect to the Docker daemon"):
+        with pytest.raises(
+            StudyError, match=r"docker does not answer .*Cannot connect to the Docker daemon"
+        ):
             self.choose(container="docker")
 
     def test_docker_serves_where_the_base_image_is_there(self) -> None:
@@ -235,11 +280,16 @@ class TestTheChoiceOfAnEngine:
         )
         chosen = self.choose()
         assert (chosen.engine, chosen.reason) == ("docker", "its engine answers")
-        assert {device: wanted.kind for device, wanted in chosen.images.items()} == {"cpu": "built", "cuda": "built"}
+        assert {device: wanted.kind for device, wanted in chosen.images.items()} == {
+            "cpu": "built",
+            "cuda": "built",
+        }
 
     def test_an_image_that_cannot_be_had_is_said_and_a_look_fetches_nothing(self) -> None:
         pulled = self.bin / "pulled"
-        self.engine(f'case "$1" in version) echo 1;; pull) echo >{pulled}; exit 1;; *) exit 1;; esac')
+        self.engine(
+            f'case "$1" in version) echo 1;; pull) echo >{pulled}; exit 1;; *) exit 1;; esac'
+        )
         engine_choice.choose_engine(read_selection({}), fetch=False)
         assert not pulled.exists()
         assert "the base image is not here and cannot be pulled" in self.choose().reason
@@ -259,7 +309,9 @@ class TestTheChoiceOfAnEngine:
             ([], "site/study:cpu"),
         ):
             told = json.dumps([{"Id": "9", "RepoDigests": digests}])
-            self.engine(f"case \"$*\" in version*) echo 1;; 'image inspect'*) echo '{told}';; *) exit 1;; esac")
+            self.engine(
+                f"case \"$*\" in version*) echo 1;; 'image inspect'*) echo '{told}';; *) exit 1;; esac"
+            )
             identities.append(self.choose(images={"cpu": reference}).images["cpu"].identity)
         assert identities[1] == identities[2]
         assert len(set(identities)) == 3
@@ -268,9 +320,13 @@ class TestTheChoiceOfAnEngine:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         image = """'image inspect python'*) echo '[{"Id": "1"}]';;"""
-        self.engine(f"""case "$*" in version*) echo 1;; {image} info*) echo '{{"runc": {{}}}}';; *) exit 1;; esac""")
+        self.engine(
+            f"""case "$*" in version*) echo 1;; {image} info*) echo '{{"runc": {{}}}}';; *) exit 1;; esac"""
+        )
         monkeypatch.setattr("study.base.devices.absent", lambda device: None)
-        reason = "docker cannot give a container the GPU: the NVIDIA Container Toolkit is not installed"
+        reason = (
+            "docker cannot give a container the GPU: the NVIDIA Container Toolkit is not installed"
+        )
         assert self.choose().reason == reason
         assert self.choose(devices=["cpu"]).engine == "docker"
         self.engine("echo", "nvidia-ctk")
@@ -288,10 +344,16 @@ class TestTheChoiceOfAnEngine:
         assert "runs inside a container (compose, study:cpu)" in chosen.reason
 
 
-def test_a_run_has_another_key_on_the_host_in_each_image_and_with_a_limit_but_not_with_a_timeout() -> None:
-    def key(engine: str, base: str | None = None, inside: str | None = None, **limits: float) -> str:
+def test_a_run_has_another_key_on_the_host_in_each_image_and_with_a_limit_but_not_with_a_timeout() -> (
+    None
+):
+    def key(
+        engine: str, base: str | None = None, inside: str | None = None, **limits: float
+    ) -> str:
         selection = Selection(base_image=base)
-        wanted = {d: request(selection, d) for d in engine_choice.IN_IMAGES} if engine != "none" else {}
+        wanted = (
+            {d: request(selection, d) for d in engine_choice.IN_IMAGES} if engine != "none" else {}
+        )
         where = EngineChoice(engine, "", wanted, inside)
         return plan_at(where, limits=limits).runs[0].key
 
@@ -311,8 +373,12 @@ def test_a_limit_that_cannot_be_kept_is_one_error_before_any_work(key: str, valu
 
 def test_a_host_without_torch_is_one_error_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(StudyError, match=r"docker is not installed\), which lacks torch, torchvision; .*make env"):
-        check_training_stack(tiny_plan().model_copy(update={"engine_reason": "docker is not installed"}))
+    with pytest.raises(
+        StudyError, match=r"docker is not installed\), which lacks torch, torchvision; .*make env"
+    ):
+        check_training_stack(
+            tiny_plan().model_copy(update={"engine_reason": "docker is not installed"})
+        )
     check_training_stack(tiny_plan().model_copy(update={"engine": "docker"}))
 
 
@@ -320,7 +386,10 @@ def test_a_host_without_torch_is_one_error_with_what_to_do(monkeypatch: pytest.M
     ("missing", "changes"),
     [
         ("fastai", {"training": {"loop": "fastai", "epochs": 1}, "loader": {"kind": "workers"}}),
-        ("sklearn", {"dataset": {"source": "digits", "classes": 10, "images": 20, "image_size": 16}}),
+        (
+            "sklearn",
+            {"dataset": {"source": "digits", "classes": 10, "images": 20, "image_size": 16}},
+        ),
         ("safetensors", {"model": {"name": "resnet18", "weights": "mine.safetensors"}}),
     ],
 )
@@ -331,11 +400,14 @@ def test_what_a_run_imports_is_asked_for_before_any_work_and_nothing_else(
     Path("mine.safetensors").touch()
     other, wanting = tiny_plan(), tiny_plan(**changes)
     monkeypatch.setattr(
-        "importlib.util.find_spec", lambda name: None if name == missing else SimpleNamespace(origin=None)
+        "importlib.util.find_spec",
+        lambda name: None if name == missing else SimpleNamespace(origin=None),
     )
     monkeypatch.setattr(training_stack, "ROOT", INSTALLED)
     check_training_stack(other)
-    with pytest.raises(StudyError, match=rf"which lacks {missing}; .*: pip install 'training-study\[train\]'"):
+    with pytest.raises(
+        StudyError, match=rf"which lacks {missing}; .*: pip install 'training-study\[train\]'"
+    ):
         check_training_stack(wanting)
 
 

@@ -1,4 +1,5 @@
-"""What each engine's client is asked, and what its answers become: a script in its place writes down every question."""
+"""What each engine's client is asked, and what its answers become: a script in its place writes
+down every question."""
 
 import json
 import shutil
@@ -16,22 +17,39 @@ from study.host.engine.container import LAUNCHER
 from study.host.engine.docker import Podman
 from study.host.engine.engine_choice import ENGINES, engine
 
-BUILT = ImageRequest(device="cpu", kind="built", reference="study:cpu-1", base_image="base:1", identity="1")
-REFERENCE = ImageRequest(device="cuda", kind="reference", reference="x/study:2", base_image=None, identity="2")
-ARCHIVE = ImageRequest(device="cpu", kind="archive", reference="/a/study.tar", base_image=None, identity="3")
+BUILT = ImageRequest(
+    device="cpu", kind="built", reference="study:cpu-1", base_image="base:1", identity="1"
+)
+REFERENCE = ImageRequest(
+    device="cuda", kind="reference", reference="x/study:2", base_image=None, identity="2"
+)
+ARCHIVE = ImageRequest(
+    device="cpu", kind="archive", reference="/a/study.tar", base_image=None, identity="3"
+)
 KEEP = ("docker", "podman")
 
 
 class Client:
-    """The client of every engine. It answers a question by the first of ``answers`` that begins it, else with 1."""
+    """The client of every engine. It answers a question by the first of ``answers`` that begins it,
+    else with 1."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.answers: dict[str, str] = {}
 
     def says(self, answers: dict[str, str]) -> None:
-        cases = [f"  '{question}'*) cat <<'END'\n{answer}\nEND\n  ;;" for question, answer in answers.items()]
-        lines = ["#!/bin/bash", f"echo \"$*\" >>'{self.folder}/asked'", 'case "$*" in', *cases, "  *) exit 1;;", "esac"]
+        cases = [
+            f"  '{question}'*) cat <<'END'\n{answer}\nEND\n  ;;"
+            for question, answer in answers.items()
+        ]
+        lines = [
+            "#!/bin/bash",
+            f"echo \"$*\" >>'{self.folder}/asked'",
+            'case "$*" in',
+            *cases,
+            "  *) exit 1;;",
+            "esac",
+        ]
         for name in ENGINES:
             (self.folder / name).write_text("\n".join(lines) + "\n")
             (self.folder / name).chmod(0o755)
@@ -53,12 +71,23 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 def described(wanted: ImageRequest, name: str, run_as: str) -> Image:
     return Image(
-        request=wanted, engine=name, engine_version="1", id="sha256:9", digest=None, run_as=run_as, created=None,
-        lock_sha256=None, python="3", libraries={}, gpu_seen=False,
-    )  # fmt: skip
+        request=wanted,
+        engine=name,
+        engine_version="1",
+        id="sha256:9",
+        digest=None,
+        run_as=run_as,
+        created=None,
+        lock_sha256=None,
+        python="3",
+        libraries={},
+        gpu_seen=False,
+    )
 
 
-def test_podman_needs_a_description_of_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_podman_needs_a_description_of_the_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("study.host.engine.docker.CDI_FOLDERS", (str(tmp_path),))
     assert "there is no CDI description" in str(Podman().gpu_trouble())
     (tmp_path / "nvidia.yaml").touch()
@@ -67,9 +96,18 @@ def test_podman_needs_a_description_of_the_gpu(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("name", KEEP)
 def test_an_image_is_its_id_its_digest_and_its_labels(name: str, client: Client) -> None:
-    values = {"Id": "9", "RepoDigests": ["x/study@sha256:5"], "Created": "now", "Config": {"Labels": {"a": "b"}}}
-    client.says({"image inspect full": json.dumps([values]), "image inspect bare": '[{"Id": "sha256:9"}]'})
-    assert engine(name).image("full") == StoredImage("sha256:9", "sha256:9", "sha256:5", "now", {"a": "b"})
+    values = {
+        "Id": "9",
+        "RepoDigests": ["x/study@sha256:5"],
+        "Created": "now",
+        "Config": {"Labels": {"a": "b"}},
+    }
+    client.says(
+        {"image inspect full": json.dumps([values]), "image inspect bare": '[{"Id": "sha256:9"}]'}
+    )
+    assert engine(name).image("full") == StoredImage(
+        "sha256:9", "sha256:9", "sha256:5", "now", {"a": "b"}
+    )
     assert engine(name).image("bare") == StoredImage("sha256:9", "sha256:9")
     assert engine(name).image("absent") is None
 
@@ -86,29 +124,43 @@ def test_an_image_is_built_loaded_or_pulled(
         assert engine(name).build(BUILT, log) is not None
         inspected, line = client.asked()
         assert inspected == "image inspect study:cpu-1"
-        assert line.startswith("build --force-rm --network host --target cpu --tag study:cpu-1 --file ")
+        assert line.startswith(
+            "build --force-rm --network host --target cpu --tag study:cpu-1 --file "
+        )
         assert "--build-arg BASE_IMAGE=base:1 --build-arg https_proxy " in line
         assert "secret" not in line
         assert engine(name).bring(ARCHIVE) == "study:3"
         assert engine(name).bring(REFERENCE) == "x/study:2"
-        assert client.asked() == ["load --input /a/study.tar", "image inspect x/study:2", "pull --quiet x/study:2"]
+        assert client.asked() == [
+            "load --input /a/study.tar",
+            "image inspect x/study:2",
+            "pull --quiet x/study:2",
+        ]
         client.says({"image inspect": '[{"Id": "9"}]', "load": "Loaded image: a\nLoaded image: b"})
         assert engine(name).build(BUILT, log) is None
         assert engine(name).bring(REFERENCE) == "x/study:2"
         assert client.asked() == ["image inspect study:cpu-1", "image inspect x/study:2"]
-        with pytest.raises(StudyError, match=r"'study.tar' holds 2 images; allowed: an archive of one image"):
+        with pytest.raises(
+            StudyError, match=r"'study.tar' holds 2 images; allowed: an archive of one image"
+        ):
             engine(name).bring(ARCHIVE)
         client.says({})
-        with pytest.raises(StudyError, match=r"image cpu: the build failed: no message; .*container=none"):
+        with pytest.raises(
+            StudyError, match=r"image cpu: the build failed: no message; .*container=none"
+        ):
             engine(name).build(BUILT, log)
 
 
-def test_a_machine_that_lacks_the_image_of_a_start_brings_it_and_takes_no_other(client: Client, tmp_path: Path) -> None:
-    """It is there after the pull alone, as on a node of a cluster: the client looks for a file that the pull writes."""
+def test_a_machine_that_lacks_the_image_of_a_start_brings_it_and_takes_no_other(
+    client: Client, tmp_path: Path
+) -> None:
+    """It is there after the pull alone, as on a node of a cluster: the client looks for a file that
+    the pull writes."""
     docker, there = engine("docker"), tmp_path / "there"
     (tmp_path / "docker").write_text(
         f"#!/bin/bash\necho \"$*\" >>'{tmp_path}/asked'\n"
-        f"case \"$*\" in pull*) touch '{there}';; *) test -e '{there}' && echo '[{{\"Id\": \"9\"}}]';; esac\n"
+        f"case \"$*\" in pull*) touch '{there}';; *) test -e '{there}' && echo '[{{\"Id\": "
+        '"9"}]\';; esac\n'
     )
     image = described(REFERENCE, "docker", "sha256:9")
     bring.bring_here(docker, image)
@@ -116,13 +168,18 @@ def test_a_machine_that_lacks_the_image_of_a_start_brings_it_and_takes_no_other(
     bring.bring_here(docker, image)
     assert client.asked() == ["image inspect sha256:9"]
     there.unlink()
-    with pytest.raises(StudyError, match=r"images\.cuda: docker lacks the image .*, and has another one"):
+    with pytest.raises(
+        StudyError, match=r"images\.cuda: docker lacks the image .*, and has another one"
+    ):
         bring.bring_here(docker, described(REFERENCE, "docker", "sha256:8"))
 
 
 @pytest.mark.parametrize("name", KEEP)
-def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(name: str, client: Client) -> None:
-    """A launcher is known by its number and its start; of one in another namespace nothing can be told."""
+def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(
+    name: str, client: Client
+) -> None:
+    """A launcher is known by its number and its start; of one in another namespace nothing can be
+    told."""
     own = base.launcher_label()
     namespace, number, start = own.split(".")
     labels = {
@@ -134,20 +191,36 @@ def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(
         "elsewhere": f"{namespace}7.{number}.{start}",
         "restarted": f"00000000{namespace[8:]}.{number}.{start}",  # before the machine was started
     }
-    answers = {f"ps --all --quiet --filter label={LAUNCHER}": "\n".join([*labels, "lost"]), "rm": ""}
+    answers = {
+        f"ps --all --quiet --filter label={LAUNCHER}": "\n".join([*labels, "lost"]),
+        "rm": "",
+    }
     for one, label in labels.items():
-        values = {"Name": f"/{one}", "Config": {"Labels": {LAUNCHER: label}}, "State": {"Running": one != "ended"}}
+        values = {
+            "Name": f"/{one}",
+            "Config": {"Labels": {LAUNCHER: label}},
+            "State": {"Running": one != "ended"},
+        }
         answers[f"container inspect {one}"] = json.dumps([values])
     client.says(answers)
     assert lifetime.remove_orphans(engine(name)) == ["own", "elsewhere"]
     removed = [line for line in client.asked() if line.startswith("rm")]
-    assert removed == [f"rm --force --volumes {one}" for one in ("recycled", "gone", "broken", "restarted")]
+    assert removed == [
+        f"rm --force --volumes {one}" for one in ("recycled", "gone", "broken", "restarted")
+    ]
 
 
 @pytest.mark.parametrize("name", list(ENGINES))
-def test_a_container_runs_to_its_end_and_leaves_its_last_lines(name: str, client: Client, tmp_path: Path) -> None:
-    """The client writes the id as docker's does, and ends with a code that only the engine's state corrects."""
-    values = {"Name": "/x", "Config": {}, "State": {"StartedAt": "2026", "ExitCode": 3, "OOMKilled": True}}
+def test_a_container_runs_to_its_end_and_leaves_its_last_lines(
+    name: str, client: Client, tmp_path: Path
+) -> None:
+    """The client writes the id as docker's does, and ends with a code that only the engine's state
+    corrects."""
+    values = {
+        "Name": "/x",
+        "Config": {},
+        "State": {"StartedAt": "2026", "ExitCode": 3, "OOMKilled": True},
+    }
     starts = f"""#!/bin/bash
 echo "$*" >>'{tmp_path}/asked'
 case "$*" in
@@ -159,10 +232,15 @@ esac
 """
     (tmp_path / name).write_text(starts)
     at = type(engine(name))()
-    with lifetime.scratch_folder(tmp_path / "results") as scratch, (tmp_path / "log").open("w") as log:
+    with (
+        lifetime.scratch_folder(tmp_path / "results") as scratch,
+        (tmp_path / "log").open("w") as log,
+    ):
         ended = lifetime.enter(at, "image", ["true"], scratch, [], log, "a test")
     assert ended.tail == ["said"]
-    assert (ended.code, ended.oom_killed, ended.trouble) == ((3, True, None) if name in KEEP else (5, False, None))
+    assert (ended.code, ended.oom_killed, ended.trouble) == (
+        (3, True, None) if name in KEEP else (5, False, None)
+    )
     assert ("rm --force --volumes 77" in client.asked()) == (name in KEEP)
 
 
@@ -182,7 +260,12 @@ MIB = 2**20
     ids=["by what it wrote", "by what else fills the disk", "not at all"],
 )
 def test_a_container_is_ended_at_half_of_the_free_disk_or_when_hardly_any_is_left(
-    written: int, free_later: int, is_ended: bool, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+    written: int,
+    free_later: int,
+    is_ended: bool,
+    tmp_path: Path,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The disk has 8 MiB at the start: the folder may hold 4 MiB, and 2 MiB must stay free."""
     monkeypatch.setattr(supervise, "LOOK_SECONDS", 0.05)
@@ -192,10 +275,15 @@ def test_a_container_is_ended_at_half_of_the_free_disk_or_when_hardly_any_is_lef
         asked.append(path)
         return SimpleNamespace(free=8 * MIB if len(asked) == 1 else free_later)
 
-    with lifetime.scratch_folder(tmp_path / "results") as scratch, (tmp_path / "log").open("w") as log:
+    with (
+        lifetime.scratch_folder(tmp_path / "results") as scratch,
+        (tmp_path / "log").open("w") as log,
+    ):
         monkeypatch.setattr(shutil, "disk_usage", usage)
         then = "exec sleep 1000" if is_ended else "sleep 0.5"
-        fills = FILLS.format(written=written, scratch=scratch, then=then, made=container.id_file(scratch))
+        fills = FILLS.format(
+            written=written, scratch=scratch, then=then, made=container.id_file(scratch)
+        )
         (tmp_path / "docker").write_text(fills)
         (tmp_path / "docker").chmod(0o755)
         ended = lifetime.enter(engine("docker"), "image", ["true"], scratch, [], log, "a test")

@@ -26,7 +26,9 @@ def planned(**changes: object) -> Plan:
     return tiny_plan(**({"replicates": 3} | changes))
 
 
-def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_once(tmp_path: Path) -> None:
+def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_once(
+    tmp_path: Path,
+) -> None:
     factors = {"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}
     plan, files = planned(factors=factors, curve=None), Results(tmp_path)
     assert forecast.describe([plan], None, files) == [
@@ -37,7 +39,10 @@ def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_on
     ]
     first = blocks_of(plan, files)[0]
     for run in first.runs:
-        write_new(files.record("tiny", run.file), make_record(plan, plan.runs.index(run)).model_dump_json(indent=1))
+        write_new(
+            files.record("tiny", run.file),
+            make_record(plan, plan.runs.index(run)).model_dump_json(indent=1),
+        )
     first.write(files)
     told = forecast.describe([plan], 30, files)
     assert told[0] == "tiny on cpu: 4 runs pending in 2 blocks, 2 done"
@@ -45,7 +50,9 @@ def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_on
     assert told[-1].endswith(", from earlier runs with the same settings (time budget: 30 min)")
 
 
-def test_a_dry_run_names_each_run_of_a_block_with_its_setting_its_device_and_its_image(tmp_path: Path) -> None:
+def test_a_dry_run_names_each_run_of_a_block_with_its_setting_its_device_and_its_image(
+    tmp_path: Path,
+) -> None:
     plan = planned()
     contained = plan.model_copy(update={"engine": "docker", "images": {"cpu": BUILT}})
     block = blocks_of(plan, Results(tmp_path))[0]
@@ -70,7 +77,9 @@ def free(monkeypatch: pytest.MonkeyPatch, mib: int) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=mib * MIB))
 
 
-@pytest.mark.parametrize(("kind", "mib", "said"), [("workers", 1, 1), ("workers", 512, 0), ("threads", 1, 0)])
+@pytest.mark.parametrize(
+    ("kind", "mib", "said"), [("workers", 1, 1), ("workers", 512, 0), ("threads", 1, 0)]
+)
 def test_too_little_shared_memory_is_said_with_the_cure(
     kind: str, mib: int, said: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +90,9 @@ def test_too_little_shared_memory_is_said_with_the_cure(
     assert all("/dev/shm has 1 MiB free" in line and "loader.workers" in line for line in lines)
 
 
-def test_wsl2_is_named_with_its_memory_and_its_name_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wsl2_is_named_with_its_memory_and_its_name_is_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(platform, "release", lambda: "6.6.87.2-microsoft-standard-WSL2")
     free(monkeypatch, 1024)
     (line,) = checks.warnings([tiny_plan()])
@@ -92,13 +103,17 @@ def test_wsl2_is_named_with_its_memory_and_its_name_is_recorded(monkeypatch: pyt
 
 
 @pytest.mark.parametrize(("variable", "name"), devices.HOSTED.items())
-def test_a_hosted_notebook_is_named(variable: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hosted_notebook_is_named(
+    variable: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(variable, "1")
     assert devices.surroundings() == name
 
 
 @pytest.mark.parametrize(("place", "word"), [(0, "MPS"), (1, "ROCm")])
-def test_a_gpu_that_is_not_nvidias_is_named(place: int, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_is_not_nvidias_is_named(
+    place: int, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(devices, "OTHERS", ((lambda: True, devices.OTHERS[place][1]),))
@@ -106,7 +121,10 @@ def test_a_gpu_that_is_not_nvidias_is_named(place: int, word: str, monkeypatch: 
 
 
 def test_windows_is_refused_in_one_line_that_names_wsl2() -> None:
-    code = "import sys; sys.platform = 'win32'; sys.argv = ['study', 'plan']; from study.__main__ import main; main()"
+    code = (
+        "import sys; sys.platform = 'win32'; sys.argv = ['study', 'plan']; from "
+        "study.__main__ import main; main()"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert "WSL2" in done.stderr

@@ -33,7 +33,9 @@ def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let the training process be a line of Python; ``scratch`` is its folder."""
     prefix = "import sys, json, os, signal, pathlib; scratch = pathlib.Path(sys.argv[1]);"
     monkeypatch.setattr(
-        attempt, "host_command", lambda job, scratch, _: [sys.executable, "-c", prefix + code, str(scratch)]
+        attempt,
+        "host_command",
+        lambda job, scratch, _: [sys.executable, "-c", prefix + code, str(scratch)],
     )
 
 
@@ -42,13 +44,17 @@ def leaves(**result: str) -> str:
     return f"(scratch / 'result.json').write_text({json.dumps(result)!r})"
 
 
-def launched(folder: Path, plan: Plan | None = None, session: Session = Session(), place: str = "") -> Record:
+def launched(
+    folder: Path, plan: Plan | None = None, session: Session = Session(), place: str = ""
+) -> Record:
     """The record of the first run of a plan, which is launched into the results in this folder."""
     plan = plan or tiny_plan()
     return measured(plan, plan.runs[0], folder, session, place)
 
 
-def measured(plan: Plan, run: Run, folder: Path, session: Session = Session(), place: str = "run") -> Record:
+def measured(
+    plan: Plan, run: Run, folder: Path, session: Session = Session(), place: str = "run"
+) -> Record:
     """The record of a run that is launched into the results in this folder."""
     block = Block(plan.name, run.block, "1-00000000", [run])
     return step.measure(step.BlockContext(plan, block, Results(folder), session, say), run, place)
@@ -66,19 +72,40 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
         (KILL, True, "out_of_memory", ""),
         (leaves(), False, "failed", "no valid result"),
         (leaves(outcome="out_of_memory", message="9 GiB"), False, "out_of_memory", "9 GiB"),
-        (leaves(outcome="failed", message="worker (pid 1) is killed by signal: x"), True, "out_of_memory", "worker"),
-        (leaves(outcome="failed", message="ValueError: planted"), True, "failed", "ValueError: planted"),
+        (
+            leaves(outcome="failed", message="worker (pid 1) is killed by signal: x"),
+            True,
+            "out_of_memory",
+            "worker",
+        ),
+        (
+            leaves(outcome="failed", message="ValueError: planted"),
+            True,
+            "failed",
+            "ValueError: planted",
+        ),
     ],
 )
 def test_every_end_of_a_process_is_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, kernel: bool, outcome: str, words: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    kernel: bool,
+    outcome: str,
+    words: str,
 ) -> None:
-    """A kill by the kernel, which it counts, is the end only of a run that was killed or says so."""
+    """A kill by the kernel, which it counts, is the end only of a run that was killed or says
+    so."""
     fake(monkeypatch, code)
     counts = iter([7, 7 + kernel])
     monkeypatch.setattr(attempt, "oom_kills_of_the_group", lambda: next(counts))
     record, run = launched(tmp_path, session=Session(number=4)), tiny_plan().runs[0]
-    assert (record.outcome, record.session, record.block, record.position) == (outcome, 4, run.block, run.position)
+    assert (record.outcome, record.session, record.block, record.position) == (
+        outcome,
+        4,
+        run.block,
+        run.position,
+    )
     assert words in str(record.message)
 
 
@@ -101,31 +128,41 @@ def main(job, scratch):
 def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded(
     started: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ignores SIGTERM, and it started a session of its own. The next one is forked from the same fork server."""
+    """It ignores SIGTERM, and it started a session of its own. The next one is forked from the same
+    fork server."""
     (tmp_path / "hangs.py").write_text(HANGS)
     says = "import sys; sys.path.insert(0, ''); import hangs; hangs.main(*sys.argv[1:])"
     monkeypatch.setattr(attempt, "JOB_MODULE", "hangs")
     monkeypatch.setattr(
-        attempt, "host_command", lambda job, scratch, _: [sys.executable, "-c", says, str(job), str(scratch)]
+        attempt,
+        "host_command",
+        lambda job, scratch, _: [sys.executable, "-c", says, str(job), str(scratch)],
     )
     fork_server = ForkServer()
     monkeypatch.setenv(FORK_SERVERS, f"{os.getpid()} code cpu.torch={fork_server.address}")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pids").touch()
     try:
-        for seconds, outcome, words in ((5, "failed", "timed out after 5 s"), (300, "unavailable", "unharmed")):
+        for seconds, outcome, words in (
+            (5, "failed", "timed out after 5 s"),
+            (300, "unavailable", "unharmed"),
+        ):
             plan = tiny_plan(limits={"timeout_seconds": seconds}, process=started)
             (tmp_path / str(seconds)).mkdir()
             record = launched(tmp_path / str(seconds), plan)
             assert (record.outcome, record.started_as) == (outcome, started)
             assert words in str(record.message)
-            assert not any(psutil.pid_exists(int(pid)) for pid in (tmp_path / "pids").read_text().split())
+            assert not any(
+                psutil.pid_exists(int(pid)) for pid in (tmp_path / "pids").read_text().split()
+            )
         assert fork_server.process.poll() is None
     finally:
         fork_server.end()
 
 
-def test_a_run_that_was_made_elsewhere_keeps_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_was_made_elsewhere_keeps_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake(monkeypatch, "sys.exit(3)")
     plan, files = tiny_plan(), Results(tmp_path)
     record, samples = (path("tiny", plan.runs[0].file) for path in (files.record, files.telemetry))
@@ -161,15 +198,24 @@ def test_a_signal_waits_until_the_record_and_its_samples_are_there(
     assert seen == [(number, True)]
 
 
-def test_progress_is_plain_lines_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_plain_lines_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake(monkeypatch, "[print(f'progress {n} 3 epoch {n}') for n in (1, 2, 3)]; print('a warning')")
     launched(tmp_path)
     run = tiny_plan().runs[0]
     lines = Results(tmp_path).log("tiny", f"{run.name}.{run.key}").read_text().splitlines()
-    assert lines == ["epoch 1: step 1 of 3", "epoch 2: step 2 of 3", "epoch 3: step 3 of 3", "a warning"]
+    assert lines == [
+        "epoch 1: step 1 of 3",
+        "epoch 2: step 2 of 3",
+        "epoch 3: step 3 of 3",
+        "a warning",
+    ]
 
 
-def test_every_file_of_a_run_lies_in_the_named_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_file_of_a_run_lies_in_the_named_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake(monkeypatch, "print('hello')")
     plan = tiny_plan()
     run = plan.runs[0]
@@ -179,7 +225,10 @@ def test_every_file_of_a_run_lies_in_the_named_results(tmp_path: Path, monkeypat
     monkeypatch.chdir(elsewhere)
     block = blocks_of(plan, results)[0]
     log = results.root / "block.log"
-    assert main(["measure", "tiny", block.name, "--results", str(results.root), "--log", str(log)]) == 0
+    assert (
+        main(["measure", "tiny", block.name, "--results", str(results.root), "--log", str(log)])
+        == 0
+    )
     said = [line.partition(": ")[0] for line in log.read_text().splitlines()]
     assert said == ["block 1 of 1, run 1 of 2", "block 1 of 1, run 2 of 2"]
     assert results.block("tiny", block.name).is_file()
@@ -189,10 +238,19 @@ def test_every_file_of_a_run_lies_in_the_named_results(tmp_path: Path, monkeypat
 
 
 def test_cores_of_snakemake_do_not_reach_the_process_and_a_cpu_run_sees_no_gpu() -> None:
-    inherited = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PATH": "/bin", "CUDA_VISIBLE_DEVICES": "0"}
+    inherited = {
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "PATH": "/bin",
+        "CUDA_VISIBLE_DEVICES": "0",
+    }
     cpu, cuda = (container.environment(device, inherited) for device in ("cpu", "cuda"))
     assert not any(name.endswith("_NUM_THREADS") for name in cpu)
-    assert (cpu["CUDA_VISIBLE_DEVICES"], cuda["CUDA_VISIBLE_DEVICES"], cpu["PATH"]) == ("", "0", "/bin")
+    assert (cpu["CUDA_VISIBLE_DEVICES"], cuda["CUDA_VISIBLE_DEVICES"], cpu["PATH"]) == (
+        "",
+        "0",
+        "/bin",
+    )
 
 
 def test_each_run_has_a_seed_of_its_own_that_does_not_change() -> None:
@@ -205,13 +263,17 @@ def planted_noise(monkeypatch: pytest.MonkeyPatch, *percent: float) -> None:
     seen = iter(percent)
     quiet = watch.Before(Observed(others_cpu_percent=0.0), None, True, 0.0)
     monkeypatch.setattr(watch, "wait_until_quiet", lambda *arguments: quiet)
-    monkeypatch.setattr(watch, "between", lambda *arguments: Observed(others_cpu_percent=next(seen)))
+    monkeypatch.setattr(
+        watch, "between", lambda *arguments: Observed(others_cpu_percent=next(seen))
+    )
 
 
 WATCHED = {"evidence": {"others_cpu_percent": 10}}
 
 
-def test_a_disturbed_run_is_measured_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disturbed_run_is_measured_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second record counts, and is marked where it was disturbed, too."""
     fake(monkeypatch, "pass")
     plan, files = tiny_plan(**WATCHED), Results(tmp_path)
@@ -228,7 +290,9 @@ def test_a_disturbed_run_is_measured_once_more(tmp_path: Path, monkeypatch: pyte
     assert len(counts) == 3
 
 
-def test_a_run_disturbed_in_two_starts_loses_neither_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_disturbed_in_two_starts_loses_neither_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake(monkeypatch, "pass")
     plan = tiny_plan(**WATCHED)
     path = Results(tmp_path).record("tiny", plan.runs[0].file)
@@ -245,7 +309,10 @@ def test_a_start_warms_up_each_way_of_computing_once_and_a_warm_up_run_that_fail
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plan = tiny_plan(replicates=2)
-    good = f"(scratch / 'result.json').write_bytes(pathlib.Path({str(tmp_path / 'good.json')!r}).read_bytes())"
+    good = (
+        "(scratch / "
+        f"'result.json').write_bytes(pathlib.Path({str(tmp_path / 'good.json')!r}).read_bytes())"
+    )
     result = JobResult(outcome="ok", measurement=make_record(plan).measurement)
     (tmp_path / "good.json").write_text(result.model_dump_json())
     for number, code in enumerate([good, "sys.exit(3)"], start=1):

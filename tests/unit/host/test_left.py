@@ -1,4 +1,5 @@
-"""A step in a container: what it is lent, and what of what it left is taken, planted as hostile code would."""
+"""A step in a container: what it is lent, and what of what it left is taken, planted as hostile
+code would."""
 
 import os
 from collections.abc import Sequence
@@ -40,7 +41,13 @@ def test_only_what_a_step_may_leave_is_taken(inside: Path, tmp_path: Path) -> No
     kept = results / "tiny" / "records" / "bs4-r1.0a1b2c3d.json"
     kept.parent.mkdir(parents=True)
     kept.write_text("measured")
-    planted = [files.record("tiny", kept.name), files.report, files.plan("tiny"), files.manifest("x"), files.hub / "y"]
+    planted = [
+        files.record("tiny", kept.name),
+        files.report,
+        files.plan("tiny"),
+        files.manifest("x"),
+        files.hub / "y",
+    ]
     for path in planted:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("planted")
@@ -65,7 +72,9 @@ def test_what_is_no_plain_file_is_refused_and_what_it_points_to_is_untouched(
         planted.symlink_to(secret.parent, target_is_directory=True)
     else:
         os.mkfifo(planted)
-    with pytest.raises(StudyError, match="'x': the container left a link or a device in place of a file"):
+    with pytest.raises(
+        StudyError, match="'x': the container left a link or a device in place of a file"
+    ):
         take(inside, tmp_path / "results", dataset_task("patterns.0a1b2c3d", downloads=True).left)
     assert not (tmp_path / "results").exists()
     assert (secret.read_text(), secret.stat().st_mode & 0o777) == ("secret", 0o600)
@@ -82,7 +91,9 @@ def test_a_result_that_is_a_link_is_no_result(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["record.json", "telemetry.csv"]
 
 
-def test_a_download_that_fails_keeps_what_it_brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_that_fails_keeps_what_it_brought(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "images").mkdir()
     image = described(BUILT, "docker", "x")
     (tmp_path / "images" / "cpu.json").write_text(image.model_dump_json(), encoding="utf-8")
@@ -91,7 +102,13 @@ def test_a_download_that_fails_keeps_what_it_brought(tmp_path: Path, monkeypatch
     lent: list[bool] = []
 
     def enter(
-        engine: Docker, image: str, command: Sequence[str], scratch: Path, *_: Any, network: bool, **__: Any
+        engine: Docker,
+        image: str,
+        command: Sequence[str],
+        scratch: Path,
+        *_: Any,
+        network: bool,
+        **__: Any,
     ) -> Any:
         assert network
         inside = scratch / "results" / brought.relative_to(tmp_path)
@@ -127,7 +144,8 @@ def planned(tmp_path: Path, photos: Path, batch_size: int) -> tuple[Plan, Path, 
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch, photos: Path) -> list[Task]:
-    """The steps that containers took; each opens the photographs, and leaves the manifest of those that it could."""
+    """The steps that containers took; each opens the photographs, and leaves the manifest of those
+    that it could."""
     opened = folder.read_otherwise
     taken: list[Task] = []
 
@@ -146,7 +164,9 @@ def steps(monkeypatch: pytest.MonkeyPatch, photos: Path) -> list[Task]:
     return taken
 
 
-def test_photographs_are_opened_in_the_image_without_a_network(tmp_path: Path, photos: Path, steps: list[Task]) -> None:
+def test_photographs_are_opened_in_the_image_without_a_network(
+    tmp_path: Path, photos: Path, steps: list[Task]
+) -> None:
     _, path, name = planned(tmp_path, photos, 4)
     assert "folder, 16 images to train and 4 to validate" in step.prepare_dataset(
         path, name, tmp_path / "results", None
@@ -154,7 +174,9 @@ def test_photographs_are_opened_in_the_image_without_a_network(tmp_path: Path, p
     assert [(task.name, task.network, task.lent) for task in steps] == [(name, False, [])]
 
 
-def test_a_manifest_that_no_run_can_use_is_not_kept(tmp_path: Path, photos: Path, steps: list[Task]) -> None:
+def test_a_manifest_that_no_run_can_use_is_not_kept(
+    tmp_path: Path, photos: Path, steps: list[Task]
+) -> None:
     _, path, name = planned(tmp_path, photos, 14)
     for image in sorted((photos / "oiseau é").iterdir())[:5]:
         image.write_text("no image")

@@ -1,4 +1,5 @@
-"""Runs that an executor makes on other machines: plans, jobs, allocations, and what a start leaves alone."""
+"""Runs that an executor makes on other machines: plans, jobs, allocations, and what a start leaves
+alone."""
 
 import os
 import time
@@ -38,7 +39,9 @@ def answers(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: st
 def planned(machines: list[str] | None, **changes: Any) -> Plan:
     """The plan of a study on a machine whose executor has these classes."""
     study = Study.model_validate(study_values(**({"factors": CLASSES, "curve": None} | changes)))
-    return make_plan("tiny", study, EngineChoice("none", ""), {"cpu": None, "cuda": None}, machines=machines)
+    return make_plan(
+        "tiny", study, EngineChoice("none", ""), {"cpu": None, "cuda": None}, machines=machines
+    )
 
 
 def test_a_class_of_machine_is_a_factor_whose_runs_only_an_executor_makes() -> None:
@@ -66,19 +69,29 @@ def test_every_device_counts_as_there_where_an_executor_makes_the_runs(
     values = study_values(factors={"device": ["cpu", "cuda"]}, curve=None)
     (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     config = {"studies": ["tiny"], "container": "none"}
-    here, elsewhere = (plans_for(config, [tmp_path], tmp_path, on_other_machines=far)[0] for far in (False, True))
-    assert [run.unavailable is None for run in here.runs] == [run.settings.device == "cpu" for run in here.runs]
+    here, elsewhere = (
+        plans_for(config, [tmp_path], tmp_path, on_other_machines=far)[0] for far in (False, True)
+    )
+    assert [run.unavailable is None for run in here.runs] == [
+        run.settings.device == "cpu" for run in here.runs
+    ]
     assert {run.unavailable for run in elsewhere.runs} == {None}
     assert [run.key for run in elsewhere.runs] == [run.key for run in here.runs]
 
 
 @pytest.fixture
 def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Clients of engines that have every image, on a machine without a GPU; the folder of a study for both devices."""
+    """Clients of engines that have every image, on a machine without a GPU; the folder of a study
+    for both devices."""
     monkeypatch.delenv("STUDY_CONTAINER", raising=False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     for name in ("docker", "podman"):
-        answers(tmp_path, monkeypatch, name, """case "$*" in *inspect*) echo '[{"Id": "1"}]';; *) echo 1;; esac""")
+        answers(
+            tmp_path,
+            monkeypatch,
+            name,
+            """case "$*" in *inspect*) echo '[{"Id": "1"}]';; *) echo 1;; esac""",
+        )
     for name in ("study.tar", "new.lock"):
         (tmp_path / name).touch()
     values = study_values(factors={"device": ["cpu", "cuda"]}, curve=None)
@@ -104,11 +117,23 @@ def test_an_image_that_would_be_built_here_is_refused_with_its_key_whatever_devi
     given = {"cpu": str(engines / "study.tar"), "cuda": "registry/study:1"}
     for device in given:
         with refused(f"images.{device}", None):
-            placed(engines, container=engine, images={key: value for key, value in given.items() if key != device})
+            placed(
+                engines,
+                container=engine,
+                images={key: value for key, value in given.items() if key != device},
+            )
     assert placed(engines, container=engine, images=given) == engine
-    assert placed(engines, container=engine, images={"cuda": given["cuda"]}, devices=["cuda"]) == engine
+    assert (
+        placed(engines, container=engine, images={"cuda": given["cuda"]}, devices=["cuda"])
+        == engine
+    )
     with refused("image", str(engines / "new.lock")):
-        placed(engines, container=engine, images=given, overrides={"image": [str(engines / "new.lock")]})
+        placed(
+            engines,
+            container=engine,
+            images=given,
+            overrides={"image": [str(engines / "new.lock")]},
+        )
 
 
 def test_the_cpus_of_a_run_are_not_judged_by_the_machine_of_the_start(engines: Path) -> None:
@@ -118,22 +143,32 @@ def test_the_cpus_of_a_run_are_not_judged_by_the_machine_of_the_start(engines: P
     assert placed(engines, container="none", overrides=many) == "none"
 
 
-def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan, files = planned(["fast", "slow"]), Results(tmp_path)
     write_plans([plan], tmp_path)
     forecast.note(plan, SELECTION, time.time(), files)
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.setenv(FORK_SERVERS, "1 code steps=/of/another/machine")
-    flow = joined({"studies": ["tiny"], "machines": {"fast": {"constraint": "a100", "slurm_extra": "-w x"}}}, tmp_path)
+    flow = joined(
+        {"studies": ["tiny"], "machines": {"fast": {"constraint": "a100", "slurm_extra": "-w x"}}},
+        tmp_path,
+    )
     assert FORK_SERVERS not in os.environ
     assert sorted(tmp_path.rglob("*")) == before
     assert flow.plans == [plan]
     asked = {
-        block.runs[0].settings.machine: [flow.resource("tiny", name, key) for key in MachineClass.model_fields]
+        block.runs[0].settings.machine: [
+            flow.resource("tiny", name, key) for key in MachineClass.model_fields
+        ]
         for (_, name), block in flow.blocks.items()
     }
     assert sorted(name.partition(".")[2] for _, name in flow.blocks) == ["fast", "slow"]
-    assert asked == {"fast": [None, "a100", None, "--exclusive -w x"], "slow": [None, None, None, "--exclusive"]}
+    assert asked == {
+        "fast": [None, "a100", None, "--exclusive -w x"],
+        "slow": [None, None, None, "--exclusive"],
+    }
 
 
 def test_the_number_of_processes_is_not_judged_by_the_machine_of_the_start() -> None:
@@ -145,11 +180,16 @@ def test_the_number_of_processes_is_not_judged_by_the_machine_of_the_start() -> 
             training={"freeze_epochs": 0, "processes": "auto", "batch_size": 8},
         )
     )
-    plan = make_plan("tiny", study, EngineChoice("none", ""), {"cuda": None}, {"cuda": None}, machines=[])
+    plan = make_plan(
+        "tiny", study, EngineChoice("none", ""), {"cuda": None}, {"cuda": None}, machines=[]
+    )
     assert {run.unavailable for run in plan.runs} == {None}
-    assert {run.settings.training.strategy: run.settings.training.replicas for run in plan.runs} == {
-        "ddp": 1, "ddp_two_nodes": 2,
-    }  # fmt: skip
+    assert {
+        run.settings.training.strategy: run.settings.training.replicas for run in plan.runs
+    } == {
+        "ddp": 1,
+        "ddp_two_nodes": 2,
+    }
 
 
 def test_without_an_extra_that_knows_a_scheduler_a_start_uses_this_machine_alone(
@@ -166,7 +206,9 @@ def test_a_start_leaves_what_runs_of_other_machines_are_writing(tmp_path: Path) 
     for folder in (own, other):
         folder.mkdir()
     gone = 2**22 + 1  # above any process number
-    mine, theirs = (tmp_path / f".record.json.{name}.{gone}.abcd.tmp" for name in (node(), "00000000"))
+    mine, theirs = (
+        tmp_path / f".record.json.{name}.{gone}.abcd.tmp" for name in (node(), "00000000")
+    )
     for file in (mine, theirs):
         file.touch()
     lifetime.sweep(tmp_path)

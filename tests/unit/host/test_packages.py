@@ -1,5 +1,5 @@
-"""Versions of the software as a factor: on the host each level of `environment` is made from a lock, and each of
-`image` is an image."""
+"""Versions of the software as a factor: on the host each level of `environment` is made from a
+lock, and each of `image` is an image."""
 
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,14 @@ def _locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def planned(*levels: str | None, engine: str = "none", **changes: Any) -> Plan:
-    return plan_at(EngineChoice(engine, "a test"), factors={"environment": [*levels]}, curve=None, **changes)
+    return plan_at(
+        EngineChoice(engine, "a test"), factors={"environment": [*levels]}, curve=None, **changes
+    )
 
 
-def test_each_lock_is_an_environment_of_the_plan_and_a_key_of_its_own_beside_the_starts_packages() -> None:
+def test_each_lock_is_an_environment_of_the_plan_and_a_key_of_its_own_beside_the_starts_packages() -> (
+    None
+):
     plan = planned("old.lock", "new.lock", None)
     assert {run.unavailable for run in plan.runs} == {None}
     assert len({run.key for run in plan.runs}) == 3
@@ -61,7 +65,9 @@ def test_a_level_is_a_lock_file() -> None:
 
 def test_what_a_start_says_names_the_lock_and_a_record_holds_no_path(tmp_path: Path) -> None:
     plan = planned(str(tmp_path / "old.lock"))
-    assert "on the host with old.lock" in "\n".join(forecast.listed(plan, blocks_of(plan, Results(tmp_path))[0]))
+    assert "on the host with old.lock" in "\n".join(
+        forecast.listed(plan, blocks_of(plan, Results(tmp_path))[0])
+    )
     assert without_paths(plan.runs[0].settings).environment == "old.lock"
 
 
@@ -92,12 +98,15 @@ LOCKS = ["old.lock", "new.lock"]
 def with_images(levels: list[str], engine: str = "docker", **changes: Any) -> Plan:
     selection = Selection(base_image=BASE)
     wanted = {d: request(selection, d) for d in IN_IMAGES} if engine != "none" else {}
-    return plan_at(EngineChoice(engine, "a test", wanted), factors={"image": levels}, curve=None, **changes)
+    return plan_at(
+        EngineChoice(engine, "a test", wanted), factors={"image": levels}, curve=None, **changes
+    )
 
 
 def keys(plan: Plan) -> dict[str, set[str]]:
     return {
-        level: {run.key for run in plan.runs if run.settings.image == level} for level in plan.study.factors["image"]
+        level: {run.key for run in plan.runs if run.settings.image == level}
+        for level in plan.study.factors["image"]
     }
 
 
@@ -106,7 +115,11 @@ def test_each_level_is_an_image_of_the_plan_and_a_key_of_its_own() -> None:
     assert {run.unavailable for run in plan.runs} == {None}
     assert len(set.union(*keys(plan).values())) == 3
     used = {run.settings.image: plan.images[run.image] for run in plan.runs}
-    assert [used[level].kind for level in (*LOCKS, "registry/study:2")] == ["built", "built", "reference"]
+    assert [used[level].kind for level in (*LOCKS, "registry/study:2")] == [
+        "built",
+        "built",
+        "reference",
+    ]
     assert {used[level].base_image for level in LOCKS} == {BASE}
     assert used["old.lock"].reference != used["new.lock"].reference
     assert Path(str(used["old.lock"].lock)).is_absolute()

@@ -23,11 +23,16 @@ from tests.unit.host.test_engines import BUILT
 
 
 def test_names_are_readable_unique_and_safe() -> None:
-    plan = tiny_plan(factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}, replicates=2)
+    plan = tiny_plan(
+        factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}, replicates=2
+    )
     names = [run.name for run in plan.runs]
     assert {"bs4-cpu-r1", "bs8-cuda-r2"} <= set(names)
     assert len(set(names)) == len(names) == 8
-    odd = tiny_plan(factors={"training.learning_rate": [0.1, 0.01], "training.drop_last": [True, False]}, curve=None)
+    odd = tiny_plan(
+        factors={"training.learning_rate": [0.1, 0.01], "training.drop_last": [True, False]},
+        curve=None,
+    )
     assert len({run.name for run in odd.runs}) == 4
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", run.file) for run in [*plan.runs, *odd.runs])
 
@@ -52,9 +57,14 @@ def files_of(**changes: Any) -> set[str]:
 
 
 def test_what_is_added_or_dropped_keeps_the_records_of_the_others() -> None:
-    assert files_of() < files_of(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3)
+    assert files_of() < files_of(
+        factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3
+    )
     few, others = (
-        files_of(factors={"training.batch_size": [2, 4, 8]}, only=[{"training.batch_size": size} for size in sizes])
+        files_of(
+            factors={"training.batch_size": [2, 4, 8]},
+            only=[{"training.batch_size": size} for size in sizes],
+        )
         for sizes in ((2, 4), (4, 8))
     )
     assert len(few & others) == 1
@@ -120,7 +130,9 @@ def test_a_users_own_model_is_in_the_key_by_its_code_and_what_it_is_tried_on(her
         ("zoo.deep.small:mine", "zoo/deep/small.py", "zoo/__init__.py"),
     ],
 )
-def test_a_changed_file_beside_a_users_own_model_is_a_new_run(name: str, module: str, beside: str, here: Path) -> None:
+def test_a_changed_file_beside_a_users_own_model_is_a_new_run(
+    name: str, module: str, beside: str, here: Path
+) -> None:
     write(here, {beside: "1", module: ""})
     before = own_key(name)
     assert own_key(name) == before
@@ -128,11 +140,18 @@ def test_a_changed_file_beside_a_users_own_model_is_a_new_run(name: str, module:
     assert own_key(name) != before
 
 
-def test_a_model_in_a_package_of_several_has_its_own_folder_in_its_key_and_no_other(here: Path) -> None:
+def test_a_model_in_a_package_of_several_has_its_own_folder_in_its_key_and_no_other(
+    here: Path,
+) -> None:
     others = (
-        "docs/other/networks.py", "docs/README.md", "notes.md", "docs/mine/.hidden", "docs/mine/results/record.json",
-        "docs/mine/__pycache__/networks.cpython-311.pyc", "docs/mine/venv/lib.py",
-    )  # fmt: skip
+        "docs/other/networks.py",
+        "docs/README.md",
+        "notes.md",
+        "docs/mine/.hidden",
+        "docs/mine/results/record.json",
+        "docs/mine/__pycache__/networks.cpython-311.pyc",
+        "docs/mine/venv/lib.py",
+    )
     write(here, dict.fromkeys(("docs/__init__.py", "docs/mine/networks.py", *others), ""))
     before = own_key("docs.mine.networks:small")
     write(here, dict.fromkeys(others, "changed = True"))
@@ -154,7 +173,9 @@ def test_a_model_among_too_many_files_or_too_large_ones_is_refused_before_they_a
         own_key("zoo.small:mine")
 
 
-def test_another_torch_in_the_same_checkout_is_a_new_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_torch_in_the_same_checkout_is_a_new_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fastai = {"loop": "fastai", "freeze_epochs": 0, "batch_size": 4}
 
     def planned(**changed: str) -> list[str]:
@@ -170,7 +191,12 @@ def test_another_torch_in_the_same_checkout_is_a_new_run(tmp_path: Path, monkeyp
             assert [plan.packages["torch"] for plan in plans] == [installed["torch"]] * 2
         return [plan.runs[0].key for plan in plans]
 
-    before, torch, cudnn, other = planned(), planned(torch="2"), planned(cudnn="2"), planned(fastai="2")
+    before, torch, cudnn, other = (
+        planned(),
+        planned(torch="2"),
+        planned(cudnn="2"),
+        planned(fastai="2"),
+    )
     assert all(len(set(keys)) == 3 for keys in zip(before, torch, cudnn, strict=True))
     assert other[0] == before[0]
     assert other[1] != before[1]
@@ -194,13 +220,21 @@ def test_what_is_installed_on_the_host_is_in_no_key_of_a_run_in_an_image(
 
 
 def test_a_study_without_factors_is_one_run_a_replicate() -> None:
-    assert [run.name for run in tiny_plan(factors={}, curve=None, replicates=2).runs] == ["run-r1", "run-r2"]
+    assert [run.name for run in tiny_plan(factors={}, curve=None, replicates=2).runs] == [
+        "run-r1",
+        "run-r2",
+    ]
 
 
 def test_levels_are_those_that_were_checked() -> None:
-    plan = tiny_plan(factors={"training.learning_rate": [1, 0.1]}, curve={"x": "training.learning_rate"})
+    plan = tiny_plan(
+        factors={"training.learning_rate": [1, 0.1]}, curve={"x": "training.learning_rate"}
+    )
     assert plan.study.factors == {"training.learning_rate": [1.0, 0.1]}
-    assert {repr(run.setting.levels["training.learning_rate"]) for run in plan.runs} == {"1.0", "0.1"}
+    assert {repr(run.setting.levels["training.learning_rate"]) for run in plan.runs} == {
+        "1.0",
+        "0.1",
+    }
 
 
 def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_error() -> None:
@@ -253,7 +287,10 @@ def test_a_start_puts_away_what_is_not_made_of_what_is_there(
     _, lock = workflow.start(config, [tmp_path], files.root, read_only=False)
     assert lock
     lock.release()
-    assert (files.fit("tiny").exists(), files.report.exists()) == (change in ("nothing", "page"), change != "page")
+    assert (files.fit("tiny").exists(), files.report.exists()) == (
+        change in ("nothing", "page"),
+        change != "page",
+    )
 
 
 def test_data_are_prepared_by_a_study_that_can_make_a_run_here(tmp_path: Path) -> None:
@@ -266,7 +303,8 @@ def test_data_are_prepared_by_a_study_that_can_make_a_run_here(tmp_path: Path) -
 
 
 def test_a_block_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
-    """A manifest that is there is no input, whatever its time: Snakemake fails a job whose output is older."""
+    """A manifest that is there is no input, whatever its time: Snakemake fails a job whose output
+    is older."""
     plan = tiny_plan()
     run = plan.runs[0]
     manifest = tmp_path / "data" / run.dataset / "manifest.json"
@@ -282,14 +320,24 @@ def test_a_block_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
 
 def test_only_the_named_settings_are_run_each_as_often_as_it_says() -> None:
     factors = {"training.batch_size": [2, 4, 8], "training.drop_last": [True, False]}
-    only = [{"training.batch_size": 2}, {"training.batch_size": 8, "training.drop_last": False, "replicates": 5}]
+    only = [
+        {"training.batch_size": 2},
+        {"training.batch_size": 8, "training.drop_last": False, "replicates": 5},
+    ]
     plan = tiny_plan(factors=factors, only=only, replicates=2)
     counts = Counter(
-        (run.setting.levels["training.batch_size"], run.setting.levels["training.drop_last"]) for run in plan.runs
+        (run.setting.levels["training.batch_size"], run.setting.levels["training.drop_last"])
+        for run in plan.runs
     )
     assert counts == {(2, True): 2, (2, False): 2, (8, False): 5}
     assert [run.block for run in plan.runs] == sorted(run.block for run in plan.runs)
-    assert {run.block for run in plan.runs if run.setting.levels["training.batch_size"] == 8} == {1, 2, 3, 4, 5}
+    assert {run.block for run in plan.runs if run.setting.levels["training.batch_size"] == 8} == {
+        1,
+        2,
+        3,
+        4,
+        5,
+    }
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
 
 

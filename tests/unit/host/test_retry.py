@@ -29,12 +29,15 @@ FELL_BACK = Weights(
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    """Results with a failed, an unavailable and two complete records of the study ``tiny``, one on random weights."""
+    """Results with a failed, an unavailable and two complete records of the study ``tiny``, one on
+    random weights."""
     plan, files = tiny_plan(replicates=2), Results(tmp_path)
     write_records(plan, files.records("tiny"), ["failed", "unavailable", "ok", "ok"])
     path = files.record("tiny", plan.runs[3].file)
     path.unlink()
-    write_new(path, make_record(plan, 3).model_copy(update={"weights": FELL_BACK}).model_dump_json())
+    write_new(
+        path, make_record(plan, 3).model_copy(update={"weights": FELL_BACK}).model_dump_json()
+    )
     asked = FELL_BACK.model_copy(update={"requested": "none"})
     for name, decision in {"fell-back": FELL_BACK, "asked-for": asked}.items():
         write_whole(files.weights("tiny", name), decision.model_dump_json())
@@ -51,7 +54,11 @@ def results(tmp_path: Path) -> Results:
     ],
 )
 def test_the_chosen_records_move_aside_and_the_others_stay(
-    results: Results, capsys: pytest.CaptureFixture[str], options: list[str], records: list[int], decisions: list[str]
+    results: Results,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    records: list[int],
+    decisions: list[str],
 ) -> None:
     names = [run.file for run in tiny_plan(replicates=2).runs]
     before = {path.name: path.read_bytes() for path in results.root.rglob("*.json")}
@@ -64,14 +71,18 @@ def test_the_chosen_records_move_aside_and_the_others_stay(
     assert said[-1] == f"{len(moved)} file(s) moved; the next start makes them again"
 
 
-def test_no_record_moves_while_a_start_is_at_work(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_record_moves_while_a_start_is_at_work(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
     with FileLock(results.lock):
         assert main(["retry", "tiny", "--results", str(results.root)]) == 1
     assert "another start of the pipeline is at work in this folder" in capsys.readouterr().err
     assert not list(results.root.rglob("superseded"))
 
 
-def test_records_that_do_not_fit_are_never_measured_over(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_that_do_not_fit_are_never_measured_over(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan = tiny_plan(replicates=2)
     write_plans([plan], results.root)
     copied, edited, damaged, whole = (results.record("tiny", run.file) for run in plan.runs)
@@ -83,7 +94,9 @@ def test_records_that_do_not_fit_are_never_measured_over(results: Results, capsy
     for block in blocks_of(plan, results):
         measure_block("tiny", block.name, results.root, print, lambda *_: None)
     assert capsys.readouterr().out.count("its records are there and are kept") == 2
-    assert {path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")} == before
+    assert {
+        path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")
+    } == before
     assert main(["retry", "tiny", "--results", str(results.root), "--outcome", "failed"]) == 0
     moved = {path.name: path.read_bytes() for path in results.root.rglob("superseded/*.json")}
     assert moved == {path.name: before[path.name] for path in (copied, edited, damaged)}

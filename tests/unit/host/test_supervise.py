@@ -1,4 +1,5 @@
-"""A process and what it leaves behind: none of it outlives the call, nor keeps the call from ending."""
+"""A process and what it leaves behind: none of it outlives the call, nor keeps the call from
+ending."""
 
 import os
 import signal
@@ -41,12 +42,18 @@ finally:
 
 def ended(tmp_path: Path, code: str, timeout_seconds: float | None = None) -> Ended:
     with (tmp_path / "log").open("w") as log:
-        return supervise.supervise(Spawned([sys.executable, "-c", code], {}), log, "a test", timeout_seconds)
+        return supervise.supervise(
+            Spawned([sys.executable, "-c", code], {}), log, "a test", timeout_seconds
+        )
 
 
 @pytest.mark.parametrize(
     ("ending", "code", "timed_out"),
-    [("sys.exit(3)", 3, False), ("time.sleep(1000)", -9, True), ("import os; os.kill(os.getpid(), 15)", -15, False)],
+    [
+        ("sys.exit(3)", 3, False),
+        ("time.sleep(1000)", -9, True),
+        ("import os; os.kill(os.getpid(), 15)", -15, False),
+    ],
 )
 def test_what_a_process_left_in_a_session_of_its_own_ends_with_it(
     tmp_path: Path, ending: str, code: int, timed_out: bool
@@ -65,13 +72,20 @@ def test_a_process_that_was_there_before_is_left_alone(tmp_path: Path) -> None:
         other.kill()
 
 
-def test_a_process_that_has_written_too_much_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_has_written_too_much_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(supervise, "LOOK_SECONDS", 0.1)
-    code = "import time\nwith open('big', 'wb', 0) as file:\n    while file.write(b'x' * 2**20): time.sleep(0.01)"
+    code = (
+        "import time\nwith open('big', 'wb', 0) as file:\n    while file.write(b'x' * "
+        "2**20): time.sleep(0.01)"
+    )
     monkeypatch.chdir(tmp_path)
     with (tmp_path / "log").open("w") as log:
         writer = Spawned([sys.executable, "-c", code], {})
-        found = supervise.supervise(writer, log, "a test", full=lambda: lifetime.overfull(tmp_path, 4 * 2**20))
+        found = supervise.supervise(
+            writer, log, "a test", full=lambda: lifetime.overfull(tmp_path, 4 * 2**20)
+        )
     assert (found.code, str(found.trouble)[:13]) == (-9, "it wrote more")
 
 
@@ -79,7 +93,9 @@ def test_a_second_signal_does_not_cut_the_cleaning_short(tmp_path: Path) -> None
     """The kernel signals the death of a parent with threads more than once."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", CLEANER]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as step:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as step:
         while not psutil.Process(step.pid).children():
             time.sleep(0.05)
         time.sleep(0.5)

@@ -1,4 +1,5 @@
-"""Of Snakemake's words a start shows warnings and errors, and says each step that did not end well."""
+"""Of Snakemake's words a start shows warnings and errors, and says each step that did not end
+well."""
 
 import logging
 import subprocess
@@ -37,7 +38,11 @@ def test_warnings_are_shown_and_an_error_is_kept_for_the_end(
     tell("a warning", logging.WARNING)
     tell("WorkflowError: planted", logging.ERROR, event=LogEvent.ERROR)
     assert capsys.readouterr().err == "a warning\n"
-    assert (course.errors, course.began, course.failed) == (["WorkflowError: planted"], False, False)
+    assert (course.errors, course.began, course.failed) == (
+        ["WorkflowError: planted"],
+        False,
+        False,
+    )
 
 
 @pytest.mark.parametrize("remote", [False, True])
@@ -64,7 +69,12 @@ def test_a_step_told_to_end_did_not_fail(
     ended = threading.Event()
     ended.set()
     monkeypatch.setattr(terminal, "ASKED_TO_END", ended)
-    tell(level=logging.ERROR, event=LogEvent.JOB_ERROR, rule_name="measure", log=["results/logs/none.log"])
+    tell(
+        level=logging.ERROR,
+        event=LogEvent.JOB_ERROR,
+        rule_name="measure",
+        log=["results/logs/none.log"],
+    )
     assert (capsys.readouterr().err, course.failed) == ("", True)
 
 
@@ -87,7 +97,10 @@ assert handled.wait(20)
 """
 
 
-def test_a_signal_that_comes_while_snakemake_holds_its_lock_is_handled_once_the_lock_is_free() -> None:
-    """Snakemake's handler takes the lock under which its main thread ends a job: such a start never ended."""
+def test_a_signal_that_comes_while_snakemake_holds_its_lock_is_handled_once_the_lock_is_free() -> (
+    None
+):
+    """Snakemake's handler takes the lock under which its main thread ends a job: such a start never
+    ended."""
     done = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

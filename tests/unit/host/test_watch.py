@@ -1,5 +1,5 @@
-"""A run has the machine to itself: one lock that other processes hold, what others do from planted counters, and whose
-CPU time is whose from real processes.
+"""A run has the machine to itself: one lock that other processes hold, what others do from planted
+counters, and whose CPU time is whose from real processes.
 """
 
 import os
@@ -21,11 +21,14 @@ from study.host.supervise import Spawned, supervise
 from tests.conftest import ROOT
 
 LIMITS = Evidence().model_dump()
-START = Counters(now=100.0, busy=50.0, stolen=1.0, own=5.0, pressure={"io_pressure_percent": 2.0}, cpus=2)
+START = Counters(
+    now=100.0, busy=50.0, stolen=1.0, own=5.0, pressure={"io_pressure_percent": 2.0}, cpus=2
+)
 
 
 def later(**changes: object) -> Counters:
-    """Ten seconds after ``START``, with 20 seconds of two CPUs between: 8 of them busy, 7 of these ours."""
+    """Ten seconds after ``START``, with 20 seconds of two CPUs between: 8 of them busy, 7 of these
+    ours."""
     values = {"now": 110.0, "busy": 58.0, "own": 12.0, **changes}
     return Counters(**(vars(START) | values))
 
@@ -36,7 +39,9 @@ def test_the_cpu_time_of_others_is_what_is_busy_less_what_is_ours() -> None:
     assert seen.steal_percent == pytest.approx(1.5)
     assert seen.io_pressure_percent == pytest.approx(25.0)
     assert (seen.cpu_pressure_percent, seen.device_processes) == (None, None)
-    assert watch.between(START, later(), elsewhere=1.0).others_cpu_percent == pytest.approx(0.0)  # a container's second
+    assert watch.between(START, later(), elsewhere=1.0).others_cpu_percent == pytest.approx(
+        0.0
+    )  # a container's second
     assert watch.between(START, later(), elsewhere=None).others_cpu_percent is None
 
 
@@ -46,7 +51,12 @@ def test_a_kernel_that_counts_nothing_gives_no_evidence() -> None:
 
 
 def test_a_limit_is_crossed_by_a_known_value_above_it_alone() -> None:
-    assert Observed(others_cpu_percent=10.0, steal_percent=0.5, cpu_pressure_percent=99.0).crossed(LIMITS) == []
+    assert (
+        Observed(others_cpu_percent=10.0, steal_percent=0.5, cpu_pressure_percent=99.0).crossed(
+            LIMITS
+        )
+        == []
+    )
     assert Observed(others_cpu_percent=10.1, device_processes=1).crossed(LIMITS) == [
         "others_cpu_percent", "device_processes",
     ]  # fmt: skip
@@ -67,17 +77,27 @@ def test_a_run_waits_for_a_quiet_machine_and_says_so(
     monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
     before = watch.wait_until_quiet(Evidence(), 60, 0, None, "run 1 of 2: bs4")
     assert (before.quiet, before.waited_seconds) == (True, 5.0)
-    assert capfd.readouterr().err == "run 1 of 2: bs4: waiting up to 60 s for a quiet machine (others_cpu_percent 50)\n"
+    assert (
+        capfd.readouterr().err
+        == "run 1 of 2: bs4: waiting up to 60 s for a quiet machine (others_cpu_percent 50)\n"
+    )
     now[0], busy_until = 0.0, 1000.0
     before = watch.wait_until_quiet(Evidence(), 3, 0, None, "run 2 of 2: bs8")
-    assert (before.quiet, before.waited_seconds, before.observed.others_cpu_percent) == (False, 3.0, 50.0)
+    assert (before.quiet, before.waited_seconds, before.observed.others_cpu_percent) == (
+        False,
+        3.0,
+        50.0,
+    )
     now[0] = 0.0
     assert watch.wait_until_quiet(Evidence(), 0, 0, None, "run 3").quiet is False
     assert now[0] == watch.WINDOW_SECONDS
 
 
 def test_the_cpu_time_of_a_worker_that_outlives_its_parent_is_ours(tmp_path: Path) -> None:
-    work = "import time\nwhile time.process_time() < 0.5: pass\nopen('done', 'w').close()\ntime.sleep(60)"
+    work = (
+        "import time\nwhile time.process_time() < 0.5: pass\nopen('done', "
+        "'w').close()\ntime.sleep(60)"
+    )
     parent = f"""
 import pathlib, subprocess, sys, time
 subprocess.Popen([sys.executable, "-c", {work!r}], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -90,7 +110,9 @@ while not pathlib.Path("done").exists(): time.sleep(0.01)
     assert processes.cpu_seconds() - before >= 0.5
 
 
-def test_a_shell_around_a_containers_command_keeps_its_exit_code_and_counts_its_cpu_time(tmp_path: Path) -> None:
+def test_a_shell_around_a_containers_command_keeps_its_exit_code_and_counts_its_cpu_time(
+    tmp_path: Path,
+) -> None:
     code = "import sys, time\nwhile time.process_time() < 0.5: pass\nsys.exit(int(sys.argv[1]))"
     line = attempt.timed([sys.executable, "-c", code, "7"], str(tmp_path))
     assert subprocess.run(line).returncode == 7
@@ -132,7 +154,10 @@ def test_processes_with_different_folders_for_temporary_files_wait_for_each_othe
     with alone_on_this_machine("mine, run 1 of 2"):
         waiting = holder(held, TMPDIR=str(tmp_path))
         assert waiting.stderr and waiting.stdout
-        told = f"other, run 3 of 4: waiting: mine, run 1 of 2 (process {os.getpid()}) measures on this machine\n"
+        told = (
+            f"other, run 3 of 4: waiting: mine, run 1 of 2 (process {os.getpid()}) "
+            "measures on this machine\n"
+        )
         assert waiting.stderr.readline() == told
     assert waiting.stdout.readline() == "held\n"
 

@@ -1,4 +1,5 @@
-"""Ranks for tests, forked from a server that has imported torch once: a process that imports it takes seconds."""
+"""Ranks for tests, forked from a server that has imported torch once: a process that imports it
+takes seconds."""
 
 import multiprocessing
 import os
@@ -22,7 +23,10 @@ from study.training.loops.torch import loop as torch_loop
 from study.training.models import build as models
 from study.training.models import pretrained
 
-LOOPS: dict[str, Callable[[TrainingJob], Measurement]] = {"torch": torch_loop.train, "fastai": fastai_loop.train}
+LOOPS: dict[str, Callable[[TrainingJob], Measurement]] = {
+    "torch": torch_loop.train,
+    "fastai": fastai_loop.train,
+}
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload([__name__])
 DEADLINE_SECONDS = 300
@@ -47,7 +51,9 @@ def one_batch_less() -> None:
 
 def draw(run: Run, folder: Path) -> None:
     """Make the data of the run, with its manifest."""
-    manifest = source_of(run.settings.dataset).make(run.settings.dataset, folder / run.dataset, folder)
+    manifest = source_of(run.settings.dataset).make(
+        run.settings.dataset, folder / run.dataset, folder
+    )
     write_whole(folder / run.dataset / "manifest.json", manifest.model_dump_json())
 
 
@@ -68,9 +74,12 @@ def job_of(run: Run, folder: Path, replicas: Replicas | None = None) -> Training
     )
 
 
-def train_together(run: Run, folder: Path, count: int, plant: Callable[[], None] | None = None) -> list[dict[str, Any]]:
-    """What every one of ``count`` processes measured of ``run``, and the weights that it ended with, by rank, or the
-    error; without a group where it is one. ``plant`` is called in each before it trains."""
+def train_together(
+    run: Run, folder: Path, count: int, plant: Callable[[], None] | None = None
+) -> list[dict[str, Any]]:
+    """What every one of ``count`` processes measured of ``run``, and the weights that it ended
+    with, by rank, or the error; without a group where it is one. ``plant`` is called in each before
+    it trains."""
     with tempfile.TemporaryDirectory(dir=folder) as meeting:
         given = (run, folder, Path(meeting), count, plant)
         ranks = [SERVER.Process(target=_rank, args=(rank, *given)) for rank in range(count)]
@@ -82,12 +91,16 @@ def train_together(run: Run, folder: Path, count: int, plant: Callable[[], None]
         return [torch.load(Path(meeting) / str(rank), weights_only=False) for rank in range(count)]
 
 
-def _rank(rank: int, run: Run, folder: Path, meeting: Path, count: int, plant: Callable[[], None] | None) -> None:
+def _rank(
+    rank: int, run: Run, folder: Path, meeting: Path, count: int, plant: Callable[[], None] | None
+) -> None:
     torch.set_num_threads(1)
     together = count > 1
     if together:
         os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(count)}  # fastai looks there
-        torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}/store", rank=rank, world_size=count)
+        torch.distributed.init_process_group(
+            "gloo", init_method=f"file://{meeting}/store", rank=rank, world_size=count
+        )
     models_built: list[torch.nn.Module] = []
     build = models.build
 
@@ -99,10 +112,14 @@ def _rank(rank: int, run: Run, folder: Path, meeting: Path, count: int, plant: C
     if plant:
         plant()
     try:
-        measured = LOOPS[run.settings.training.loop](job_of(run, folder, Replicas(rank, count, together)))
+        measured = LOOPS[run.settings.training.loop](
+            job_of(run, folder, Replicas(rank, count, together))
+        )
     except Exception as error:
         torch.save({"error": str(error)}, meeting / str(rank))
-        os._exit(1)  # as study.training.distributed.rank: leaving the group would wait for the others
+        os._exit(
+            1
+        )  # as study.training.distributed.rank: leaving the group would wait for the others
     torch.save({"measured": measured, "weights": models_built[0].state_dict()}, meeting / str(rank))
     if together:
         torch.distributed.destroy_process_group()

@@ -1,4 +1,5 @@
-"""A whole set is decoded as its images are one by one, and a record says how far torchcodec's pixels are off."""
+"""A whole set is decoded as its images are one by one, and a record says how far torchcodec's
+pixels are off."""
 
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,16 @@ def settings_of(**loader: str) -> Settings:
 def smooth(folder: Path, name: str, mode: str = "RGB", **options: Any) -> Path:
     """A picture without noise, which every decoder of JPEG files shows alike."""
     across, down = np.meshgrid(np.linspace(0, 255, 90), np.linspace(0, 255, 60))
-    image = Image.fromarray(np.stack([across, down, 255 - across], axis=-1).astype(np.uint8)).convert(mode)
+    image = Image.fromarray(
+        np.stack([across, down, 255 - across], axis=-1).astype(np.uint8)
+    ).convert(mode)
     image.save(folder / name, **options)
     return folder / name
 
 
-def test_a_set_is_decoded_by_many_processes_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_is_decoded_by_many_processes_as_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("study.training.loops.decoding.usable_cpus", lambda: 3)
     monkeypatch.setattr("study.training.loops.decoding.LEAST_BYTES", 1)
     files = sorted(write_photos(tmp_path / "photos", {"a": 40, "b": 13}).rglob("*.jpg"))
@@ -50,7 +55,9 @@ def test_a_set_is_decoded_by_many_processes_as_one_by_one(tmp_path: Path, monkey
     [{}, {"mode": "L"}, {"subsampling": 2}, {"progressive": True}, {"exif": TURNED}],
     ids=["plain", "grey", "subsampled", "progressive", "turned"],
 )
-def test_torchcodec_decodes_a_jpeg_file_as_pillow_does(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_torchcodec_decodes_a_jpeg_file_as_pillow_does(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
     pytest.importorskip("torchcodec")
     file = smooth(tmp_path, "a.jpg", **options)
     for channels in (1, 3):
@@ -60,7 +67,11 @@ def test_torchcodec_decodes_a_jpeg_file_as_pillow_does(tmp_path: Path, options: 
 
 
 def test_what_is_no_plain_jpeg_file_is_pillows(tmp_path: Path) -> None:
-    for file in (smooth(tmp_path, "a.png"), smooth(tmp_path, "b.jpg", "CMYK"), smooth(tmp_path, "c.webp")):
+    for file in (
+        smooth(tmp_path, "a.png"),
+        smooth(tmp_path, "b.jpg", "CMYK"),
+        smooth(tmp_path, "c.webp"),
+    ):
         assert np.array_equal(by_torchcodec(file, 3, 32), decode(file, 3, 32))
     stored = np.full((50, 40, 3), 7, np.uint8)
     assert np.array_equal(by_torchcodec(stored, 3, 32), decode(stored, 3, 32))
@@ -76,7 +87,9 @@ def test_a_damaged_jpeg_file_is_named_whoever_decodes_it(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["device", "workers"])
-def test_the_record_tells_how_far_a_decoders_pixels_lie_from_pillows(tmp_path: Path, photos: Path, kind: str) -> None:
+def test_the_record_tells_how_far_a_decoders_pixels_lie_from_pillows(
+    tmp_path: Path, photos: Path, kind: str
+) -> None:
     pytest.importorskip("torchcodec")
     loader = {"kind": kind} | ({} if kind == "device" else {"workers": 0})
     dataset = {"source": "folder", "path": str(photos), "image_size": 32}

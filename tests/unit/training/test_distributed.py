@@ -52,23 +52,35 @@ TWO_NODES = {"strategy": "ddp_two_nodes"}
 def values_of(**changes: Any) -> dict[str, Any]:
     """A tiny study without batch normalisation."""
     training = TRAINING | changes.pop("training", {})
-    return {"dataset": {"images": 33} | PHOTOS, "model": MNIST_CNN, "curve": None, "training": training} | changes
+    return {
+        "dataset": {"images": 33} | PHOTOS,
+        "model": MNIST_CNN,
+        "curve": None,
+        "training": training,
+    } | changes
 
 
 def plan_of(cpus: int = 8, gpus: int = 0, **changes: Any) -> Plan:
     """Its plan on a machine with so many CPUs and GPUs."""
     values = {"factors": {"device": ["cuda" if gpus else "cpu"]}} | values_of(**changes)
-    return plan_at(EngineChoice("none", ""), ON_A_GPU if gpus else HERE, {"cpu": cpus, "cuda": gpus}, **values)
+    return plan_at(
+        EngineChoice("none", ""), ON_A_GPU if gpus else HERE, {"cpu": cpus, "cuda": gpus}, **values
+    )
 
 
 @pytest.mark.parametrize("sharding", ["contiguous", "strided"])
 @pytest.mark.parametrize(("images", "replicas"), [(8, 2), (12, 4), (7, 2), (11, 4)])
-def test_every_image_is_in_one_shard_and_shards_are_as_large(sharding: Sharding, images: int, replicas: int) -> None:
+def test_every_image_is_in_one_shard_and_shards_are_as_large(
+    sharding: Sharding, images: int, replicas: int
+) -> None:
     batch = list(range(images))
     shards = [Share(rank, replicas, sharding).of(batch) for rank in range(replicas)]
     assert sorted(image for shard in shards for image in shard) == batch
     assert max(map(len, shards)) - min(map(len, shards)) <= 1
-    tensors = [Share(rank, replicas, sharding).of(torch.arange(images)).tolist() for rank in range(replicas)]
+    tensors = [
+        Share(rank, replicas, sharding).of(torch.arange(images)).tolist()
+        for rank in range(replicas)
+    ]
     assert tensors == shards
 
 
@@ -86,7 +98,11 @@ class TestThePlan:
             ({"gpus": 7}, TWO_NODES | {"batch_size": 10}, 2),
             ({"gpus": 4}, {"batch_size": 7}, 1),
             ({"gpus": 4}, {"drop_last": False}, 2),  # the last batch has 3 images
-            ({"gpus": 8}, {"batch_size_is": "replica"}, 3),  # 4 replicas' batches would be more than the 27 images
+            (
+                {"gpus": 8},
+                {"batch_size_is": "replica"},
+                3,
+            ),  # 4 replicas' batches would be more than the 27 images
         ],
     )
     def test_auto_is_two_processes_on_a_cpu_and_one_for_each_gpu_up_to_the_most_that_can_share_the_batches(
@@ -101,10 +117,22 @@ class TestThePlan:
         [
             ({"gpus": 2}, {"processes": 4}, "processes", 4, "2 GPUs"),
             ({}, {"processes": 2, "batch_size": 9}, "batch_size", 9, "2 replicas"),
-            ({"gpus": 3}, {"processes": 3}, "batch_size", 8, "a multiple of 3, other training.processes"),
+            (
+                {"gpus": 3},
+                {"processes": 3},
+                "batch_size",
+                8,
+                "a multiple of 3, other training.processes",
+            ),
             ({}, TWO_NODES | {"processes": 3}, "processes", 3, "a multiple of 2"),
             ({}, {"processes": 4, "batch_size_is": "replica"}, "batch_size", 32, "27 images"),
-            ({}, {"processes": 4, "drop_last": False}, "drop_last", False, "3 images for 4 replicas"),
+            (
+                {},
+                {"processes": 4, "drop_last": False},
+                "drop_last",
+                False,
+                "3 images for 4 replicas",
+            ),
         ],
     )
     def test_what_cannot_be_is_one_error_before_any_run(
@@ -115,12 +143,19 @@ class TestThePlan:
         assert words in f"{error.why}; {error.allowed}"
 
     def test_a_run_alone_with_many_processes_twice_is_an_error_and_no_second_run(self) -> None:
-        factors = {"device": ["cpu"], "training.strategy": ["single", "ddp"], "training.processes": [2, 4]}
+        factors = {
+            "device": ["cpu"],
+            "training.strategy": ["single", "ddp"],
+            "training.processes": [2, 4],
+        }
         with refused("training.processes", [2, 4]) as error:
             plan_of(factors=factors)
         assert error.context == "with training.strategy single"
         with pytest.raises(StudyError, match="more than once"):
-            plan_of(training={"strategy": "ddp"}, factors={"device": ["cpu"], "training.processes": ["auto", 2]})
+            plan_of(
+                training={"strategy": "ddp"},
+                factors={"device": ["cpu"], "training.processes": ["auto", 2]},
+            )
 
 
 def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: Any) -> Workflow:
@@ -128,14 +163,18 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: A
     factors = {"device": ["cuda"], "training.strategy": ["single", "ddp", "ddp_two_nodes"]}
     values = values_of(training=training, factors=factors)
     (folder / "tiny.yaml").write_text(pyyaml.safe_dump(study_values(**values)), encoding="utf-8")
-    monkeypatch.setattr(devices, "absent", lambda device: None if gpus or device == "cpu" else "no GPU in this test")
+    monkeypatch.setattr(
+        devices, "absent", lambda device: None if gpus or device == "cpu" else "no GPU in this test"
+    )
     monkeypatch.setattr(devices, "count", lambda device: gpus if device == "cuda" else 2)
     config = {"studies": ["tiny"], "container": "none"}
     return workflow.start(config, [folder], folder / "results", read_only=True)[0]
 
 
 class TestRecordsOfGpusThatAreAway:
-    def test_they_are_shown_where_there_are_too_few_gpus(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_they_are_shown_where_there_are_too_few_gpus(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         made = look(tmp_path, monkeypatch, 4).plan("tiny")
         folder = tmp_path / "results" / "tiny" / "records"
         folder.mkdir()
@@ -144,20 +183,34 @@ class TestRecordsOfGpusThatAreAway:
         assert {run.settings.training.replicas for run in made.runs} == {1, 4}
         away = look(tmp_path, monkeypatch, 0)
         assert away.pending == []
-        assert {run.file for block in away.blocks.values() for run in block.runs} == {p.name for p in folder.iterdir()}
+        assert {run.file for block in away.blocks.values() for run in block.runs} == {
+            p.name for p in folder.iterdir()
+        }
         two_nodes = next(run for run in made.runs if "two_nodes" in run.name)
         blocks = look(tmp_path, monkeypatch, 1).blocks.values()
         assert two_nodes.file in {run.file for block in blocks for run in block.runs}
-        there = [run for run in look(tmp_path, monkeypatch, 2).plan("tiny").runs if not run.unavailable]
-        assert sorted(run.settings.training.replicas for run in there) == [1, 2, 2]  # and not an earlier plan's 4
+        there = [
+            run for run in look(tmp_path, monkeypatch, 2).plan("tiny").runs if not run.unavailable
+        ]
+        assert sorted(run.settings.training.replicas for run in there) == [
+            1,
+            2,
+            2,
+        ]  # and not an earlier plan's 4
 
 
 class TestSeeds:
     def seeds(self, plan: Plan) -> dict[str, int]:
         return {run.name: run_seed(plan.study.seed, plan.seed_name(run)) for run in plan.runs}
 
-    def test_neither_strategy_nor_processes_nor_a_selection_of_them_change_a_seed_and_all_else_does(self) -> None:
-        factors = {"device": ["cpu"], "training.loop": ["torch", "fastai"], "training.strategy": ["single", "ddp"]}
+    def test_neither_strategy_nor_processes_nor_a_selection_of_them_change_a_seed_and_all_else_does(
+        self,
+    ) -> None:
+        factors = {
+            "device": ["cpu"],
+            "training.loop": ["torch", "fastai"],
+            "training.strategy": ["single", "ddp"],
+        }
         more: dict[str, Any] = {"loader": {"kind": "workers"}, "replicates": 3}
         found = self.seeds(plan_of(factors=factors, **more))
         assert len(set(found.values())) == 2 * 3
@@ -173,7 +226,10 @@ class TestSeeds:
     def test_the_committed_examples_keep_theirs(self, study: str) -> None:
         folder = EXAMPLE / study
         plan = Plan.read(folder / "plan.json")
-        kept = {name: record.seed for name, record in read_records(plan, folder / "records").included.items()}
+        kept = {
+            name: record.seed
+            for name, record in read_records(plan, folder / "records").included.items()
+        }
         assert kept
         assert kept.items() <= self.seeds(plan).items()
 
@@ -187,7 +243,11 @@ class TestEqualWork:
         [
             (2, {}, {"kind": "device"}),
             (4, {}, {"kind": "workers", "workers": 0, "sharding": "strided"}),
-            (2, {"drop_last": False, "gradient_accumulation": 2}, {"kind": "device", "sharding": "strided"}),
+            (
+                2,
+                {"drop_last": False, "gradient_accumulation": 2},
+                {"kind": "device", "sharding": "strided"},
+            ),
             (2, {"loop": "fastai", "drop_last": False}, {"kind": "workers", "workers": 0}),
         ],
     )
@@ -196,7 +256,10 @@ class TestEqualWork:
     ) -> None:
         runs = [run_of(training, loader, count) for count in (1, count)]
         draw(runs[0], tmp_path)
-        (alone,), ranks = train_together(runs[0], tmp_path, 1), train_together(runs[1], tmp_path, count)
+        (alone,), ranks = (
+            train_together(runs[0], tmp_path, 1),
+            train_together(runs[1], tmp_path, count),
+        )
         whole = alone["measured"]
         assert whole.epochs[-1].train_loss != whole.epochs[0].train_loss
         for rank in ranks:
@@ -204,7 +267,9 @@ class TestEqualWork:
             assert curve(measured) == pytest.approx(curve(whole), rel=1e-4)
             assert [step.images for step in measured.steps] == [step.images for step in whole.steps]
             assert len(measured.replicas) == 1
-            assert measured.epochs[-1].accuracy == pytest.approx(whole.epochs[-1].accuracy, rel=1e-6)
+            assert measured.epochs[-1].accuracy == pytest.approx(
+                whole.epochs[-1].accuracy, rel=1e-6
+            )
             for name, value in alone["weights"].items():
                 assert torch.allclose(rank["weights"][name], value, rtol=1e-3, atol=1e-5), name
         counted = sum(rank["measured"].replicas[0].images for rank in ranks)
@@ -214,7 +279,11 @@ class TestEqualWork:
     @pytest.mark.parametrize(
         ("plant", "say_so", "words"),
         [
-            (overlapping_shards, 2, "epoch 1 trained on 30 images in place of the 24 of the plan: the loader repeats"),
+            (
+                overlapping_shards,
+                2,
+                "epoch 1 trained on 30 images in place of the 24 of the plan: the loader repeats",
+            ),
             (one_batch_less, 1, "epoch 1: the loader gave 2 of the 3 steps of the plan"),
         ],
     )
@@ -233,7 +302,11 @@ def run_of(training: dict[str, Any], loader: dict[str, Any], count: int) -> Run:
 
 
 def curve(measured: Measurement) -> list[float | None]:
-    return [loss for epoch in measured.epochs for loss in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)]
+    return [
+        loss
+        for epoch in measured.epochs
+        for loss in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)
+    ]
 
 
 DYING = """
@@ -251,14 +324,24 @@ class Net(torch.nn.Module):
 """
 
 
-def test_a_rank_that_dies_is_named_and_the_other_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rank_that_dies_is_named_and_the_other_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run of two processes, from its order to what it leaves. The process of the run dies in tests/workflow."""
     monkeypatch.chdir(tmp_path)  # a plan looks for the user's model in the working directory
     Path("nets.py").write_text(DYING)
-    run = plan_of(model={"name": "nets:Net", "weights": "none"}, training={"strategy": "ddp", "processes": 2}).runs[0]
+    run = plan_of(
+        model={"name": "nets:Net", "weights": "none"}, training={"strategy": "ddp", "processes": 2}
+    ).runs[0]
     draw(run, Results(Path("results")).data(run.dataset).parent)
     decided = Weights(
-        model="nets:Net", requested="none", kind="random", file=None, sha256=None, body_sha256="0", reason="asked"
+        model="nets:Net",
+        requested="none",
+        kind="random",
+        file=None,
+        sha256=None,
+        body_sha256="0",
+        reason="asked",
     )
     write_whole(Results(Path("results")).weights("tiny", run.weights), decided.model_dump_json())
     job = Job(run=run, study="tiny", results="results", seed=1, reference_workload=False)
@@ -272,7 +355,9 @@ def test_a_rank_that_dies_is_named_and_the_other_is_ended(tmp_path: Path, monkey
 
 
 @pytest.mark.timeout(60)
-def test_the_end_of_one_nodes_launcher_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_one_nodes_launcher_is_seen_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Over nccl the ranks of the first node wait for the lost one without an end."""
     commands, popen = [["sleep", "1000"], ["false"]], subprocess.Popen
     monkeypatch.setattr(ranks, "LAST_WORDS_SECONDS", 0.0)
@@ -282,11 +367,17 @@ def test_the_end_of_one_nodes_launcher_is_seen_at_once(tmp_path: Path, monkeypat
 
 
 def train_ranks(scratch: Path, training: dict[str, Any]) -> None:
-    settings = Settings.model_validate({"training": TRAINING | {"strategy": "ddp", "processes": 2} | training})
+    settings = Settings.model_validate(
+        {"training": TRAINING | {"strategy": "ddp", "processes": 2} | training}
+    )
     ranks.train_ranks(scratch / "job.json", scratch, settings)
 
 
-CLOSED, PLANTED, NO_MEMORY = "RuntimeError: closed by peer", "ValueError: planted", "OutOfMemoryError: 9 GiB"
+CLOSED, PLANTED, NO_MEMORY = (
+    "RuntimeError: closed by peer",
+    "ValueError: planted",
+    "OutOfMemoryError: 9 GiB",
+)
 
 
 @pytest.mark.parametrize(
@@ -313,11 +404,17 @@ def test_the_error_names_the_first_cause_by_what_ranks_and_launchers_left(
     cause: str,
 ) -> None:
     """``said`` is by rank, first to last, ``reports`` and ``codes`` by node: each agent that is started has ended."""
-    agents = [Mock(returncode=code, **{"poll.return_value": code, "wait.return_value": code}) for code in codes]
+    agents = [
+        Mock(returncode=code, **{"poll.return_value": code, "wait.return_value": code})
+        for code in codes
+    ]
     monkeypatch.setattr(subprocess, "Popen", Mock(side_effect=agents))
     for moment, (rank, message) in enumerate(said.items()):
         outcome = "out_of_memory" if message == NO_MEMORY else "failed"
-        leave(JobResult.model_validate({"outcome": outcome, "message": message}), result_file(tmp_path, rank))
+        leave(
+            JobResult.model_validate({"outcome": outcome, "message": message}),
+            result_file(tmp_path, rank),
+        )
         os.utime(result_file(tmp_path, rank), (moment, moment))
     for node, report in enumerate(reports):
         report_file(tmp_path, node).write_text(json.dumps(report))
@@ -329,11 +426,24 @@ def test_the_error_names_the_first_cause_by_what_ranks_and_launchers_left(
 
 def test_readings_of_many_gpus_are_one_gpus_with_all_their_memory_power_and_energy() -> None:
     told = [
-        {"utilisation_percent": 50, "power_watts": 100.0, "throttle_reasons": 1, "temperature_celsius": 40},
-        {"utilisation_percent": 100, "power_watts": 300.0, "throttle_reasons": 4, "temperature_celsius": 60},
+        {
+            "utilisation_percent": 50,
+            "power_watts": 100.0,
+            "throttle_reasons": 1,
+            "temperature_celsius": 40,
+        },
+        {
+            "utilisation_percent": 100,
+            "power_watts": 300.0,
+            "throttle_reasons": 4,
+            "temperature_celsius": 60,
+        },
     ]
     first, second = ({f"gpu_{name}": value for name, value in one.items()} for one in told)
-    gpus: list[Any] = [Mock(**{"read.return_value": values}) for values in (first | {"gpu_sm_clock_mhz": 9}, second)]
+    gpus: list[Any] = [
+        Mock(**{"read.return_value": values})
+        for values in (first | {"gpu_sm_clock_mhz": 9}, second)
+    ]
     assert read_together(gpus[1:]) == second
     assert read_together(gpus) == {
         "gpu_utilisation_percent": 75,
@@ -348,7 +458,9 @@ def test_peaks_of_all_replicas_are_added_up() -> None:
     record = make_record(plan)
     assert record.measurement
     memories = [Memory(host_resident_bytes=100), Memory(host_resident_bytes=300)]
-    replicas = [Replica(images=4, fit_seconds=1, data_wait_seconds=0, memory=memory) for memory in memories]
+    replicas = [
+        Replica(images=4, fit_seconds=1, data_wait_seconds=0, memory=memory) for memory in memories
+    ]
     measured = record.measurement.model_copy(update={"replicas": replicas})
     row = table(plan, {record.run: record.model_copy(update={"measurement": measured})}).iloc[0]
     assert row["peak_all_host_resident_bytes"] == 400

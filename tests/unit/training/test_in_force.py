@@ -1,4 +1,5 @@
-"""Before the clock starts, and as it ends, a run compares what is in force with what it asks for, and names both."""
+"""Before the clock starts, and as it ends, a run compares what is in force with what it asks for,
+and names both."""
 
 import contextlib
 import multiprocessing
@@ -33,18 +34,28 @@ def make(classes):
     return Net(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, classes)){made}
 """
 AT_IMPORT = [
-    ("torch.set_num_threads(1)", "training.threads: asked for threads 2, and 1 is in force once the model is built"),
+    (
+        "torch.set_num_threads(1)",
+        "training.threads: asked for threads 2, and 1 is in force once the model is built",
+    ),
     ("multiprocessing.set_start_method('spawn', force=True)", "start_method fork, and spawn"),
     ("torch.set_default_dtype(torch.float64)", "default_dtype float32, and float64"),
     ("torch.use_deterministic_algorithms(True)", "deterministic false, and true"),
     ("torch.set_float32_matmul_precision('medium')", "matrix_products ieee, and bf16"),
-    ("torch.backends.cudnn.benchmark = False", "training.cudnn_benchmark: asked for cudnn_benchmark true, and false"),
+    (
+        "torch.backends.cudnn.benchmark = False",
+        "training.cudnn_benchmark: asked for cudnn_benchmark true, and false",
+    ),
     ("torch.backends.cudnn.enabled = False", "cudnn true, and false"),
     ("torch.set_autocast_enabled('cpu', True)", "autocast false, and true"),
     ("os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])", "limits.cpus: asked for cpus"),
 ]
 MADE = [
-    ("fastai", ".to(memory_format=torch.channels_last)", "memory_format contiguous, and channels_last"),
+    (
+        "fastai",
+        ".to(memory_format=torch.channels_last)",
+        "memory_format contiguous, and channels_last",
+    ),
     ("fastai", ".to(torch.bfloat16)", "dtypes float32, and bfloat16"),
     ("torch", ".double()", "dtypes float32, and float64"),
 ]
@@ -53,7 +64,11 @@ MADE = [
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
     """Give torch, and this process, back what a model of a test has set."""
-    threads, cpus, method = torch.get_num_threads(), os.sched_getaffinity(0), multiprocessing.get_start_method()
+    threads, cpus, method = (
+        torch.get_num_threads(),
+        os.sched_getaffinity(0),
+        multiprocessing.get_start_method(),
+    )
     precision = torch.get_float32_matmul_precision()
     torch.set_num_threads(2)
     yield
@@ -77,61 +92,96 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def trained(folder: Path, at_import: str = "", forward: str = "pass", made: str = "", loop: str = "torch") -> Any:
+def trained(
+    folder: Path, at_import: str = "", forward: str = "pass", made: str = "", loop: str = "torch"
+) -> Any:
     """The measurement of a run with a user's own model, of which two threads are asked for."""
     Path("nets.py").write_text(NET.format(at_import="", forward="pass", made=""), encoding="utf-8")
     kind = {"kind": "workers", "workers": 0} if loop == "fastai" else {"kind": "device"}
     training = {"loop": loop, "freeze_epochs": 0, "epochs": 1, "batch_size": 4, "threads": 2}
     job = make_job(folder, tiny_run(**OWN, training=training, loader=kind))
     del sys.modules["nets"]  # the trial of a model is in another process than its run
-    Path("nets.py").write_text(NET.format(at_import=at_import, forward=forward, made=made) + "\n", encoding="utf-8")
+    Path("nets.py").write_text(
+        NET.format(at_import=at_import, forward=forward, made=made) + "\n", encoding="utf-8"
+    )
     torch.backends.cudnn.benchmark = True
     return LOOPS[loop](job)
 
 
 @pytest.mark.parametrize(("line", "words"), AT_IMPORT)
-def test_what_a_model_sets_at_its_import_is_a_failed_run_that_names_both(folder: Path, line: str, words: str) -> None:
+def test_what_a_model_sets_at_its_import_is_a_failed_run_that_names_both(
+    folder: Path, line: str, words: str
+) -> None:
     with pytest.raises(StudyError, match=words):
         trained(folder, at_import=line)
 
 
 @pytest.mark.parametrize(("loop", "made", "words"), MADE)
-def test_a_model_in_another_type_or_order_is_a_failed_run(folder: Path, loop: str, made: str, words: str) -> None:
+def test_a_model_in_another_type_or_order_is_a_failed_run(
+    folder: Path, loop: str, made: str, words: str
+) -> None:
     with pytest.raises(StudyError, match=words):
         trained(folder, made=made, loop=loop)
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_what_a_model_sets_in_its_forward_pass_is_found_as_the_training_ends(folder: Path, loop: str) -> None:
-    with pytest.raises(StudyError, match="asked for threads 2, and 1 is in force as the training ends"):
+def test_what_a_model_sets_in_its_forward_pass_is_found_as_the_training_ends(
+    folder: Path, loop: str
+) -> None:
+    with pytest.raises(
+        StudyError, match="asked for threads 2, and 1 is in force as the training ends"
+    ):
         trained(folder, forward="torch.set_num_threads(1)", loop=loop)
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
 def test_the_record_holds_what_was_in_force(folder: Path, loop: str) -> None:
     found = trained(folder, loop=loop).in_force
-    assert (found.threads, found.workers, found.dtypes, found.devices) == (2, 0, ["float32"], ["cpu"])
-    assert (found.grad_mode, found.memory_format, found.start_method) == (True, "contiguous", "fork")
+    assert (found.threads, found.workers, found.dtypes, found.devices) == (
+        2,
+        0,
+        ["float32"],
+        ["cpu"],
+    )
+    assert (found.grad_mode, found.memory_format, found.start_method) == (
+        True,
+        "contiguous",
+        "fork",
+    )
 
 
 def test_a_part_of_a_model_on_another_device_is_named(folder: Path) -> None:
     settings = tiny_run().settings
     model = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1, device="meta"))
-    with pytest.raises(StudyError, match="device: asked for devices cpu, and cpu and meta is in force"):
+    with pytest.raises(
+        StudyError, match="device: asked for devices cpu, and cpu and meta is in force"
+    ):
         Asked(settings, torch.device("cpu"), 0).check(model, 0)
 
 
 def test_another_number_of_workers_than_asked_for_is_named(folder: Path) -> None:
-    with pytest.raises(StudyError, match=r"loader\.workers: asked for workers 2, and 0 is in force"):
+    with pytest.raises(
+        StudyError, match=r"loader\.workers: asked for workers 2, and 0 is in force"
+    ):
         Asked(tiny_run().settings, torch.device("cpu"), 2).check(None, 0)
 
 
-def test_a_model_that_is_not_compiled_as_asked_is_a_failed_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_is_not_compiled_as_asked_is_a_failed_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch._dynamo
 
     monkeypatch.setattr(torch._dynamo.config, "disable", True)
     torch._dynamo.utils.reset_frame_count()
-    run = tiny_run(training={"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 4, "compile": True})
+    run = tiny_run(
+        training={
+            "loop": "torch",
+            "freeze_epochs": 0,
+            "epochs": 1,
+            "batch_size": 4,
+            "compile": True,
+        }
+    )
     with contextlib.suppress(AttributeError):
         torch._dynamo.utils.compilation_time_metrics.clear()
     with pytest.raises(StudyError, match="compile: asked for true, and nothing is compiled"):
@@ -148,16 +198,23 @@ def trained_twice(folder: Path, loop: str = "torch", **training: Any) -> Measure
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_one_seed_gives_the_same_weights_to_the_last_bit_and_another_rate_does_not(tmp_path: Path, loop: str) -> None:
+def test_one_seed_gives_the_same_weights_to_the_last_bit_and_another_rate_does_not(
+    tmp_path: Path, loop: str
+) -> None:
     first, again = trained_twice(tmp_path, loop, **ON), trained_twice(tmp_path, loop, **ON)
     assert first.in_force
     assert (first.in_force.deterministic, first.in_force.cudnn_deterministic) == (True, True)
     assert not first.in_force.cudnn_benchmark
     assert first.trained_sha256 == again.trained_sha256 != first.body_sha256
-    assert trained_twice(tmp_path, loop, **ON, learning_rate=1e-4).trained_sha256 != first.trained_sha256
+    assert (
+        trained_twice(tmp_path, loop, **ON, learning_rate=1e-4).trained_sha256
+        != first.trained_sha256
+    )
 
 
-def test_it_is_off_in_the_reference_workload_and_in_a_run_that_does_not_ask_for_it(tmp_path: Path) -> None:
+def test_it_is_off_in_the_reference_workload_and_in_a_run_that_does_not_ask_for_it(
+    tmp_path: Path,
+) -> None:
     settings = tiny_run(training=ON).settings
     loop_of(settings)
     with the_same_for_every_setting():

@@ -1,4 +1,5 @@
-"""A trained network is asked in batches: what is timed, what a precision keeps, what the tables say of it."""
+"""A trained network is asked in batches: what is timed, what a precision keeps, what the tables say
+of it."""
 
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,12 @@ def plan_of(**changes: Any) -> Plan:
 
 
 def run_of(precision: str = "fp32", batch_size: int = 8, batches: int = 3, **changes: Any) -> Run:
-    asked = {"precision": precision, "batch_size": batch_size, "batches": batches, "warm_up_batches": 1}
+    asked = {
+        "precision": precision,
+        "batch_size": batch_size,
+        "batches": batches,
+        "warm_up_batches": 1,
+    }
     return plan_of(inference=asked, factors={}, curve=None, **changes).runs[0]
 
 
@@ -58,12 +64,15 @@ def asked(folder: Path, run: Run) -> InferenceSamples:
 
 
 def check_answers(made: dict[str, Any], device: torch.device, tolerance: float) -> None:
-    """Check the answers to two batches of a network that is made as ``made`` says against those of a plain one."""
+    """Check the answers to two batches of a network that is made as ``made`` says against those of
+    a plain one."""
     batches = torch.rand(2, 4, 3, 40, 40, generator=torch.Generator().manual_seed(0)).to(device)
 
     def answers(**values: Any) -> list[torch.Tensor]:
         settings = Settings.model_construct(inference=Inference.model_validate(values))
-        model = models.build("resnet18", classes=5, channels=3, image_size=40, seed=1).eval().to(device)
+        model = (
+            models.build("resnet18", classes=5, channels=3, image_size=40, seed=1).eval().to(device)
+        )
         network = made_fast(convert(model, settings, iter(())), settings, batches[0])
         with torch.inference_mode():
             return [network.infer(network.takes(images)).clone() for images in batches]
@@ -78,7 +87,8 @@ class TestWhatIsTimed:
     def test_a_slow_batch_shows_in_the_99th_percentile_alone_and_warm_up_in_no_figure(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
     ) -> None:
-        """Of 60 batches after one of warm-up each takes 0.25 s by a planted clock, the fortieth and the warm-up 4."""
+        """Of 60 batches after one of warm-up each takes 0.25 s by a planted clock, the fortieth and
+        the warm-up 4."""
         calls = []
 
         def sleepy(images: torch.Tensor) -> torch.Tensor:
@@ -86,10 +96,17 @@ class TestWhatIsTimed:
             clock.pass_by(4.0 if len(calls) in (1, 41) else 0.25)
             return images.flatten(1)[:, :2]
 
-        monkeypatch.setattr(inference_loop, "convert", lambda *a: Network(sleepy, torch.float32, {}))
+        monkeypatch.setattr(
+            inference_loop, "convert", lambda *a: Network(sleepy, torch.float32, {})
+        )
         samples = asked(tmp_path, run_of(batches=60))
         assert [batch.warm_up for batch in samples.batches] == [True] + [False] * 60
-        assert [batch.seconds for batch in samples.batches] == [4.0, *[0.25] * 39, 4.0, *[0.25] * 20]
+        assert [batch.seconds for batch in samples.batches] == [
+            4.0,
+            *[0.25] * 39,
+            4.0,
+            *[0.25] * 20,
+        ]
         row = table_of(samples).iloc[0]
         assert (row["latency_p99_seconds"], row["latency_p50_seconds"]) == (4.0, 0.25)
         seconds = 59 * 0.25 + 4.0
@@ -99,36 +116,60 @@ class TestWhatIsTimed:
         assert row[["fit_seconds", "train_seconds", "steps", "data_wait_share"]].isna().all()
 
     @pytest.mark.parametrize("batch_size", [1, 5, 30])
-    def test_every_validation_image_counts_once_whatever_the_batch_size(self, tmp_path: Path, batch_size: int) -> None:
-        run = run_of(batch_size=batch_size, batches=1, **SMALL | {"training": {"epochs": 1, "freeze_epochs": 0}})
+    def test_every_validation_image_counts_once_whatever_the_batch_size(
+        self, tmp_path: Path, batch_size: int
+    ) -> None:
+        run = run_of(
+            batch_size=batch_size,
+            batches=1,
+            **SMALL | {"training": {"epochs": 1, "freeze_epochs": 0}},
+        )
         measured = inference_loop.train(make_job(tmp_path, run))
         assert measured.inference
         assert measured.inference.accuracy == pytest.approx(measured.epochs[-1].accuracy)
         one_pass = -(-80 // batch_size)  # at least, in full batches
-        assert [batch.images for batch in measured.inference.batches] == [batch_size] * (1 + one_pass)
+        assert [batch.images for batch in measured.inference.batches] == [batch_size] * (
+            1 + one_pass
+        )
 
 
 class TestWhatAPrecisionKeeps:
-    def test_every_precision_asks_the_same_weights_and_keeps_its_accuracy(self, tmp_path: Path) -> None:
+    def test_every_precision_asks_the_same_weights_and_keeps_its_accuracy(
+        self, tmp_path: Path
+    ) -> None:
         """Within three points. Each runs in batches of its own size, from a run seed of its own."""
         trained = [
-            inference_loop.train(make_job(tmp_path, run_of(precision, batch_size=5 + place, **SMALL)))
+            inference_loop.train(
+                make_job(tmp_path, run_of(precision, batch_size=5 + place, **SMALL))
+            )
             for place, precision in enumerate(PRECISIONS)
         ]
         (reference,) = {measured.epochs[-1].accuracy for measured in trained}
         assert reference and reference > 0.85
         answers = [measured.inference for measured in trained if measured.inference]
         assert len({answer.weights_sha256 for answer in answers}) == 1
-        assert [answer.accuracy for answer in answers] == pytest.approx([reference] * len(PRECISIONS), abs=0.03)
+        assert [answer.accuracy for answer in answers] == pytest.approx(
+            [reference] * len(PRECISIONS), abs=0.03
+        )
 
     @pytest.mark.parametrize(
-        "made", [{"memory_format": "channels_last"}, pytest.param({"compile": True}, marks=pytest.mark.thorough)]
+        "made",
+        [
+            {"memory_format": "channels_last"},
+            pytest.param({"compile": True}, marks=pytest.mark.thorough),
+        ],
     )
-    def test_a_network_in_another_order_or_compiled_answers_each_batch_as_it_did(self, made: dict[str, Any]) -> None:
+    def test_a_network_in_another_order_or_compiled_answers_each_batch_as_it_did(
+        self, made: dict[str, Any]
+    ) -> None:
         check_answers(made, torch.device("cpu"), 1e-4)
 
-    @pytest.mark.parametrize("name", [pytest.param("resnet18", marks=pytest.mark.thorough), MNIST_CNN["name"]])
-    def test_int8_executes_every_convolution_in_int8_and_the_same_each_time(self, name: str) -> None:
+    @pytest.mark.parametrize(
+        "name", [pytest.param("resnet18", marks=pytest.mark.thorough), MNIST_CNN["name"]]
+    )
+    def test_int8_executes_every_convolution_in_int8_and_the_same_each_time(
+        self, name: str
+    ) -> None:
         channels, size = (1, 28) if name == MNIST_CNN["name"] else (3, 40)
         model = models.build(name, classes=2, channels=channels, image_size=size, seed=1).eval()
         images = torch.rand(24, channels, size, size, generator=torch.Generator().manual_seed(0))
@@ -142,8 +183,12 @@ class TestWhatAPrecisionKeeps:
         assert torch.equal(infer(images), again(images))
         assert 0 < (infer(images) - exact).abs().max() < 0.2 * exact.abs().max()
 
-    def test_the_runtime_without_quantisation_computes_what_torch_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        model = models.build(MNIST_CNN["name"], classes=10, channels=1, image_size=28, seed=1).eval()
+    def test_the_runtime_without_quantisation_computes_what_torch_does(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model = models.build(
+            MNIST_CNN["name"], classes=10, channels=1, image_size=28, seed=1
+        ).eval()
         images = torch.rand(7, 1, 28, 28)
         with torch.no_grad():
             infer, operators = onnx_runtime.load(model, images[:2], None)
@@ -160,8 +205,13 @@ class TestPlanning:
         values: dict[str, Any] = {"task": "inference", "factors": factors, "curve": None}
         plan = plan_at(EngineChoice("none", "asked for"), {"cpu": None, "cuda": None}, **values)
         away = [run for run in plan.runs if run.unavailable]
-        assert {(run.settings.device, run.settings.inference.precision): run.unavailable for run in away} == {
-            ("cuda", precision): f"inference.precision {precision} is executed by ONNX Runtime, on a CPU only"
+        assert {
+            (run.settings.device, run.settings.inference.precision): run.unavailable for run in away
+        } == {
+            (
+                "cuda",
+                precision,
+            ): f"inference.precision {precision} is executed by ONNX Runtime, on a CPU only"
             for precision in ("int8", "fp32_onnx")
         }
 
@@ -192,7 +242,9 @@ class TestWhatTheTablesSay:
         assert "8.00 ms" in chart.wide
 
 
-def samples_of(seconds: list[float], images: int, weights: str = "ab", int8: int = 0) -> InferenceSamples:
+def samples_of(
+    seconds: list[float], images: int, weights: str = "ab", int8: int = 0
+) -> InferenceSamples:
     batches = [TimedBatch(images=images, warm_up=False, seconds=value) for value in seconds]
     return InferenceSamples(
         started=0.0, seconds=sum(seconds), conversion_seconds=1.0, batches=batches, accuracy=0.75,
@@ -203,7 +255,9 @@ def samples_of(seconds: list[float], images: int, weights: str = "ab", int8: int
 def record_of(plan: Plan, number: int, samples: InferenceSamples) -> Record:
     record = make_record(plan, number)
     assert record.measurement
-    return record.model_copy(update={"measurement": record.measurement.model_copy(update={"inference": samples})})
+    return record.model_copy(
+        update={"measurement": record.measurement.model_copy(update={"inference": samples})}
+    )
 
 
 def table_of(samples: InferenceSamples) -> Any:
@@ -212,7 +266,8 @@ def table_of(samples: InferenceSamples) -> Any:
 
 
 def study_records() -> tuple[Plan, dict[str, Record]]:
-    """Two runs a setting: a millisecond an image in int8, two in fp32, and of six batches one is far slower."""
+    """Two runs a setting: a millisecond an image in int8, two in fp32, and of six batches one is
+    far slower."""
     plan = plan_of(replicates=2, contrast="inference.precision")
     records = {}
     for number, run in enumerate(plan.runs):

@@ -1,4 +1,5 @@
-"""The machine, the device and the threads of a run, the arithmetic of fp32, and the reference workload."""
+"""The machine, the device and the threads of a run, the arithmetic of fp32, and the reference
+workload."""
 
 import os
 import subprocess
@@ -28,8 +29,11 @@ from tests.unit.training.test_loops import tiny_run
 from tests.unit.training.test_measured_code import said_by_forks
 
 
-def test_a_precision_decides_what_fp32_is_computed_in_and_torchs_older_switches_stay_readable() -> None:
-    """In a process of its own, for the switches are torch's; its own compiler still reads the older ones."""
+def test_a_precision_decides_what_fp32_is_computed_in_and_torchs_older_switches_stay_readable() -> (
+    None
+):
+    """In a process of its own, for the switches are torch's; its own compiler still reads the older
+    ones."""
     script = """
 import torch
 from study.training.instruments.machine import fp32_in_use, has_tf32, set_fp32
@@ -43,7 +47,9 @@ for tf32 in (True, False):
         older = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
         print(precision, used.products, used.convolutions, *older)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     assert done.stdout.splitlines() == [
         "auto ieee tf32 False True",
         "fp32 ieee ieee False False",
@@ -66,8 +72,12 @@ def test_the_reference_workload_changes_no_generator_and_no_setting() -> None:
     assert min(seconds) > 0
 
 
-def test_a_hypervisor_and_the_processors_units_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "cpuinfo").write_text("processor: 0\nflags\t: fpu sse avx2 amx_bf16 hypervisor\nprocessor: 1\n")
+def test_a_hypervisor_and_the_processors_units_are_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text(
+        "processor: 0\nflags\t: fpu sse avx2 amx_bf16 hypervisor\nprocessor: 1\n"
+    )
     (tmp_path / "arm").write_text("processor: 0\nFeatures: fp asimd\n")
     for name, units, virtualised in (("cpuinfo", ["amx_bf16", "avx2"], True), ("arm", None, None)):
         monkeypatch.setattr(machine, "CPUINFO", tmp_path / name)
@@ -95,17 +105,23 @@ def test_a_thread_that_pins_memory_leaves_the_training_its_threads() -> None:
     assert said_by_forks(programs, {"OMP_NUM_THREADS": "2"}) == ["2", "2", "2", "2", "3", "3"]
 
 
-def test_a_gpu_for_which_torch_has_no_kernels_is_said_to_be_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_for_which_torch_has_no_kernels_is_said_to_be_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "an old GPU")
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (6, 0))
     monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["sm_75", "sm_90"])
     told = RuntimeError("CUDA error: no kernel image is available for execution on the device")
     result = failed(told, Settings.model_validate({}))
     assert result.outcome == "unavailable"
-    assert "no kernels for an old GPU (compute capability 6.0), but for sm_75, sm_90" in str(result.message)
+    assert "no kernels for an old GPU (compute capability 6.0), but for sm_75, sm_90" in str(
+        result.message
+    )
 
 
-def test_what_takes_the_place_of_a_tpu_computes_and_the_record_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_the_place_of_a_tpu_computes_and_the_record_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(TPU_STAND_IN, "cpu")
     assert torch_device("tpu") == torch.device("cpu")
     assert tpus() > 0
@@ -113,10 +129,14 @@ def test_what_takes_the_place_of_a_tpu_computes_and_the_record_names_it(monkeypa
     assert not describe("cpu").device_name.endswith("TPU")
 
 
-def test_work_on_a_tpu_is_not_put_off_and_is_left_to_the_processes_that_train(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_on_a_tpu_is_not_put_off_and_is_left_to_the_processes_that_train(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     tpu = SimpleNamespace(EagerMode=SimpleNamespace(DEFER_NEVER="never"), eager_mode="fuse")
     monkeypatch.setattr(torch, "tpu", tpu, raising=False)
-    monkeypatch.setattr(torch, "device", lambda name, *number: name)  # torch knows no such device here
+    monkeypatch.setattr(
+        torch, "device", lambda name, *number: name
+    )  # torch knows no such device here
     settings = tiny_run().settings.model_copy(update={"device": "tpu"})
     assert str(own_device(settings)) == "tpu"
     assert tpu.eager_mode == "never"
@@ -124,15 +144,20 @@ def test_work_on_a_tpu_is_not_put_off_and_is_left_to_the_processes_that_train(mo
     assert str(own_device(settings.model_copy(update={"training": together}))) == "cpu"
 
 
-def test_a_mark_of_a_device_without_events_waits_for_it(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock) -> None:
+def test_a_mark_of_a_device_without_events_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
+) -> None:
     monkeypatch.setattr(clocks, "synchronise", lambda device: clock.pass_by(2.0))
     waiting = clocks.clock_for(torch.device("meta"))
     assert waiting.seconds(waiting.mark(), waiting.mark()) == 2.0
 
 
 @pytest.mark.skipif(not can_fork() or usable_cpus() < 2, reason="needs fork servers and two CPUs")
-def test_torch_has_the_threads_of_the_limit_in_a_forked_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """torch chooses their number when it is imported: a fork server on all CPUs would have chosen too many."""
+def test_torch_has_the_threads_of_the_limit_in_a_forked_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch chooses their number when it is imported: a fork server on all CPUs would have chosen
+    too many."""
     monkeypatch.setenv(FORK_SERVERS, "")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     plan = tiny_plan(limits={"cpus": 1})
@@ -141,7 +166,9 @@ def test_torch_has_the_threads_of_the_limit_in_a_forked_run(tmp_path: Path, monk
         start_fork_servers([plan], [(plan.name, plan.runs[0].name)], Results(tmp_path))
         fork_server, says = fork_server_of(settings), "import torch; print(torch.get_num_threads())"
         assert fork_server is not None
-        process = Forked(fork_server, "builtins:exec", [says], container.environment("cpu", os.environ))
+        process = Forked(
+            fork_server, "builtins:exec", [says], container.environment("cpu", os.environ)
+        )
         assert list(process.lines) == ["1\n"]
         assert process.wait() == 0
     finally:

@@ -45,23 +45,35 @@ def make_job(folder: Path, run: Run) -> TrainingJob:
 
 def tiny_run(loop: str = "torch", **changes: Any) -> Run:
     """A run of the small network."""
-    training = {"loop": loop, "freeze_epochs": 0, "epochs": 2, "batch_size": 6} | changes.pop("training", {})
-    values = {"training": training, "loader": {"kind": "workers", "workers": 0}, "factors": {}, "curve": None} | changes
+    training = {"loop": loop, "freeze_epochs": 0, "epochs": 2, "batch_size": 6} | changes.pop(
+        "training", {}
+    )
+    values = {
+        "training": training,
+        "loader": {"kind": "workers", "workers": 0},
+        "factors": {},
+        "curve": None,
+    } | changes
     return tiny_plan(**values).runs[0]
 
 
 def transfer_run(loop: str = "torch", **changes: Any) -> Run:
-    """A run of ResNet-18 with a new head, frozen for an epoch first: transfer learning, as fastai does it."""
+    """A run of ResNet-18 with a new head, frozen for an epoch first: transfer learning, as fastai
+    does it."""
     training = {"freeze_epochs": 1} | changes.pop("training", {})
     return tiny_run(loop, **(TRANSFER | changes | {"training": training}))
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-@pytest.mark.parametrize(("batch_size", "drop_last", "steps", "images"), [(6, True, 2, 12), (6, False, 3, 16)])
+@pytest.mark.parametrize(
+    ("batch_size", "drop_last", "steps", "images"), [(6, True, 2, 12), (6, False, 3, 16)]
+)
 def test_both_loops_measure_alike(
     folder: Path, loop: str, batch_size: int, drop_last: bool, steps: int, images: int
 ) -> None:
-    job = make_job(folder, transfer_run(loop, training={"drop_last": drop_last, "batch_size": batch_size}))
+    job = make_job(
+        folder, transfer_run(loop, training={"drop_last": drop_last, "batch_size": batch_size})
+    )
     measured = LOOPS[loop](job)
     assert measured.body_sha256 == job.weights.body_sha256
     assert [epoch.stage for epoch in measured.epochs] == ["frozen", "unfrozen", "unfrozen"]
@@ -75,9 +87,12 @@ def test_both_loops_measure_alike(
 
 
 def plant_costs(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock) -> None:
-    """Seconds by the planted clock: half of one to start a loader, 0.25 an image to decode, 1 a forward pass of the
-    first layer, 2 a backward pass of it, 4 a step of the optimizer."""
-    workerless, forward = torch.utils.data.dataloader._SingleProcessDataLoaderIter, torch.nn.Conv2d.forward
+    """Seconds by the planted clock: half of one to start a loader, 0.25 an image to decode, 1 a
+    forward pass of the first layer, 2 a backward pass of it, 4 a step of the optimizer."""
+    workerless, forward = (
+        torch.utils.data.dataloader._SingleProcessDataLoaderIter,
+        torch.nn.Conv2d.forward,
+    )
 
     def slow(stock: Callable[..., Any], seconds: float) -> Callable[..., Any]:
         def work(*arguments: Any, **more: Any) -> Any:
@@ -118,11 +133,16 @@ def test_phases_add_up_to_epochs_and_these_to_the_fit(
         assert total + epoch.loader_end_seconds == epoch.train_seconds
         assert (epoch.loader_start_seconds, epoch.synchronise_seconds) == (0.5, 0)
         assert epoch.valid_seconds == 0.5 + 12 * 0.25 + 2 * 1  # 12 images in two batches
-    assert measured.fit_seconds == sum(epoch.train_seconds + epoch.valid_seconds for epoch in measured.epochs)
+    assert measured.fit_seconds == sum(
+        epoch.train_seconds + epoch.valid_seconds for epoch in measured.epochs
+    )
 
 
-def test_random_weights_get_the_pipeline_of_pretrained_ones(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stock ``pretrained=True`` against ours without weights: same transforms, same frozen parameters, same groups."""
+def test_random_weights_get_the_pipeline_of_pretrained_ones(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stock ``pretrained=True`` against ours without weights: same transforms, same frozen
+    parameters, same groups."""
     job = make_job(folder, transfer_run("fastai"))
     state = models.backbone("resnet18", 0).state_dict()
     # Stock code with torchvision's download replaced: nothing can be downloaded in a test.
@@ -131,13 +151,20 @@ def test_random_weights_get_the_pipeline_of_pretrained_ones(folder: Path, monkey
 
     def normalisation(learner: Any) -> list[Any]:
         return [
-            (one.mean.tolist(), one.std.tolist()) for one in learner.dls.after_batch.fs if isinstance(one, Normalize)
+            (one.mean.tolist(), one.std.tolist())
+            for one in learner.dls.after_batch.fs
+            if isinstance(one, Normalize)
         ]
 
     def pipeline(learner: Any) -> tuple[list[Any], ...]:
         transforms = [type(transform).__name__ for transform in learner.dls.after_batch.fs]
         frozen = [parameter.requires_grad for parameter in learner.model.parameters()]
-        return transforms, normalisation(learner), frozen, [len(group) for group in learner.opt.param_lists]
+        return (
+            transforms,
+            normalisation(learner),
+            frozen,
+            [len(group) for group in learner.opt.param_lists],
+        )
 
     stock = vision_learner(fastai_loop.make_dataloaders(job), resnet18, metrics=error_rate)
     own = fastai_loop.make_learner(job, fastai_loop.make_dataloaders(job))
@@ -149,7 +176,8 @@ def test_random_weights_get_the_pipeline_of_pretrained_ones(folder: Path, monkey
 
 
 def test_our_schedule_is_the_one_that_fastai_follows(folder: Path) -> None:
-    """Learning rates and momentum of every step, as fastai's optimizer had them; the rule halves the rate."""
+    """Learning rates and momentum of every step, as fastai's optimizer had them; the rule halves
+    the rate."""
     rule = {"learning_rate": 0.01, "learning_rate_rule": "linear", "reference_batch_size": 12}
     job = make_job(folder, transfer_run("fastai", training=rule))
     seen: list[tuple[list[float], float]] = []
@@ -230,18 +258,24 @@ def test_progress_reaches_its_total(folder: Path, loop: str) -> None:
 
 
 def test_one_channel_of_fastai_starts_from_the_decided_weights(folder: Path) -> None:
-    """The given first layer is folded into one channel: a file is followed, and two runs start alike."""
-    run = transfer_run("fastai", dataset={"images": 20, "channels": 1, "image_size": 28}, training={"epochs": 1})
+    """The given first layer is folded into one channel: a file is followed, and two runs start
+    alike."""
+    run = transfer_run(
+        "fastai", dataset={"images": 20, "channels": 1, "image_size": 28}, training={"epochs": 1}
+    )
     job = make_job(folder, run)
     given = replace(job, state=dict(models.backbone("resnet18", 77).state_dict()))
     first, second, other = (
-        fastai_loop.train(one).body_sha256 for one in (replace(given, seed=1), replace(given, seed=2), job)
+        fastai_loop.train(one).body_sha256
+        for one in (replace(given, seed=1), replace(given, seed=2), job)
     )
     assert first == second != other
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_arrays_in_other_channels_than_the_model_sees_are_converted(folder: Path, channels: int) -> None:
+def test_arrays_in_other_channels_than_the_model_sees_are_converted(
+    folder: Path, channels: int
+) -> None:
     """Colour arrays in grey and grey arrays in colour, as CIFAR-10 and MNIST may be asked for."""
     drawn, seen = (
         transfer_run("fastai", dataset={"images": 20, "channels": count, "image_size": 28})
@@ -268,18 +302,30 @@ def small_run(loop: str = "torch", **changes: Any) -> Run:
 
 
 def losses(measured: Measurement) -> list[float | None]:
-    return [value for epoch in measured.epochs for value in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)]
+    return [
+        value
+        for epoch in measured.epochs
+        for value in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)
+    ]
 
 
 @pytest.mark.parametrize(
     ("kind", "drop_last", "optimizer"),
     [("workers", True, "sgd"), ("workers", False, "adamw"), ("device", False, "sgd")],
 )
-def test_micro_batches_are_one_step_of_their_batch(tmp_path: Path, kind: str, drop_last: bool, optimizer: str) -> None:
-    """80 images in steps of 24: without drop_last the last one holds 8, in micro-batches of 6 and 2."""
+def test_micro_batches_are_one_step_of_their_batch(
+    tmp_path: Path, kind: str, drop_last: bool, optimizer: str
+) -> None:
+    """80 images in steps of 24: without drop_last the last one holds 8, in micro-batches of 6 and
+    2."""
     measured = []
     for size, parts in ((24, 1), (6, 4)):
-        training = {"batch_size": size, "gradient_accumulation": parts, "drop_last": drop_last, "optimizer": optimizer}
+        training = {
+            "batch_size": size,
+            "gradient_accumulation": parts,
+            "drop_last": drop_last,
+            "optimizer": optimizer,
+        }
         training |= {"learning_rate": 0.02 if optimizer == "sgd" else 1e-3}
         run = small_run(training=training, loader={"kind": kind, "workers": 0})
         measured.append(torch_loop.train(make_job(tmp_path, run)))
@@ -287,17 +333,23 @@ def test_micro_batches_are_one_step_of_their_batch(tmp_path: Path, kind: str, dr
     assert losses(accumulated) == pytest.approx(losses(whole), rel=1e-5)
     assert [step.images for step in accumulated.steps] == [step.images for step in whole.steps]
     assert [step.images for step in whole.steps] == ([24] * 3 if drop_last else [24, 24, 24, 8]) * 2
-    assert (whole.epochs[0].train_loss or 0) > (whole.epochs[1].train_loss or 0), "nothing was learned"
+    assert (whole.epochs[0].train_loss or 0) > (whole.epochs[1].train_loss or 0), (
+        "nothing was learned"
+    )
 
 
 def test_validation_at_the_end_is_one_pass_after_the_last_epoch(tmp_path: Path) -> None:
-    measured = torch_loop.train(make_job(tmp_path, small_run(training={"validation": "end", "epochs": 3})))
+    measured = torch_loop.train(
+        make_job(tmp_path, small_run(training={"validation": "end", "epochs": 3}))
+    )
     found = [(epoch.valid_seconds > 0, epoch.accuracy is not None) for epoch in measured.epochs]
     assert found == [(False, False), (False, False), (True, True)]
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_the_sum_of_the_losses_is_over_steps_and_their_mean_over_images(tmp_path: Path, loop: str) -> None:
+def test_the_sum_of_the_losses_is_over_steps_and_their_mean_over_images(
+    tmp_path: Path, loop: str
+) -> None:
     epoch = LOOPS[loop](make_job(tmp_path, small_run(loop))).epochs[0]
     assert epoch.steps == 6
     assert epoch.loss_sum == pytest.approx(6 * (epoch.train_loss or 0), rel=1e-5)
@@ -311,30 +363,56 @@ def test_the_sum_of_the_losses_is_over_steps_and_their_mean_over_images(tmp_path
         ("cosine", [(1 + math.cos(math.pi * part / 6)) / 2 for part in range(6)]),
     ],
 )
-def test_a_schedule_sets_the_rate_of_every_layer(tmp_path: Path, schedule: str, course: list[float]) -> None:
+def test_a_schedule_sets_the_rate_of_every_layer(
+    tmp_path: Path, schedule: str, course: list[float]
+) -> None:
     job = make_job(tmp_path, small_run(training={"schedule": schedule, "epochs": 1} | HALVED))
     (stage,) = stages(job.settings, 3)
-    assert [stage.rates(part / 6) for part in range(6)] == [pytest.approx((0.01 * factor,) * 3) for factor in course]
+    assert [stage.rates(part / 6) for part in range(6)] == [
+        pytest.approx((0.01 * factor,) * 3) for factor in course
+    ]
     assert stage.momentum(0.5) is None
     seen = []
     trainer = torch_loop.Trainer(job, make_loaders(job.images, job.settings, job.device, 1))
-    trainer.optimizer.register_step_pre_hook(lambda optimizer, *_: seen.append(optimizer.param_groups[0]["lr"]))
+    trainer.optimizer.register_step_pre_hook(
+        lambda optimizer, *_: seen.append(optimizer.param_groups[0]["lr"])
+    )
     trainer.train_epoch(stage, 0, 1)
     assert seen == pytest.approx([0.01 * factor for factor in course])
 
 
 def test_the_step_schedule_divides_after_whole_thirds_whatever_rounding_does() -> None:
-    (stage,) = stages(small_run(training={"schedule": "step", "epochs": 1, "learning_rate": 1.0}).settings, 1)
-    assert [round(stage.rates(step / 9)[0], 6) for step in range(9)] == [1, 1, 1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.01]
+    (stage,) = stages(
+        small_run(training={"schedule": "step", "epochs": 1, "learning_rate": 1.0}).settings, 1
+    )
+    assert [round(stage.rates(step / 9)[0], 6) for step in range(9)] == [
+        1,
+        1,
+        1,
+        0.1,
+        0.1,
+        0.1,
+        0.01,
+        0.01,
+        0.01,
+    ]
 
 
 def test_adam_at_a_constant_rate_is_the_loop_that_the_documents_print(tmp_path: Path) -> None:
     """Plain torch on the same batches from the same weights: the same loss at every epoch."""
-    training = {"optimizer": "adam", "schedule": "constant", "learning_rate": 1e-3, "drop_last": False}
+    training = {
+        "optimizer": "adam",
+        "schedule": "constant",
+        "learning_rate": 1e-3,
+        "drop_last": False,
+    }
     job = make_job(tmp_path, small_run(training=training, loader={"kind": "device"}))
     measured = torch_loop.train(job)
     model = models.build(LENET, classes=2, seed=job.settings.seed, head_seed=job.seed)
-    optimizer, criterion = torch.optim.Adam(model.parameters(), lr=1e-3), torch.nn.CrossEntropyLoss()
+    optimizer, criterion = (
+        torch.optim.Adam(model.parameters(), lr=1e-3),
+        torch.nn.CrossEntropyLoss(),
+    )
     batches = make_loaders(job.images, job.settings, job.device, job.seed).train
     for epoch in range(2):
         running = 0.0
@@ -348,7 +426,9 @@ def test_adam_at_a_constant_rate_is_the_loop_that_the_documents_print(tmp_path: 
 
 
 @pytest.mark.parametrize("schedule", ["one_cycle", "constant"])
-def test_stock_fastai_trains_a_whole_network_by_its_own_methods(tmp_path: Path, schedule: str) -> None:
+def test_stock_fastai_trains_a_whole_network_by_its_own_methods(
+    tmp_path: Path, schedule: str
+) -> None:
     rates: list[float] = []
 
     class Watch(Callback):
@@ -358,7 +438,9 @@ def test_stock_fastai_trains_a_whole_network_by_its_own_methods(tmp_path: Path, 
 
     digits = {"images": 100, "channels": 1, "image_size": 28}
     training = {"schedule": schedule, "epochs": 1} | HALVED
-    job = make_job(tmp_path, small_run("fastai", dataset=digits, model=MNIST_CNN, training=training))
+    job = make_job(
+        tmp_path, small_run("fastai", dataset=digits, model=MNIST_CNN, training=training)
+    )
     learner = fastai_loop.make_learner(job, fastai_loop.make_dataloaders(job))
     learner.add_cb(Watch())
     fastai_loop.fit(learner, job.settings)
@@ -366,7 +448,9 @@ def test_stock_fastai_trains_a_whole_network_by_its_own_methods(tmp_path: Path, 
     assert rates == [0.01] * 6 if schedule == "constant" else len(set(rates)) == 6
     assert max(rates) == pytest.approx(0.01, rel=0.1)
     measured = fastai_loop.train(job)
-    assert measured.parameters == sum(p.numel() for p in models.build(MNIST_CNN["name"], classes=2).parameters())
+    assert measured.parameters == sum(
+        p.numel() for p in models.build(MNIST_CNN["name"], classes=2).parameters()
+    )
     assert measured.body_sha256 == job.weights.body_sha256
 
 
@@ -376,8 +460,14 @@ def test_the_loaders_options_reach_torchs_loader(tmp_path: Path) -> None:
     loaders = make_loaders(job.images, job.settings, job.device, 1)
     for loader in (loaders.train, loaders.valid):
         assert isinstance(loader, torch.utils.data.DataLoader)
-        assert (loader.persistent_workers, loader.prefetch_factor, loader.pin_memory) == (True, 3, False)
-    train = fastai_loop.make_dataloaders(make_job(tmp_path, small_run("fastai", loader=options))).train
+        assert (loader.persistent_workers, loader.prefetch_factor, loader.pin_memory) == (
+            True,
+            3,
+            False,
+        )
+    train = fastai_loop.make_dataloaders(
+        make_job(tmp_path, small_run("fastai", loader=options))
+    ).train
     assert (train.fake_l.persistent_workers, train.fake_l.num_workers) == (True, 1)
 
 
@@ -394,15 +484,31 @@ def plant(monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
 @pytest.mark.parametrize(
     ("change", "training", "words"),
     [
-        (lambda steps: [[*step, step[0]] for step in steps], {}, "epoch 1 trained on 14 images in place of the 12 of"),
-        (lambda steps: [step[1:] for step in steps], {}, "epoch 1 trained on 10 images in place of the 12 of"),
+        (
+            lambda steps: [[*step, step[0]] for step in steps],
+            {},
+            "epoch 1 trained on 14 images in place of the 12 of",
+        ),
+        (
+            lambda steps: [step[1:] for step in steps],
+            {},
+            "epoch 1 trained on 10 images in place of the 12 of",
+        ),
         (cycle, {}, "epoch 1: the loader gave more than the 2 steps of the plan"),
         (lambda steps: steps[1:], {}, "epoch 1: the loader gave 1 of the 2 steps of the plan"),
-        (lambda steps: steps[1:], {"batch_size": 3, "gradient_accumulation": 2}, "the loader gave 1 of the 2 steps"),
+        (
+            lambda steps: steps[1:],
+            {"batch_size": 3, "gradient_accumulation": 2},
+            "the loader gave 1 of the 2 steps",
+        ),
     ],
 )
 def test_a_sampler_that_repeats_or_leaves_out_images_or_a_micro_batch_fails_our_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change, training: dict[str, int], words: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Change,
+    training: dict[str, int],
+    words: str,
 ) -> None:
     plant(monkeypatch, change)
     with pytest.raises(StudyError, match=words):
@@ -412,17 +518,25 @@ def test_a_sampler_that_repeats_or_leaves_out_images_or_a_micro_batch_fails_our_
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda order: [*order, order[0]], "epoch 1 trained on 17 images in place of the 16 of the plan"),
+        (
+            lambda order: [*order, order[0]],
+            "epoch 1 trained on 17 images in place of the 16 of the plan",
+        ),
         (lambda order: order[1:], "epoch 1 trained on 15 images in place of the 16 of the plan"),
         (lambda order: order * 2, "epoch 1: the loader gave more than the 3 steps of the plan"),
         (lambda order: order[:12], "epoch 1: the loader gave 2 of the 3 steps of the plan"),
     ],
 )
 def test_a_loader_that_repeats_or_leaves_out_images_fails_fastai(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[list[int]], list[int]], words: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[list[int]], list[int]],
+    words: str,
 ) -> None:
     loader = fastai.data.load.DataLoader
     stock = loader.get_idxs
-    monkeypatch.setattr(loader, "get_idxs", lambda self: change(stock(self)) if self.shuffle else stock(self))
+    monkeypatch.setattr(
+        loader, "get_idxs", lambda self: change(stock(self)) if self.shuffle else stock(self)
+    )
     with pytest.raises(StudyError, match=words):
         LOOPS["fastai"](make_job(tmp_path, tiny_run("fastai", training={"drop_last": False})))

@@ -36,7 +36,9 @@ def step(seconds: float, epoch: int = 1) -> Step:
         ([1, 1, 1, 9, 1, 1], 1),  # a slow step later is noise, not warm-up
     ],
 )
-def test_warm_up_is_the_slow_start_and_at_least_the_first_step(seconds: list[float], warm: int) -> None:
+def test_warm_up_is_the_slow_start_and_at_least_the_first_step(
+    seconds: list[float], warm: int
+) -> None:
     marked = mark_warm_up([step(s) for s in seconds], ["unfrozen"])
     assert [s.warm_up for s in marked] == [True] * warm + [False] * (len(seconds) - warm)
 
@@ -75,14 +77,21 @@ def test_a_warm_up_before_a_capture_is_a_part(
             return cold
 
     warmed: list[Batch] = []
-    monkeypatch.setattr(torch_loop.Trainer, "make_work", lambda trainer: Warming(trainer.job.device))
+    monkeypatch.setattr(
+        torch_loop.Trainer, "make_work", lambda trainer: Warming(trainer.job.device)
+    )
     first, *others = LOOPS["torch"](make_job(tmp_path, tiny_run("torch", dataset=SMALL))).steps
     assert first.graph_warm_up_seconds == 2.0 and first.device_transform_seconds == 0.0
     assert {one.graph_warm_up_seconds for one in others} == {0.0}
 
 
 def test_the_loader_alone_fetches_everything_and_trains_nothing(tmp_path: Path) -> None:
-    training = {"batch_size": 6, "gradient_accumulation": 4, "drop_last": False, "validation": "end"}
+    training = {
+        "batch_size": 6,
+        "gradient_accumulation": 4,
+        "drop_last": False,
+        "validation": "end",
+    }
     run = tiny_run(loader={"kind": "alone", "workers": 1}, dataset=SMALL, training=training)
     job = make_job(tmp_path, run)
     alone = torch_loop.train(job)
@@ -95,25 +104,42 @@ def test_the_loader_alone_fetches_everything_and_trains_nothing(tmp_path: Path) 
 
 
 @pytest.mark.thorough
-def test_compilation_is_a_time_of_its_own_and_changes_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training compiles in its first step and validation in its first pass, as long as that takes; no other step does.
-    Nothing was compiled before: torch keeps what it compiled in a folder and in the process."""
+def test_compilation_is_a_time_of_its_own_and_changes_no_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Training compiles in its first step and validation in its first pass, as long as that takes;
+    no other step does. Nothing was compiled before: torch keeps what it compiled in a folder and in
+    the process."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 8), nn.Tanh(), nn.Linear(8, classes))"
-    (tmp_path / "small_enough.py").write_text(f"from torch import nn\ndef net(classes): return {body}\n")
+    body = (
+        "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 8), nn.Tanh(), nn.Linear(8, classes))"
+    )
+    (tmp_path / "small_enough.py").write_text(
+        f"from torch import nn\ndef net(classes): return {body}\n"
+    )
     torch._dynamo.reset()
     training = {"epochs": 2, "batch_size": 8}
-    values: dict[str, Any] = {"dataset": SMALL, "model": {"name": "small_enough:net", "weights": "none"}}
+    values: dict[str, Any] = {
+        "dataset": SMALL,
+        "model": {"name": "small_enough:net", "weights": "none"},
+    }
     job = make_job(tmp_path, tiny_run(**values, training=training | {"compile": True}))
     before = torch_loop.compile_seconds()
     spent = [before]
     with step_losses() as compiled:
         measured = torch_loop.train(
-            replace(job, progress=lambda done, total, words: spent.append(torch_loop.compile_seconds()))
+            replace(
+                job, progress=lambda done, total, words: spent.append(torch_loop.compile_seconds())
+            )
         )
-    assert [after > earlier for earlier, after in pairwise(spent)] == [True, *[False] * 5, True, *[False] * 5]
+    assert [after > earlier for earlier, after in pairwise(spent)] == [
+        True,
+        *[False] * 5,
+        True,
+        *[False] * 5,
+    ]
     assert measured.steps[0].warm_up
     assert measured.compile_seconds == spent[-1] > before
     with step_losses() as losses:

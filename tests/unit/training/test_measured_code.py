@@ -19,13 +19,21 @@ from tests.conftest import ROOT, plan_at, tiny_plan
 
 FASTAI = {"loop": "fastai", "freeze_epochs": 0, "batch_size": 4}
 DDP = {"strategy": "ddp", "processes": 2, "freeze_epochs": 0, "batch_size": 4}
-INFERENCE: dict[str, Any] = {"task": "inference", "curve": None, "factors": {"inference.batch_size": [1]}}
+INFERENCE: dict[str, Any] = {
+    "task": "inference",
+    "curve": None,
+    "factors": {"inference.batch_size": [1]},
+}
 
 
 def files_in_the_key(plan: Plan) -> set[str]:
     """Return the paths below the package of the code in the key of a plan's first run."""
     patterns = measured_code(plan.runs[0].settings)
-    return {path.relative_to(PACKAGE).as_posix() for pattern in patterns for path in PACKAGE.glob(pattern)}
+    return {
+        path.relative_to(PACKAGE).as_posix()
+        for pattern in patterns
+        for path in PACKAGE.glob(pattern)
+    }
 
 
 EXECUTED: list[tuple[str, dict[str, Any]]] = [
@@ -34,23 +42,40 @@ EXECUTED: list[tuple[str, dict[str, Any]]] = [
     ("loops.fastai.loop", {"training": FASTAI, "loader": {"kind": "workers"}}),
     ("loops.torch.loop loops.inference.loop loops.inference.onnx_runtime", INFERENCE),
 ]
-"""The modules of :mod:`study.training` that a run executes beside its job, and what its study has."""
+"""The modules of :mod:`study.training` that a run executes beside its job, and what its study
+has."""
 
 
 def test_every_module_and_every_package_that_a_run_imports_is_in_its_key() -> None:
-    """Of our own the training side and the data; the rest hands values over. What reads and writes our files decides
-    no time, and is not in it."""
-    ours = {"pydantic", "pydantic-core", "annotated-types", "typing-inspection", "pyyaml", "packaging"}
-    only_looked_for = {"dill", "tqdm", "pyarrow"}  # by torch and by pandas, which ask for none of them
+    """Of our own the training side and the data; the rest hands values over. What reads and writes
+    our files decides no time, and is not in it."""
+    ours = {
+        "pydantic",
+        "pydantic-core",
+        "annotated-types",
+        "typing-inspection",
+        "pyyaml",
+        "packaging",
+    }
+    only_looked_for = {
+        "dill",
+        "tqdm",
+        "pyarrow",
+    }  # by torch and by pandas, which ask for none of them
     checks_values = {"data/splits.py", "data/sources.py"}  # a source's own code is in its key
-    imports = [", ".join(f"study.training.{name}" for name in ["job", *modules.split()]) for modules, _ in EXECUTED]
+    imports = [
+        ", ".join(f"study.training.{name}" for name in ["job", *modules.split()])
+        for modules, _ in EXECUTED
+    ]
     found = said_by_forks([f"import {names}, sys; print(*sys.modules)" for names in imports])
     by_module = packages_distributions()
     for modules, (_, changes) in zip(found, EXECUTED, strict=True):
         plan = plan_at(EngineChoice("none", "asked for"), counts={"cpu": 2, "cuda": 0}, **changes)
         files = {f"{name.replace('.', '/')}.py" for name in modules.split()}
         executed = {
-            name.removeprefix("study/") for name in files if name.startswith(("study/training/", "study/data/"))
+            name.removeprefix("study/")
+            for name in files
+            if name.startswith(("study/training/", "study/data/"))
         }
         executed = {name for name in executed if (PACKAGE / name).is_file()}
         assert "training/job.py" in executed
@@ -61,7 +86,12 @@ def test_every_module_and_every_package_that_a_run_imports_is_in_its_key() -> No
         assert imported - plan.packages.keys() <= ours | only_looked_for
 
 
-MEASURED = ["training/loops/torch/loop.py", "training/job.py", "training/instruments/clock.py", "data/decode.py"]
+MEASURED = [
+    "training/loops/torch/loop.py",
+    "training/job.py",
+    "training/instruments/clock.py",
+    "data/decode.py",
+]
 ELSEWHERE = ["training/loops/fastai/loop.py", "analysis/report/context.py", "host/steps/block.py"]
 
 
@@ -90,10 +120,13 @@ for code in sys.argv[1:]:
 
 
 def said_by_forks(programs: Sequence[str], variables: Mapping[str, str] | None = None) -> list[str]:
-    """Return the line that each program says. torch and torchvision are imported once, which takes 4 s of a core."""
+    """Return the line that each program says. torch and torchvision are imported once, which takes
+    4 s of a core."""
     command = [sys.executable, "-c", FORKS, *programs]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **(variables or {})}
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
     lines = done.stdout.splitlines()
     assert len(lines) == len(programs), lines
     return lines

@@ -19,44 +19,67 @@ from tests.conftest import tiny_plan
 
 
 def test_an_unknown_model_is_named_with_its_neighbours() -> None:
-    with pytest.raises(StudyError, match=r"model\.name: 'resnt18' is not allowed: no such model; near: .*resnet18"):
+    with pytest.raises(
+        StudyError, match=r"model\.name: 'resnt18' is not allowed: no such model; near: .*resnet18"
+    ):
         models.backbone("resnt18", 0)
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("inception_v3", 75), ("googlenet", 32), ("squeezenet1_0", 32), ("squeezenet1_1", 32)]
+    ("name", "size"),
+    [("inception_v3", 75), ("googlenet", 32), ("squeezenet1_0", 32), ("squeezenet1_1", 32)],
 )
-def test_models_with_odd_heads_start_from_torchvisions_files(tmp_path: Path, name: str, size: int) -> None:
-    """The files hold auxiliary outputs, and a head of another size that is a convolution in two of them."""
+def test_models_with_odd_heads_start_from_torchvisions_files(
+    tmp_path: Path, name: str, size: int
+) -> None:
+    """The files hold auxiliary outputs, and a head of another size that is a convolution in two of
+    them."""
     torch.manual_seed(1)
     more = {"init_weights": False} if name in AUXILIARY else {}
     whole = torchvision.models.get_model(name, num_classes=1000, **more)
     torch.save(whole.state_dict(), tmp_path / "weights.pth")
-    decided = pretrained.decide(name, str(tmp_path / "weights.pth"), 1, tmp_path, classes=3, image_size=size)
+    decided = pretrained.decide(
+        name, str(tmp_path / "weights.pth"), 1, tmp_path, classes=3, image_size=size
+    )
     state = pretrained.read_state(tmp_path / "weights.pth")
     model = models.build(name, classes=3, seed=1, state=state)
     body = models.body_state(model, name)
     assert (decided.kind, decided.body_sha256) == ("file", models.body_sha256(body))
     assert all(torch.equal(value, state[key]) for key, value in body.items())
-    assert {key.partition(".")[0] for key in set(state) - set(model.state_dict())} <= {"AuxLogits", "aux1", "aux2"}
+    assert {key.partition(".")[0] for key in set(state) - set(model.state_dict())} <= {
+        "AuxLogits",
+        "aux1",
+        "aux2",
+    }
     assert all(key.startswith(models.head_name(model)) for key in layer_groups(model)[-1])
     assert model.train()(torch.randn(2, 3, size, size)).shape == (2, 3)
 
 
 @pytest.mark.parametrize(("name", "size"), [("vit_b_32", 64), ("alexnet", 32)])
-def test_a_model_of_torchvision_that_does_not_take_the_images_says_so_before_any_run(name: str, size: int) -> None:
-    words = rf"model\.name: '{name}' fails on images of 3 x {size} x {size}: .*; allowed: .* dataset\.image_size"
+def test_a_model_of_torchvision_that_does_not_take_the_images_says_so_before_any_run(
+    name: str, size: int
+) -> None:
+    words = (
+        rf"model\.name: '{name}' fails on images of 3 x {size} x {size}: .*; allowed: .* "
+        r"dataset\.image_size"
+    )
     with pytest.raises(StudyError, match=words) as caught:
         pretrained.decide(name, "none", 1, Path("hub"), channels=1, image_size=size)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["mobilenet_v3_small", "vit_b_32", "densenet121", "swin_t", "squeezenet1_1"])
-def test_any_family_gets_a_head_for_the_classes_at_hand_and_each_parameter_is_trained_once(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["mobilenet_v3_small", "vit_b_32", "densenet121", "swin_t", "squeezenet1_1"]
+)
+def test_any_family_gets_a_head_for_the_classes_at_hand_and_each_parameter_is_trained_once(
+    name: str,
+) -> None:
     model = models.with_new_head(models.backbone(name, 0), 7, 1).eval()
     assert model(torch.zeros(1, 3, 224, 224)).shape == (1, 7)
     groups = layer_groups(model)
-    assert sorted(n for group in groups for n in group) == sorted(n for n, _ in model.named_parameters())
+    assert sorted(n for group in groups for n in group) == sorted(
+        n for n, _ in model.named_parameters()
+    )
     optimizer = make_optimizer(model, groups, Training.model_validate({}))
     trained = [id(p) for group in optimizer.param_groups for p in group["params"]]
     assert sorted(trained) == sorted(id(p) for p in model.parameters())
@@ -65,7 +88,9 @@ def test_any_family_gets_a_head_for_the_classes_at_hand_and_each_parameter_is_tr
 
 
 @pytest.mark.parametrize("suffix", ["pt", "safetensors", "nested.pth", "old.pth"])
-def test_a_weights_file_is_followed_whatever_its_head_and_its_counts(tmp_path: Path, suffix: str) -> None:
+def test_a_weights_file_is_followed_whatever_its_head_and_its_counts(
+    tmp_path: Path, suffix: str
+) -> None:
     state = models.with_new_head(models.backbone("resnet18", 9), 11, 9).state_dict()
     if suffix == "old.pth":
         state = without_counts(state)
@@ -79,7 +104,9 @@ def test_a_weights_file_is_followed_whatever_its_head_and_its_counts(tmp_path: P
     assert decision.body_sha256 == pretrained.decide("resnet18", "none", 9, tmp_path).body_sha256
 
 
-def test_a_file_that_is_no_weights_file_or_for_another_model_is_one_clear_error(tmp_path: Path) -> None:
+def test_a_file_that_is_no_weights_file_or_for_another_model_is_one_clear_error(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "text.pt").write_text("no weights")
     torch.save([1, 2], tmp_path / "list.pt")
     torch.save(torchvision.models.resnet34().state_dict(), tmp_path / "resnet34.pt")
@@ -107,7 +134,9 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "cache"))
 
 
-def test_imagenet_weights_are_downloaded_once_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imagenet_weights_are_downloaded_once_and_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch.save(without_counts(models.backbone("resnet18", 3).state_dict()), tmp_path / "x.pth")
     name = f"resnet18-{hashlib.sha256((tmp_path / 'x.pth').read_bytes()).hexdigest()[:8]}.pth"
     (tmp_path / "x.pth").rename(tmp_path / name)
@@ -120,15 +149,22 @@ def test_imagenet_weights_are_downloaded_once_and_checked(tmp_path: Path, monkey
     assert pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub") == decision
 
 
-def test_a_download_that_fails_falls_back_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_that_fails_falls_back_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch.save({"a": torch.zeros(1)}, tmp_path / "resnet18-00000000.pth")
-    for file, words in (("resnet18-00000000.pth", "invalid hash"), ("missing-00000000.pth", "No such file")):
+    for file, words in (
+        ("resnet18-00000000.pth", "invalid hash"),
+        ("missing-00000000.pth", "No such file"),
+    ):
         serve(monkeypatch, tmp_path, f"{tmp_path.as_uri()}/{file}")
         decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub")
         assert decision.kind == "random"
         assert decision.reason.startswith("ImageNet weights are not available: ")
         assert words in decision.reason
-        assert decision.body_sha256 == pretrained.decide("resnet18", "none", 1, tmp_path).body_sha256
+        assert (
+            decision.body_sha256 == pretrained.decide("resnet18", "none", 1, tmp_path).body_sha256
+        )
 
 
 def test_a_weights_file_can_run_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +183,9 @@ def test_a_weights_file_can_run_no_code(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "ran").exists()
 
 
-def test_every_size_of_images_shares_a_decision_that_was_tried_on_the_smallest(tmp_path: Path) -> None:
+def test_every_size_of_images_shares_a_decision_that_was_tried_on_the_smallest(
+    tmp_path: Path,
+) -> None:
     model, factors = {"name": "alexnet", "weights": "none"}, {"dataset.image_size": [64, 32]}
     runs = tiny_plan(model=model, factors=factors, curve=None).runs
     assert len({run.weights for run in runs}) == 1

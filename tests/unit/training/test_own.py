@@ -1,4 +1,5 @@
-"""A user's own model: each kind of run is tried in small, the error names key, model and line, and it says its body."""
+"""A user's own model: each kind of run is tried in small, the error names key, model and line, and
+it says its body."""
 
 import importlib
 from collections.abc import Callable, Iterator
@@ -34,7 +35,10 @@ def net(classes):
     model = Net(classes)
     return model
 """
-SEQUENTIAL = "import torch\nfrom torch import nn\ndef net(classes):\n    return nn.Sequential(nn.Flatten(), {})\n"
+SEQUENTIAL = (
+    "import torch\nfrom torch import nn\ndef net(classes):\n    return "
+    "nn.Sequential(nn.Flatten(), {})\n"
+)
 LINEAR = SEQUENTIAL.format("nn.Linear(192, classes)")
 
 Try = Callable[..., Weights]
@@ -42,7 +46,8 @@ Try = Callable[..., Weights]
 
 @pytest.fixture
 def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Try]:
-    """Try a model of this text, for images of 8 x 8 pixels in batches of 4, of which the last has one."""
+    """Try a model of this text, for images of 8 x 8 pixels in batches of 4, of which the last has
+    one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -50,7 +55,12 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Try]:
         name = f"own_net_{next(NAMES)}"
         Path(f"{name}.py").write_text(text, encoding="utf-8")
         importlib.invalidate_caches()
-        values = {"freeze_epochs": 0, "batch_size": 4, "drop_last": False, "loop": "torch"} | training
+        values = {
+            "freeze_epochs": 0,
+            "batch_size": 4,
+            "drop_last": False,
+            "loop": "torch",
+        } | training
         settings = Settings.model_validate(
             {
                 "device": device,
@@ -80,7 +90,9 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Try]:
         {"target_accuracy": 0.9, "learning_rate_rule": "linear", "reference_batch_size": 64},
     ],
 )
-def test_a_good_model_passes_the_small_run_of_whatever_a_gpu_is_to_do(changes: dict[str, Any], tried: Try) -> None:
+def test_a_good_model_passes_the_small_run_of_whatever_a_gpu_is_to_do(
+    changes: dict[str, Any], tried: Try
+) -> None:
     assert tried(NET, device="cuda", **changes).reason == "random weights were asked for"
 
 
@@ -91,29 +103,79 @@ def with_line(old: str, new: str) -> str:
 
 RETURN, STEM = "        return self.fc(y)", "        y = self.stem(x.flatten(1)).relu()"
 BAD = {
-    "a lazy layer": (SEQUENTIAL.format("nn.LazyLinear(classes)"), "has a parameter without a shape, 1.weight", 3),
-    "gradients off on import": ("import torch\ntorch.set_grad_enabled(False)\n" + LINEAR, "switches gradients off", 2),
+    "a lazy layer": (
+        SEQUENTIAL.format("nn.LazyLinear(classes)"),
+        "has a parameter without a shape, 1.weight",
+        3,
+    ),
+    "gradients off on import": (
+        "import torch\ntorch.set_grad_enabled(False)\n" + LINEAR,
+        "switches gradients off",
+        2,
+    ),
     "no factory": ("import torch\n", "cannot be loaded (AttributeError", None),
     "no module": ("def net(classes):\n    return 'a model'\n", "made a str", 1),
-    "other classes": (SEQUENTIAL.format("nn.Linear(192, 5)"), "returns (2, 5) for two images, but the data have 2", 3),
-    "other images": (SEQUENTIAL.format("nn.Linear(190, classes)"), "fails on images of 3 x 8 x 8: ", 3),
-    "no gradient": (with_line(RETURN, "        return self.fc(y).detach()"), "does not require grad", 10),
-    "gradients off in forward": (with_line(STEM, "        torch.set_grad_enabled(False)\n" + STEM), "grad", 11),
-    "fails in training alone": (with_line(STEM, "        assert not self.training, 'oh'\n" + STEM), "oh", 8),
-    "fails in evaluation alone": (with_line(STEM, "        assert self.training, 'oh'\n" + STEM), "oh", 8),
-    "a batch of two in its code": (with_line("x.flatten(1)", "x.reshape(2, -1)"), "batch_size 4: RuntimeError", 8),
-    "statistics of one image": (SEQUENTIAL.format("nn.BatchNorm1d(192), nn.Linear(192, classes)"), "more than 1", 3),
+    "other classes": (
+        SEQUENTIAL.format("nn.Linear(192, 5)"),
+        "returns (2, 5) for two images, but the data have 2",
+        3,
+    ),
+    "other images": (
+        SEQUENTIAL.format("nn.Linear(190, classes)"),
+        "fails on images of 3 x 8 x 8: ",
+        3,
+    ),
+    "no gradient": (
+        with_line(RETURN, "        return self.fc(y).detach()"),
+        "does not require grad",
+        10,
+    ),
+    "gradients off in forward": (
+        with_line(STEM, "        torch.set_grad_enabled(False)\n" + STEM),
+        "grad",
+        11,
+    ),
+    "fails in training alone": (
+        with_line(STEM, "        assert not self.training, 'oh'\n" + STEM),
+        "oh",
+        8,
+    ),
+    "fails in evaluation alone": (
+        with_line(STEM, "        assert self.training, 'oh'\n" + STEM),
+        "oh",
+        8,
+    ),
+    "a batch of two in its code": (
+        with_line("x.flatten(1)", "x.reshape(2, -1)"),
+        "batch_size 4: RuntimeError",
+        8,
+    ),
+    "statistics of one image": (
+        SEQUENTIAL.format("nn.BatchNorm1d(192), nn.Linear(192, classes)"),
+        "more than 1",
+        3,
+    ),
     "no axis of a single image": (with_line(RETURN, RETURN + ".squeeze()"), "size mismatch", 10),
-    "changed in place": (with_line(RETURN, "        z = y.exp(); w = self.fc(z); z += 1; return w"), "inplace", 10),
+    "changed in place": (
+        with_line(RETURN, "        z = y.exp(); w = self.fc(z); z += 1; return w"),
+        "inplace",
+        10,
+    ),
     "another type": (with_line("x.flatten(1)", "x.half().flatten(1)"), "same dtype", 8),
     "leaves in forward": (with_line(STEM, "        raise SystemExit(3)"), "SystemExit: 3", 8),
     "two outputs": (with_line(RETURN, RETURN + ", y"), "returns tuple for two images", 10),
-    "nothing to train": (with_line("    return model", "    return model.requires_grad_(False)"), "no parameter", 10),
-}  # fmt: skip
+    "nothing to train": (
+        with_line("    return model", "    return model.requires_grad_(False)"),
+        "no parameter",
+        10,
+    ),
+}
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_what_fails_in_each_run_fails_in_the_trial_with_key_model_and_line(kind: str, tried: Try) -> None:
+def test_what_fails_in_each_run_fails_in_the_trial_with_key_model_and_line(
+    kind: str, tried: Try
+) -> None:
     text, words, line = BAD[kind]
     with pytest.raises(StudyError, match=r"^model\.name: 'own_net_\d+:net' ") as caught:
         tried(text)
@@ -127,7 +189,8 @@ def test_a_file_that_no_key_would_hold_is_refused_by_its_name(tried: Try, tmp_pa
     (tmp_path / "parts_beside").mkdir()
     (tmp_path / "parts_beside" / "__init__.py").touch()
     with pytest.raises(
-        StudyError, match=r"imports parts_beside/__init__\.py, which lies outside the folder of its module"
+        StudyError,
+        match=r"imports parts_beside/__init__\.py, which lies outside the folder of its module",
     ):
         tried("import parts_beside\n" + NET)
 
@@ -150,7 +213,9 @@ def test_a_model_that_says_its_body_trains_its_head_alone_first_in_both_loops(
     loop: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"own_net_{next(NAMES)}"
-    (tmp_path / f"{name}.py").write_text(with_line("    return model", f"    {said}\n    return model"))
+    (tmp_path / f"{name}.py").write_text(
+        with_line("    return model", f"    {said}\n    return model")
+    )
     monkeypatch.syspath_prepend(tmp_path)
     seen: list[list[bool]] = []
     real = nn.Linear.forward
@@ -183,17 +248,24 @@ def test_a_model_that_says_its_body_trains_its_head_alone_first_in_both_loops(
         ("model.body = nn.Linear(2, 2)", "no weight from body.weight to body.bias has moved"),
     ],
 )
-def test_a_body_that_cannot_be_frozen_is_one_error_line_before_any_run(said: str, words: str, tried: Try) -> None:
+def test_a_body_that_cannot_be_frozen_is_one_error_line_before_any_run(
+    said: str, words: str, tried: Try
+) -> None:
     with pytest.raises(StudyError) as caught:
         tried(with_line("    return model", f"    {said}\n    return model"), freeze_epochs=1)
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_what_a_model_froze_itself_stays_frozen_and_is_said(loop: str, tried: Try, tmp_path: Path) -> None:
+def test_what_a_model_froze_itself_stays_frozen_and_is_said(
+    loop: str, tried: Try, tmp_path: Path
+) -> None:
     text = with_line("    return model", "    model.stem.requires_grad_(False)\n    return model")
     decided = tried(text, loop=loop)
-    assert decided.reason == "random weights were asked for; 2 of 4 parameters stay frozen, as the model says"
+    assert (
+        decided.reason
+        == "random weights were asked for; 2 of 4 parameters stay frozen, as the model says"
+    )
     model = own.made(decided.model, 2, 1)
     assert own.layer_groups(model, decided.model, 0) == [["fc.weight", "fc.bias"]]
 
@@ -208,5 +280,7 @@ def test_a_weights_file_of_other_classes_starts_the_body_alone(tried: Try, tmp_p
     model = build.build(decided.model, classes=2, seed=1, state=state)
     assert torch.equal(model.state_dict()["stem.weight"], state["stem.weight"])
     assert model.state_dict()["fc.weight"].shape == (2, 8)
-    with pytest.raises(StudyError, match=r"model\.weights: the file is not for .*: fc\.bias has shape \(7,\)"):
+    with pytest.raises(
+        StudyError, match=r"model\.weights: the file is not for .*: fc\.bias has shape \(7,\)"
+    ):
         tried(NET, str(tmp_path / "seven.pt"))

@@ -1,4 +1,5 @@
-"""The switches change how fast a step is, and nothing else: each follows the eager fp32 training from the same seed."""
+"""The switches change how fast a step is, and nothing else: each follows the eager fp32 training
+from the same seed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,13 +26,13 @@ SWITCHES: dict[str, tuple[dict[str, Any], float]] = {
     "workers": ({"loader": {"kind": "workers", "workers": 1}}, 1e-6),
     "bf16": ({"training": {"precision": "bf16", "memory_format": "channels_last"}}, 3e-2),
 }
-"""Settings, and how far a loss may lie from the eager one's, in units of the first loss. Compiling takes 20 s of CPU:
-``training.compile`` is compared in ``test_measure``, whose subject is times."""
+"""Settings, and how far a loss may lie from the eager one's, in units of the first loss. Compiling
+takes 20 s of CPU: ``training.compile`` is compared in ``test_measure``, whose subject is times."""
 
 
 def losses(folder: Path, **changes: Any) -> list[float]:
-    """The loss of every step and validation of a training in two stages, with remainder batches and two micro-batches a
-    step."""
+    """The loss of every step and validation of a training in two stages, with remainder batches and
+    two micro-batches a step."""
     training = {"drop_last": False, "batch_size": 3, "gradient_accumulation": 2}
     training |= {"freeze_epochs": 1, "epochs": 1} | changes.pop("training", {})
     loader = changes.pop("loader", {"kind": "device"})
@@ -68,23 +69,32 @@ def eager(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
 
 @pytest.mark.xdist_group("the eager losses")
 @pytest.mark.parametrize("switch", SWITCHES)
-def test_every_switch_follows_the_eager_losses(tmp_path: Path, eager: list[float], switch: str) -> None:
+def test_every_switch_follows_the_eager_losses(
+    tmp_path: Path, eager: list[float], switch: str
+) -> None:
     changes, tolerance = SWITCHES[switch]
     found = losses(tmp_path, **{key: dict(value) for key, value in changes.items()})
     assert len(set(eager)) == len(eager) == 6 + 2
     assert found == pytest.approx(eager, abs=tolerance * eager[0])
 
 
-def test_an_image_that_no_thread_can_decode_ends_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_no_thread_can_decode_ends_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = make_job(tmp_path, transfer_run(loader={"kind": "threads", "workers": 2}))
     monkeypatch.setattr("study.training.loops.decoding.decode", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         torch_loop.train(job)
 
 
-def test_a_training_whose_weights_did_not_move_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A captured graph that casts its weights once trains on, and changes nothing: it is fast, and worth nothing."""
-    monkeypatch.setattr(torch_loop.Trainer, "update", lambda trainer: trainer.recorder.mark("optimizer"))
+def test_a_training_whose_weights_did_not_move_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A captured graph that casts its weights once trains on, and changes nothing: it is fast, and
+    worth nothing."""
+    monkeypatch.setattr(
+        torch_loop.Trainer, "update", lambda trainer: trainer.recorder.mark("optimizer")
+    )
     job = make_job(tmp_path, transfer_run())
     with pytest.raises(StudyError, match=r"no weight from .* has moved"):
         torch_loop.train(job)
@@ -98,7 +108,11 @@ def test_a_group_of_fastais_that_did_not_move_is_named(
     stock = Optimizer.step
 
     def forgetful(self: Optimizer) -> None:
-        kept = [(weight, weight.detach().clone()) for group in self.param_lists[still] for weight in group]
+        kept = [
+            (weight, weight.detach().clone())
+            for group in self.param_lists[still]
+            for weight in group
+        ]
         stock(self)
         with torch.no_grad():
             for weight, value in kept:
@@ -106,4 +120,6 @@ def test_a_group_of_fastais_that_did_not_move_is_named(
 
     monkeypatch.setattr(Optimizer, "step", forgetful)
     with pytest.raises(StudyError, match=r"no weight from 0\.0\.weight to .* has moved"):
-        fastai_loop.train(make_job(tmp_path, transfer_run("fastai", training={"freeze_epochs": 1, "epochs": 1})))
+        fastai_loop.train(
+            make_job(tmp_path, transfer_run("fastai", training={"freeze_epochs": 1, "epochs": 1}))
+        )

@@ -1,4 +1,5 @@
-"""A training ends after the epoch that reaches the target accuracy, in both loops and in all processes at once."""
+"""A training ends after the epoch that reaches the target accuracy, in both loops and in all
+processes at once."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,8 +17,11 @@ from tests.unit.training.test_distributed import run_of
 from tests.unit.training.test_loops import make_job, transfer_run
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock, accuracies: Sequence[float]) -> None:
-    """Plant the accuracy of each epoch, in both loops; each validation takes ten seconds of the planted clock."""
+def plant(
+    monkeypatch: pytest.MonkeyPatch, clock: PlantedClock, accuracies: Sequence[float]
+) -> None:
+    """Plant the accuracy of each epoch, in both loops; each validation takes ten seconds of the
+    planted clock."""
     stock, planted = torch_loop.Trainer.validate, iter(accuracies)
 
     def accuracy() -> float:
@@ -29,7 +33,9 @@ def plant(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock, accuracies: Sequ
         "validate",
         lambda self, losses: dataclasses.replace(stock(self, losses), accuracy=accuracy()),
     )
-    monkeypatch.setattr(fastai_loop, "error_rate", lambda predicted, labels: torch.tensor(1 - accuracy()))
+    monkeypatch.setattr(
+        fastai_loop, "error_rate", lambda predicted, labels: torch.tensor(1 - accuracy())
+    )
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -51,8 +57,8 @@ def test_training_ends_after_the_first_epoch_that_reaches_the_target_if_one_does
     epochs: int,
     told: Target | None,
 ) -> None:
-    """One of a frozen epoch and three others, with four images to validate: one batch. Also after the frozen epoch,
-    where fastai's ``fine_tune`` begins a second fit."""
+    """One of a frozen epoch and three others, with four images to validate: one batch. Also after
+    the frozen epoch, where fastai's ``fine_tune`` begins a second fit."""
     accuracies = [0.25, 0.5, 0.75, 0.5] if target else [1.0] * 4
     plant(monkeypatch, clock, accuracies)
     run = transfer_run(loop, training={"epochs": 3, "target_accuracy": target})

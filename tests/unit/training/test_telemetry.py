@@ -22,7 +22,10 @@ from study.training.instruments.sampler import Tree, line, open_gpu, sampling
 from tests.waiting import wait_for
 
 MIB = 2**20
-HOLDS_MEMORY = "held = bytearray(150 * 2**20); held[::4096] = b'x' * len(held[::4096]); print('held', flush=True); "
+HOLDS_MEMORY = (
+    "held = bytearray(150 * 2**20); held[::4096] = b'x' * len(held[::4096]); "
+    "print('held', flush=True); "
+)
 WAITS = "import time; time.sleep(600)"
 
 
@@ -62,7 +65,9 @@ def count(csv: Path) -> int:
     return len(read_samples(csv)["seconds"])
 
 
-def test_a_sampler_sees_what_the_watched_process_holds_until_its_end_and_the_samples_stay(tmp_path: Path) -> None:
+def test_a_sampler_sees_what_the_watched_process_holds_until_its_end_and_the_samples_stay(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "samples.csv"
     begin = time.time()
     with python(HOLDS_MEMORY + WAITS) as watched, sampler(path, watched.pid) as process:
@@ -88,7 +93,9 @@ def test_sampling_stops_its_sampler_and_lets_errors_through(tmp_path: Path) -> N
     assert not {child.pid for child in psutil.Process().children()} - before
 
 
-def test_a_sampler_that_cannot_start_stops_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sampler_that_cannot_start_stops_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done = []
     with sampling(tmp_path / "no such folder" / "samples.csv", 0):
         done.append("no folder")
@@ -118,7 +125,9 @@ def test_children_and_theirs_count_and_are_looked_for_once_a_second() -> None:
         return found
 
     alone = resident(0.0)
-    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLDS_MEMORY + WAITS!r}])"
+    code = (
+        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLDS_MEMORY + WAITS!r}])"
+    )
     with python(code) as child:
         unseen = resident(0.5)  # the list of children is as old as it may get
         all_of_them = resident(1.5)
@@ -134,7 +143,8 @@ class Refused(Exception):
 
 
 def planted_driver(asked: list[str]) -> Any:
-    """A driver with planted values, and what it is asked. It knows no power, and one device under two names."""
+    """A driver with planted values, and what it is asked. It knows no power, and one device under
+    two names."""
 
     def note(question: str, answer: str | Refused | None = None) -> str | None:
         asked.append(question)
@@ -157,7 +167,9 @@ def planted_driver(asked: list[str]) -> Any:
         nvmlDeviceGetPowerUsage=lambda _: note("power", Refused(3)),
         nvmlDeviceGetTotalEnergyConsumption=lambda _: 1_234_500,
         nvmlDeviceGetClockInfo=lambda _, kind: {1: 1980}[kind],
-        nvmlDeviceGetTemperature=lambda *_: note("temperature", Refused(999)),  # it does not answer now, and may later
+        nvmlDeviceGetTemperature=lambda *_: note(
+            "temperature", Refused(999)
+        ),  # it does not answer now, and may later
         nvmlDeviceGetCurrentClocksThrottleReasons=lambda _: 0x24,
     )
 
@@ -181,9 +193,12 @@ def test_a_gpu_is_in_each_sample_and_asked_once_for_what_it_does_not_support() -
 
 
 @pytest.mark.parametrize(
-    ("visible", "asked"), [(None, "index 0"), ("", "index 0"), ("2,1", "index 2"), ("GPU-8f,0", "uuid GPU-8f")]
+    ("visible", "asked"),
+    [(None, "index 0"), ("", "index 0"), ("2,1", "index 2"), ("GPU-8f,0", "uuid GPU-8f")],
 )
-def test_the_gpu_is_the_first_that_is_visible(visible: str | None, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gpu_is_the_first_that_is_visible(
+    visible: str | None, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
@@ -193,18 +208,32 @@ def test_the_gpu_is_the_first_that_is_visible(visible: str | None, asked: str, m
 
 
 def test_without_a_driver_there_is_no_gpu_and_no_error() -> None:
-    assert open_gpu(SimpleNamespace(NVMLError=Refused, nvmlInit=Mock(side_effect=Refused(9)))) is None
+    assert (
+        open_gpu(SimpleNamespace(NVMLError=Refused, nvmlInit=Mock(side_effect=Refused(9)))) is None
+    )
 
 
-def test_lines_that_no_sampler_wrote_or_that_were_cut_off_cost_the_others_nothing(tmp_path: Path) -> None:
+def test_lines_that_no_sampler_wrote_or_that_were_cut_off_cost_the_others_nothing(
+    tmp_path: Path,
+) -> None:
     """A user's code may have written to the file; samples of two samplers may lie in any order."""
     path = tmp_path / "samples.csv"
-    late, early, cut = (line({"seconds": second, "gpu_power_watts": 100.0 + second}) for second in (2.0, 1.0, 3.0))
+    late, early, cut = (
+        line({"seconds": second, "gpu_power_watts": 100.0 + second}) for second in (2.0, 1.0, 3.0)
+    )
     path.write_text(",".join(COLUMNS) + "\n" + late + "1,2\n" + early + cut[:-1])
-    pd.testing.assert_frame_equal(pd.DataFrame(read_samples(path)), frame([1.0, 2.0], gpu_power_watts=[101.0, 102.0]))
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(read_samples(path)), frame([1.0, 2.0], gpu_power_watts=[101.0, 102.0])
+    )
     assert list(read_samples(tmp_path / "nothing.csv")) == list(COLUMNS)
     words = b"\n" + b"x," * (len(COLUMNS) - 1) + b"x\n"
-    for content in (b"", b"\xff\0\n\xfe\n", b"hello\nworld\n", ",".join(COLUMNS).encode(), path.read_bytes() + words):
+    for content in (
+        b"",
+        b"\xff\0\n\xfe\n",
+        b"hello\nworld\n",
+        ",".join(COLUMNS).encode(),
+        path.read_bytes() + words,
+    ):
         path.write_bytes(content)
         assert count(path) == 0
 
@@ -224,12 +253,18 @@ def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
     samples = frame(
         seconds,
         cpu_percent=[50.0 if i else 100.0 for i in inside],
-        process_resident_bytes=[second if i else 1000 for i, second in zip(inside, range(20), strict=True)],
-        gpu_utilisation_percent=[(80 if second % 2 else 90) if i else 0 for second, i in enumerate(inside)],
+        process_resident_bytes=[
+            second if i else 1000 for i, second in zip(inside, range(20), strict=True)
+        ],
+        gpu_utilisation_percent=[
+            (80 if second % 2 else 90) if i else 0 for second, i in enumerate(inside)
+        ],
         gpu_memory_used_bytes=[7 if i else 9 for i in inside],
         gpu_sm_clock_mhz=[1500 if i else 300 for i in inside],
         gpu_temperature_celsius=[60 + second if i else 99 for second, i in enumerate(inside)],
-        gpu_throttle_reasons=[(0x4 if second == 7 else 0x21) if i else 0x40 for second, i in enumerate(inside)],
+        gpu_throttle_reasons=[
+            (0x4 if second == 7 else 0x21) if i else 0x40 for second, i in enumerate(inside)
+        ],
     )
     found = summarise(samples, 5.0, 14.0, "cuda")
     assert found.pop("energy_refused")
@@ -244,23 +279,28 @@ def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
         "energy_joules": None,
         "energy_method": None,
     }
-    assert {value for name, value in summarise(frame([]), 0.0, 10.0, "cuda").items() if name != "energy_refused"} == {
-        None
-    }
+    assert {
+        value
+        for name, value in summarise(frame([]), 0.0, 10.0, "cuda").items()
+        if name != "energy_refused"
+    } == {None}
 
 
 def tenths(last: int) -> list[float]:
     return [number / 10 for number in range(10 * last + 1)]
 
 
-def energy(samples: pd.DataFrame, start: float, end: float, device: str = "cuda") -> tuple[Any, ...]:
+def energy(
+    samples: pd.DataFrame, start: float, end: float, device: str = "cuda"
+) -> tuple[Any, ...]:
     """Method, joules, and the reason for their absence."""
     found = summarise(samples, start, end, device)
     return found["energy_method"], found["energy_joules"], found["energy_refused"]
 
 
 def test_energy_comes_from_the_counters_where_there_are_some() -> None:
-    """50 W until second 10, then 200 W; the power readings are planted wrong, to see which was used."""
+    """50 W until second 10, then 200 W; the power readings are planted wrong, to see which was
+    used."""
     seconds = tenths(30)
     counter = [5 * min(s, 10) + 20 * max(s - 10, 0) for s in seconds]
     samples = frame(
@@ -277,7 +317,11 @@ def test_energy_comes_from_the_power_where_no_counter_moves(counter: float | Non
     seconds = tenths(30)
     watts = [40.0 if s < 10 else 100 + 10 * (s - 10) for s in seconds]
     samples = frame(seconds, gpu_power_watts=watts, gpu_energy_joules=[counter] * len(seconds))
-    assert energy(samples, 12.03, 22.03) == ("power", pytest.approx(10 * (100 + 10 * (17.03 - 10))), None)
+    assert energy(samples, 12.03, 22.03) == (
+        "power",
+        pytest.approx(10 * (100 + 10 * (17.03 - 10))),
+        None,
+    )
 
 
 NO_GPU = "The device reports neither its energy nor its power."
@@ -296,16 +340,26 @@ def test_energy_is_refused_where_the_samples_cannot_tell(column: str) -> None:
         assert energy(given, start, end) == (None, None, why)
 
 
-def test_a_hole_spoils_an_integral_and_not_a_counter_and_a_counter_that_goes_back_is_refused() -> None:
+def test_a_hole_spoils_an_integral_and_not_a_counter_and_a_counter_that_goes_back_is_refused() -> (
+    None
+):
     seconds = [s for s in tenths(20) if not 8 < s < 12]
     steady, back = [100 * s for s in seconds], [100 * s if s < 5 else s for s in seconds]
 
     def found(**columns: list[float]) -> tuple[Any, ...]:
         return energy(frame(seconds, **columns), 1.0, 19.0)
 
-    assert found(gpu_power_watts=steady) == (None, None, "The samples leave out 4.0 s of the window.")
+    assert found(gpu_power_watts=steady) == (
+        None,
+        None,
+        "The samples leave out 4.0 s of the window.",
+    )
     assert found(gpu_energy_joules=steady) == ("counter", pytest.approx(1800), None)
-    assert found(gpu_energy_joules=back) == (None, None, "The energy counter went back: its driver was loaded again.")
+    assert found(gpu_energy_joules=back) == (
+        None,
+        None,
+        "The energy counter went back: its driver was loaded again.",
+    )
 
 
 def test_throttling_is_told_in_words_and_idling_is_none() -> None:

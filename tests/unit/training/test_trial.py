@@ -1,4 +1,5 @@
-"""A user's own model is tried in a process of its own before any run: whatever it does there is one error line."""
+"""A user's own model is tried in a process of its own before any run: whatever it does there is one
+error line."""
 
 import sys
 from collections.abc import Callable
@@ -25,22 +26,31 @@ Try = Callable[[str], tuple[int, str]]
 
 
 @pytest.fixture
-def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Try:
+def tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Try:
     """Try a model whose factory executes a line: the exit code of the step, and what it said."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
 
     def attempt(body: str) -> tuple[int, str]:
         Path("nets.py").write_text(NET.format(body=body), encoding="utf-8")
-        plan = tiny_plan(model={"name": "nets:net", "weights": "none"}, training={"freeze_epochs": 0, "epochs": 1})
+        plan = tiny_plan(
+            model={"name": "nets:net", "weights": "none"},
+            training={"freeze_epochs": 0, "epochs": 1},
+        )
         write_plans([plan], Path("results"))
         capfd.readouterr()
-        return main(["weights", "results/tiny/plan.json", plan.runs[0].weights]), capfd.readouterr().err
+        return main(
+            ["weights", "results/tiny/plan.json", plan.runs[0].weights]
+        ), capfd.readouterr().err
 
     return attempt
 
 
-def test_a_good_model_that_reads_files_of_its_own_and_writes_others_is_decided_about(tried: Try) -> None:
+def test_a_good_model_that_reads_files_of_its_own_and_writes_others_is_decided_about(
+    tried: Try,
+) -> None:
     for own in ("sizes.json", "blocks.py"):
         Path(own).touch()
     body = "import blocks; open('sizes.json').close(); open('lo' + 'g', 'a').close()"
@@ -54,7 +64,10 @@ def test_a_good_model_that_reads_files_of_its_own_and_writes_others_is_decided_a
     ("body", "words"),
     [
         ("os._exit(0)", "model.name: 'nets:net' ended the process that tried it; see"),
-        ("sys.exit('enough')", "model.name: 'nets:net' cannot be loaded (SystemExit: enough) (nets.py, line 4)"),
+        (
+            "sys.exit('enough')",
+            "model.name: 'nets:net' cannot be loaded (SystemExit: enough) (nets.py, line 4)",
+        ),
         ("os.kill(os.getpid(), 9)", "the process was ended by SIGKILL"),
         ("time.sleep(1000)", "timed out after 5 s"),
     ],

@@ -61,7 +61,8 @@ ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner s
 
 
 class Measure(Callback):
-    """Marks phases and counts images. It runs after every other callback, so that their work is inside the phases."""
+    """Marks phases and counts images. It runs after every other callback, so that their work is
+    inside the phases."""
 
     order = 1000
 
@@ -87,7 +88,8 @@ class Measure(Callback):
         self.recorder.begin()
 
     def before_batch(self) -> None:
-        """Mark the end of the device transform: by now the loader has waited, moved and transformed the batch."""
+        """Mark the end of the device transform: by now the loader has waited, moved and transformed
+        the batch."""
         if self.marking:
             self.count.expect()
             self.recorder.mark("device_transform")
@@ -132,9 +134,11 @@ class Measure(Callback):
         self.valid_ended = time.perf_counter()
 
     def after_epoch(self) -> None:
-        """Take training loss, validation loss and error rate from fastai's recorder, and add them up over processes.
+        """Take training loss, validation loss and error rate from fastai's recorder, and add them
+        up over processes.
 
-        Errors are added as whole numbers, so that all processes agree on whether the target is reached.
+        Errors are added as whole numbers, so that all processes agree on whether the target is
+        reached.
         """
         _, loss, errors = (float(value) for value in self.learn.recorder.values[-1])
         own = len(self.job.replicas.share(self.job.settings).of(self.job.images.valid))
@@ -150,7 +154,8 @@ class Measure(Callback):
 
     @contextlib.contextmanager
     def loader_marks(self) -> Iterator[None]:
-        """Mark where the loader's iterator has waited and moved a batch: it does both before any batch event."""
+        """Mark where the loader's iterator has waited and moved a batch: it does both before any
+        batch event."""
         stock, iterators = fastai.data.load.to_device, fastai.data.load._loaders
 
         def timed(iterator: Any) -> Callable[[Any], Any]:
@@ -179,11 +184,15 @@ class Measure(Callback):
 
 
 def make_dataloaders(job: TrainingJob) -> Any:
-    """Return fastai's loaders from the tutorials' data block, with the run's images in the manifest's order."""
+    """Return fastai's loaders from the tutorials' data block, with the run's images in the
+    manifest's order."""
     images, settings = job.images, job.settings
     numbers = sorted([*images.train, *images.valid])
     block = DataBlock(
-        blocks=(ImageBlock(PILImageBW if settings.dataset.channels == 1 else PILImage), CategoryBlock(images.classes)),
+        blocks=(
+            ImageBlock(PILImageBW if settings.dataset.channels == 1 else PILImage),
+            CategoryBlock(images.classes),
+        ),
         get_items=lambda numbers: numbers,
         get_x=lambda number: as_stored(images.stored[number], settings.dataset.channels),
         get_y=lambda number: images.classes[images.labels[number]],
@@ -193,7 +202,10 @@ def make_dataloaders(job: TrainingJob) -> Any:
     training, loader = settings.training, settings.loader
     own: dict[str, Any] = {} if loader.workers == "auto" else {"num_workers": loader.workers}
     if job.replicas.together:
-        own = {"num_workers": workers_of(settings), "dl_type": replica_loader(job.replicas, settings)}
+        own = {
+            "num_workers": workers_of(settings),
+            "dl_type": replica_loader(job.replicas, settings),
+        }
     # fastai drops the last partial batch when it shuffles, unless it is told not to.
     own |= {} if training.drop_last else {"drop_last": False}
     own |= {} if loader.pin_memory == "auto" else {"pin_memory": loader.pin_memory}
@@ -202,17 +214,24 @@ def make_dataloaders(job: TrainingJob) -> Any:
 
 
 def as_stored(stored: Stored, channels: int) -> Stored:
-    """Return a path unchanged, as fastai opens it itself, or an array in the channels that the model sees.
+    """Return a path unchanged, as fastai opens it itself, or an array in the channels that the
+    model sees.
 
     An array has shape (height, width) or (height, width, 3), uint8.
     """
-    return stored if isinstance(stored, Path) else np.asarray(to_channels(Image.fromarray(stored), channels))
+    return (
+        stored
+        if isinstance(stored, Path)
+        else np.asarray(to_channels(Image.fromarray(stored), channels))
+    )
 
 
 def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
     """Return the tutorials' learner, in the precision of the settings."""
     learner = (_learner if is_own(job.settings.model.name) else _transfer_learner)(job, dataloaders)
-    precise = {"fp16": learner.to_fp16, "bf16": learner.to_bf16}.get(job.settings.training.precision)
+    precise = {"fp16": learner.to_fp16, "bf16": learner.to_bf16}.get(
+        job.settings.training.precision
+    )
     return precise() if precise else learner
 
 
@@ -229,16 +248,21 @@ def _learner(job: TrainingJob, dataloaders: Any) -> Learner:
 def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
     """Return a learner of torchvision's body with fastai's head.
 
-    ``pretrained=False`` would silently omit the ImageNet normalisation, so that random weights would train on a
-    different input. Here they get the same pipeline and the same frozen start.
+    ``pretrained=False`` would silently omit the ImageNet normalisation, so that random weights
+    would train on a different input. Here they get the same pipeline and the same frozen start.
     """
     architecture = getattr(torchvision.models, job.settings.model.name)
     one_channel = {"n_in": 1} if job.settings.dataset.channels == 1 else {}
-    if job.weights.kind == "imagenet" and architecture in model_meta:  # others would get older weights
+    if (
+        job.weights.kind == "imagenet" and architecture in model_meta
+    ):  # others would get older weights
         learner = vision_learner(dataloaders, architecture, metrics=error_rate, **one_channel)
     else:
-        learner = vision_learner(dataloaders, architecture, metrics=error_rate, pretrained=False, **one_channel)
-        # With one channel fastai folds a given first layer into one of a single channel, and does not normalise.
+        learner = vision_learner(
+            dataloaders, architecture, metrics=error_rate, pretrained=False, **one_channel
+        )
+        # With one channel fastai folds a given first layer into one of a single channel, and does
+        # not normalise.
         learner.model[0].load_state_dict(_decided_body(job, one_channel.get("n_in", 3)))
         if not one_channel:
             dataloaders.add_tfms([Normalize.from_stats(*imagenet_stats)], "after_batch")
@@ -255,14 +279,18 @@ def _decided_body(job: TrainingJob, channels: int) -> models.State:
 
 
 def body_state(job: TrainingJob, learner: Learner) -> models.State:
-    """Return the tensors of the model without its head: fastai keeps its own head apart from the body."""
+    """Return the tensors of the model without its head: fastai keeps its own head apart from the
+    body."""
     name = job.settings.model.name
-    body: models.State = models.body_state(learner.model, name) if is_own(name) else learner.model[0].state_dict()
+    body: models.State = (
+        models.body_state(learner.model, name) if is_own(name) else learner.model[0].state_dict()
+    )
     return body
 
 
 def layer_groups(learner: Learner) -> list[list[str]]:
-    """Return the names of the parameters in the groups of one rate of a learner that has trained; none is empty."""
+    """Return the names of the parameters in the groups of one rate of a learner that has trained;
+    none is empty."""
     names = {id(parameter): name for name, parameter in learner.model.named_parameters()}
     groups = [[names[id(parameter)] for parameter in group] for group in learner.opt.param_lists]
     return [group for group in groups if group]
@@ -271,8 +299,8 @@ def layer_groups(learner: Learner) -> list[list[str]]:
 def check_start(job: TrainingJob, body_sha256: str) -> None:
     """Raise :class:`RuntimeError` if stock fastai did not load the weights that were decided.
 
-    Two cases are not compared: one channel, where fastai changes the first layer itself, and a network without
-    transfer.
+    Two cases are not compared: one channel, where fastai changes the first layer itself, and a
+    network without transfer.
     """
     if job.settings.dataset.channels == 1 or is_own(job.settings.model.name):
         return
@@ -309,12 +337,17 @@ def train(job: TrainingJob) -> Measurement:
     asked.check(learner.model, workers, moved=False)
 
     measure = Measure(job)
-    measure.recorder.clock.reserve(marks_of(len(dataloaders.train) * len(measure.stages), len(measure.stages)))
+    measure.recorder.clock.reserve(
+        marks_of(len(dataloaders.train) * len(measure.stages), len(measure.stages))
+    )
     learner.add_cb(measure)
     if job.replicas.together:
         learner.add_cb(Together(job.replicas, job.settings, len(job.images.train)))
     job.replicas.meet()
-    with measure.loader_marks(), contextlib.redirect_stdout(io.StringIO()):  # fastai's own bar and table
+    with (
+        measure.loader_marks(),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):  # fastai's own bar and table
         fit_started, started = time.time(), time.perf_counter()
         fit(learner, job.settings)
         measure.recorder.clock.settle()

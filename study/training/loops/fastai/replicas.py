@@ -1,9 +1,10 @@
-"""Several processes in fastai's fit: each takes its share of every batch, and gradients are averaged.
+"""Several processes in fastai's fit: each takes its share of every batch, and gradients are
+averaged.
 
-This module does not use ``fastai.distributed``. That loader divides the epoch among the processes first, so that their
-common steps hold other images than the steps of one process; it repeats images, and moves its order through a GPU,
-which a run on a CPU lacks. The remaining part is torch's ``DistributedDataParallel`` around the model. It is here too,
-and needs no ``accelerate``.
+This module does not use ``fastai.distributed``. That loader divides the epoch among the processes
+first, so that their common steps hold other images than the steps of one process; it repeats
+images, and moves its order through a GPU, which a run on a CPU lacks. The remaining part is torch's
+``DistributedDataParallel`` around the model. It is here too, and needs no ``accelerate``.
 """
 
 from typing import Any
@@ -18,11 +19,13 @@ from study.training.loops.replicas import Replicas, planned_steps
 
 
 def replica_loader(replicas: Replicas, settings: Settings) -> type[Any]:
-    """Return a subclass of fastai's loader that draws the stock order and loads this process's share of each batch."""
+    """Return a subclass of fastai's loader that draws the stock order and loads this process's
+    share of each batch."""
     share, size = replicas.share(settings), settings.training.global_batch_size
 
     class ReplicaDL(TfmdDL):
-        """Batches of a replica's size: shards of the common batches when training, otherwise of the whole set."""
+        """Batches of a replica's size: shards of the common batches when training, otherwise of the
+        whole set."""
 
         def get_idxs(self) -> list[int]:
             everything = list(super().get_idxs())
@@ -35,7 +38,9 @@ def replica_loader(replicas: Replicas, settings: Settings) -> type[Any]:
             return own
 
         def __len__(self) -> int:
-            count, batch = (self.n, size) if self.shuffle else (len(share.of(range(self.n))), self.bs)
+            count, batch = (
+                (self.n, size) if self.shuffle else (len(share.of(range(self.n))), self.bs)
+            )
             return int(count // batch if self.drop_last else -(-count // batch))
 
         def to_detach(self, values: Any, cpu: bool = True, gather: bool = True) -> Any:
@@ -49,7 +54,8 @@ def replica_loader(replicas: Replicas, settings: Settings) -> type[Any]:
 
 
 class Together(Callback):
-    """Wraps the model while it trains: after fastai has moved it to its device, and before anything is measured."""
+    """Wraps the model while it trains: after fastai has moved it to its device, and before anything
+    is measured."""
 
     order = 5
 
@@ -62,7 +68,8 @@ class Together(Callback):
         self.learn.model = self.wrapped = self.replicas.wrap(self.learn.model)
 
     def before_backward(self) -> None:
-        """Weight the gradient by this process's share of the batch: an epoch's last one may not divide evenly."""
+        """Weight the gradient by this process's share of the batch: an epoch's last one may not
+        divide evenly."""
         weight = self.replicas.weight(len(self.learn.yb[0]), self.planned[self.learn.iter])
         if weight != 1:
             self.learn.loss_grad = self.learn.loss_grad * weight

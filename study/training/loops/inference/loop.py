@@ -1,4 +1,5 @@
-"""Inference with a trained network: it is converted to one precision and asked in batches, each timed separately."""
+"""Inference with a trained network: it is converted to one precision and asked in batches, each
+timed separately."""
 
 import dataclasses
 import itertools
@@ -19,7 +20,8 @@ from study.training.loops.torch import loop as torch_loop
 from study.training.models import build as models
 
 Infer = Callable[[torch.Tensor], torch.Tensor]
-"""Function from normalised images (n, channels, s, s) to scores (n, classes), both on the device."""
+"""Function from normalised images (n, channels, s, s) to scores (n, classes), both on the
+device."""
 CALIBRATION_BATCH = 32
 
 
@@ -40,7 +42,8 @@ class Network:
 
 
 def train(job: TrainingJob) -> Measurement:
-    """Train as ``job`` says, but from the study's seed, then measure inference on the validation images."""
+    """Train as ``job`` says, but from the study's seed, then measure inference on the validation
+    images."""
     settings, device = job.settings, job.device
     one_pass = -(-len(job.images.valid) // settings.inference.batch_size)
     planned = max(settings.inference.batches, one_pass)
@@ -50,9 +53,13 @@ def train(job: TrainingJob) -> Measurement:
     if device.type == "cuda":
         torch.cuda.empty_cache()
     reset_peak(device)
-    set_fp32("tf32" if settings.inference.precision == "tf32" else "fp32")  # whatever the training computed in
+    set_fp32(
+        "tf32" if settings.inference.precision == "tf32" else "fp32"
+    )  # whatever the training computed in
     weights_sha256 = models.body_sha256(model.state_dict())
-    held = held_in_order(job.images, job.images.valid, settings, device, settings.inference.batch_size)
+    held = held_in_order(
+        job.images, job.images.valid, settings, device, settings.inference.batch_size
+    )
 
     started = time.perf_counter()
     network = convert(model, settings, calibration_batches(job, prepare))
@@ -83,10 +90,11 @@ def train(job: TrainingJob) -> Measurement:
 
 
 def train_the_same(job: TrainingJob, planned: int) -> tuple[torch_loop.Trainer, Measurement]:
-    """Train from the study's seed with deterministic algorithms, and return the trainer and its measurement.
+    """Train from the study's seed with deterministic algorithms, and return the trainer and its
+    measurement.
 
-    The study's seed, not the run's, gives the same weights in every run of a device. ``planned`` batches are added to
-    the steps of the progress.
+    The study's seed, not the run's, gives the same weights in every run of a device. ``planned``
+    batches are added to the steps of the progress.
     """
     cudnn = torch.backends.cudnn
     cudnn.deterministic, cudnn.benchmark = True, False
@@ -103,11 +111,14 @@ def train_the_same(job: TrainingJob, planned: int) -> tuple[torch_loop.Trainer, 
 
 
 @torch.inference_mode()
-def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> tuple[TimedBatch, torch.Tensor]:
-    """Return the timed batch ``number`` and its hits, a bool tensor (batch size,) that is true for each right answer.
+def ask(
+    network: Network, prepare: Infer, held: ResidentLoader, number: int
+) -> tuple[TimedBatch, torch.Tensor]:
+    """Return the timed batch ``number`` and its hits, a bool tensor (batch size,) that is true for
+    each right answer.
 
-    The device is at rest before and after the batch. Batches below 0 are the warm-up. Every batch is full: after the
-    last image comes the first.
+    The device is at rest before and after the batch. Batches below 0 are the warm-up. Every batch
+    is full: after the last image comes the first.
     """
     device, (images, labels) = held.labels.device, batch_of(held, number)
     inputs = network.takes(prepare(images))
@@ -121,14 +132,18 @@ def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> 
 
 
 def batch_of(held: ResidentLoader, number: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the batch ``number``: uint8 images (batch size, c, s, s), and int64 labels (batch size,)."""
+    """Return the batch ``number``: uint8 images (batch size, c, s, s), and int64 labels (batch
+    size,)."""
     size = held.batches.size
-    chosen = torch.arange(number * size, (number + 1) * size, device=held.labels.device) % len(held.labels)
+    chosen = torch.arange(number * size, (number + 1) * size, device=held.labels.device) % len(
+        held.labels
+    )
     return held.pixels()[chosen], held.labels[chosen]
 
 
 def calibration_batches(job: TrainingJob, prepare: Infer) -> Iterator[torch.Tensor]:
-    """Return batches of normalised training images (n, channels, s, s) float32, spread evenly over the set.
+    """Return batches of normalised training images (n, channels, s, s) float32, spread evenly over
+    the set.
 
     They are the same in every run.
     """
@@ -175,7 +190,8 @@ def made_fast(network: Network, settings: Settings, images: torch.Tensor) -> Net
 
 
 def recorded(infer: Infer, inputs: torch.Tensor) -> Infer:
-    """Return ``infer`` as a CUDA graph, which one launch replays, for batches of the shape of ``inputs``.
+    """Return ``infer`` as a CUDA graph, which one launch replays, for batches of the shape of
+    ``inputs``.
 
     The graph reads each batch at one place: to copy it there is a part of the time.
     """

@@ -14,7 +14,8 @@ from study.training.loops.replicas import planned_steps
 
 
 def train(job: TrainingJob) -> Measurement:
-    """Fetch the batches that a training as ``job`` says would fetch. Each step consists of the wait for its batch."""
+    """Fetch the batches that a training as ``job`` says would fetch. Each step consists of the wait
+    for its batch."""
     started = time.perf_counter()
     loaders = make_loaders(job.images, job.settings, job.device, job.seed)
     setup_seconds = time.perf_counter() - started
@@ -29,7 +30,9 @@ def train(job: TrainingJob) -> Measurement:
         for _ in loaders.valid if looks else ():
             pass
         reached.append(Reached(time.perf_counter() - validation if looks else 0.0, [], None, None))
-        job.progress((number + 1) * len(planned), len(names) * len(planned), f"epoch {number + 1} ({name})")
+        job.progress(
+            (number + 1) * len(planned), len(names) * len(planned), f"epoch {number + 1} ({name})"
+        )
     fit_seconds = time.perf_counter() - started
     epochs, steps_taken = epochs_of(recorder.read(), reached, names)
     return Measurement(
@@ -49,7 +52,8 @@ def train(job: TrainingJob) -> Measurement:
 
 
 def fetch(loaders: Loaders, recorder: StepRecorder, planned: list[int]) -> None:
-    """Fetch the batches of one epoch, and record its steps, which hold the ``planned`` numbers of images."""
+    """Fetch the batches of one epoch, and record its steps, which hold the ``planned`` numbers of
+    images."""
     recorder.begin()
     with recorder.loader_start():
         iterator = iter(loaders.train)

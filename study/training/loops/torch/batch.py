@@ -1,6 +1,8 @@
-"""A micro-batch, and how the parts of its work are executed: one operation after another, or as CUDA graphs.
+"""A micro-batch, and how the parts of its work are executed: one operation after another, or as
+CUDA graphs.
 
-A graph is recorded once for each shape, and one launch replays what the host would have launched kernel by kernel.
+A graph is recorded once for each shape, and one launch replays what the host would have launched
+kernel by kernel.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -12,8 +14,8 @@ from torch import nn
 
 @dataclass(eq=False)
 class Batch:
-    """Images (n, c, s, s) uint8 and labels (n,) int64 on the device, the fraction that they are of their step, and what
-    the parts of the work make of them."""
+    """Images (n, c, s, s) uint8 and labels (n,) int64 on the device, the fraction that they are of
+    their step, and what the parts of the work make of them."""
 
     images: torch.Tensor
     labels: torch.Tensor
@@ -33,7 +35,9 @@ class Eager:
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
-    def batch(self, images: torch.Tensor, labels: torch.Tensor, share: float = 1.0, first: bool = True) -> Batch:
+    def batch(
+        self, images: torch.Tensor, labels: torch.Tensor, share: float = 1.0, first: bool = True
+    ) -> Batch:
         """Return the batch on the device."""
         there = [values.to(self.device, non_blocking=True) for values in (images, labels)]
         return Batch(there[0], there[1], share)
@@ -57,7 +61,8 @@ class Eager:
 
 @dataclass(eq=False)
 class Recorded(Batch):
-    """A batch at a fixed place in memory, with the graphs that work on it and the gradients that they write."""
+    """A batch at a fixed place in memory, with the graphs that work on it and the gradients that
+    they write."""
 
     graphs: dict[str, torch.cuda.CUDAGraph] = field(default_factory=dict)
     gradients: list[torch.Tensor | None] = field(default_factory=list)
@@ -68,13 +73,16 @@ class Recorded(Batch):
 class Captured:
     """Records each part at its first use with a shape, and replays it from then on.
 
-    The graphs of all shapes share their memory: nothing but losses and gradients outlives a batch, losses are copied,
-    and the optimizer has read the gradients before another graph runs. The optimizer is outside: it reads its rates on
-    the host.
+    The graphs of all shapes share their memory: nothing but losses and gradients outlives a batch,
+    losses are copied, and the optimizer has read the gradients before another graph runs. The
+    optimizer is outside: it reads its rates on the host.
     """
 
-    def __init__(self, device: torch.device, model: nn.Module, rehearse: Sequence[Part], judge: Part) -> None:
-        """``rehearse`` are the parts of training in their order. ``judge`` is the only part of a validation."""
+    def __init__(
+        self, device: torch.device, model: nn.Module, rehearse: Sequence[Part], judge: Part
+    ) -> None:
+        """``rehearse`` are the parts of training in their order. ``judge`` is the only part of a
+        validation."""
         self.device, self.model, self.training_parts, self.judge = device, model, rehearse, judge
         self.parameters = list(model.parameters())
         self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
@@ -83,14 +91,19 @@ class Captured:
         self.owner: Recorded | None = None
         """The batch whose gradients the parameters have, the first of its step."""
 
-    def batch(self, images: torch.Tensor, labels: torch.Tensor, share: float = 1.0, first: bool = True) -> Batch:
+    def batch(
+        self, images: torch.Tensor, labels: torch.Tensor, share: float = 1.0, first: bool = True
+    ) -> Batch:
         """Return the batch of this shape, filled with these images and labels.
 
-        The graphs of a step's ``first`` micro-batch write the gradients; those of the others add to them.
+        The graphs of a step's ``first`` micro-batch write the gradients; those of the others add to
+        them.
         """
         # A validation is the same whatever the stage trains.
         training = self.model.training
-        trained = tuple(parameter.requires_grad for parameter in self.parameters) if training else ()
+        trained = (
+            tuple(parameter.requires_grad for parameter in self.parameters) if training else ()
+        )
         added_to = None if first else id(self.owner)
         key = (tuple(images.shape), share, training, trained, added_to)
         if key not in self.batches:
@@ -101,7 +114,9 @@ class Captured:
         batch.labels.copy_(labels, non_blocking=True)
         if self.model.training and first and self.owner is not batch:
             self.owner = batch
-            self._set_gradients(batch.gradients or [None] * len(self.parameters))  # none: not recorded yet
+            self._set_gradients(
+                batch.gradients or [None] * len(self.parameters)
+            )  # none: not recorded yet
         return batch
 
     def _set_gradients(self, gradients: Sequence[torch.Tensor | None]) -> None:
@@ -109,7 +124,8 @@ class Captured:
             parameter.grad = gradient
 
     def warm_up(self, batch: Batch) -> bool:
-        """Execute the parts once if the batch is new, and return whether it was: no recording can hold a search."""
+        """Execute the parts once if the batch is new, and return whether it was: no recording can
+        hold a search."""
         assert isinstance(batch, Recorded)
         cold, batch.warm = not batch.warm, True
         if cold:
@@ -130,17 +146,23 @@ class Captured:
     def _recorded(self, part: Part, batch: Batch) -> torch.cuda.CUDAGraph:
         """Return the graph of a part. Threads that load images may allocate memory meanwhile."""
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"):
+        with torch.cuda.graph(
+            graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"
+        ):
             part(batch)
         return graph
 
     def _rehearse(self, batch: Batch) -> None:
         """Execute the parts with no lasting effect on statistics, gradients and random numbers.
 
-        cuDNN searches its algorithms here, and libraries make what they keep: no recording can hold that.
+        cuDNN searches its algorithms here, and libraries make what they keep: no recording can hold
+        that.
         """
         parts = self.training_parts if self.model.training else [self.judge]
-        gradients, buffers = [parameter.grad for parameter in self.parameters], list(self.model.buffers())
+        gradients, buffers = (
+            [parameter.grad for parameter in self.parameters],
+            list(self.model.buffers()),
+        )
         before = [buffer.clone() for buffer in buffers]
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.random.fork_rng([self.device]), torch.cuda.stream(self.stream):

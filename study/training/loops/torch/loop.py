@@ -1,4 +1,5 @@
-"""Our own loop: plain PyTorch, the same schedule as fastai's ``fine_tune``, and a mark at the end of every phase."""
+"""Our own loop: plain PyTorch, the same schedule as fastai's ``fine_tune``, and a mark at the end
+of every phase."""
 
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -46,21 +47,33 @@ class Trainer:
         settings, device = job.settings, job.device
         name, channels = settings.model.name, settings.dataset.channels
         model = model_of(job)
-        self.body_sha256, self.start = models.body_sha256(models.body_state(model, name)), InitialWeights(model)
+        self.body_sha256, self.start = (
+            models.body_sha256(models.body_state(model, name)),
+            InitialWeights(model),
+        )
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
         self.eager = model.to(device).to(memory_format=self.memory_format)
         freeze_epochs = settings.training.freeze_epochs
-        self.groups = own.layer_groups(model, name, freeze_epochs) if is_own(name) else layer_groups(self.eager)
+        self.groups = (
+            own.layer_groups(model, name, freeze_epochs)
+            if is_own(name)
+            else layer_groups(self.eager)
+        )
         self.optimizer = make_optimizer(self.eager, self.groups, settings.training)
-        # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
+        # A wrapper around the same parameters: their names, and so the groups, are the eager
+        # model's.
         self.whole = compiled(self.eager, device) if settings.training.compile else self.eager
         self.model = self.whole
         self.work: Eager | Captured = self.make_work()
         self.loss = nn.CrossEntropyLoss()
-        self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
+        self.scaler = torch.amp.GradScaler(
+            device.type, enabled=settings.training.precision == "fp16"
+        )
         self.recorder = StepRecorder(clock_for(device))
         mean, std = models.normalisation(name, channels)
-        self.mean, self.std = (torch.tensor(values, device=device).view(1, -1, 1, 1) for values in (mean, std))
+        self.mean, self.std = (
+            torch.tensor(values, device=device).view(1, -1, 1, 1) for values in (mean, std)
+        )
         self.count = ImageCount(settings, len(job.images.train), job.replicas)
         self.total_steps = len(self.count.planned) * len(stage_names(settings))
         self.done = 0
@@ -69,7 +82,9 @@ class Trainer:
         """Return what executes the parts of a batch's work."""
         if not self.job.settings.training.cuda_graph:
             return Eager(self.job.device)
-        return Captured(self.job.device, self.eager, (self.transform, self.forward, self.backward), self.judge)
+        return Captured(
+            self.job.device, self.eager, (self.transform, self.forward, self.backward), self.judge
+        )
 
     def prepare(self, images: torch.Tensor) -> torch.Tensor:
         """Return uint8 images (n, c, s, s) as normalised float32 (n, channels, s, s) on the device.
@@ -83,7 +98,8 @@ class Trainer:
     def autocast(self) -> AbstractContextManager[object]:
         """Return a context of mixed precision if the settings ask for it, else an empty one.
 
-        A graph that found weights cast already would never see them change, so it casts them itself.
+        A graph that found weights cast already would never see them change, so it casts them
+        itself.
         """
         training = self.job.settings.training
         kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(training.precision)
@@ -92,7 +108,8 @@ class Trainer:
         return torch.autocast(self.job.device.type, kind, cache_enabled=not training.cuda_graph)
 
     def enter(self, stage: Stage) -> None:
-        """Freeze the parameters that the stage does not train, so that all processes exchange the same ones."""
+        """Freeze the parameters that the stage does not train, so that all processes exchange the
+        same ones."""
         set_frozen(self.eager, self.groups, stage.name == "frozen")
         self.model = self.job.replicas.wrap(self.whole)
 
@@ -132,12 +149,15 @@ class Trainer:
         self.count.end_epoch()
         return losses
 
-    def accumulate(self, images: torch.Tensor, labels: torch.Tensor, share: float, first: bool) -> torch.Tensor:
-        """Add the gradients of uint8 ``images`` (n, c, s, s) and int64 ``labels`` (n,), and return their loss.
+    def accumulate(
+        self, images: torch.Tensor, labels: torch.Tensor, share: float, first: bool
+    ) -> torch.Tensor:
+        """Add the gradients of uint8 ``images`` (n, c, s, s) and int64 ``labels`` (n,), and return
+        their loss.
 
-        The micro-batch is the fraction ``share`` of its step, and maybe its ``first``. The result is its part of the
-        step's mean loss, a scalar tensor still on the device. The backward phase includes the exchange of gradients,
-        which runs beside it.
+        The micro-batch is the fraction ``share`` of its step, and maybe its ``first``. The result
+        is its part of the step's mean loss, a scalar tensor still on the device. The backward phase
+        includes the exchange of gradients, which runs beside it.
         """
         mark, work = self.recorder.mark, self.work
         batch = work.batch(images, labels, share, first)
@@ -167,10 +187,13 @@ class Trainer:
         self.scaler.scale(batch.loss).backward()
 
     def judge(self, batch: Batch) -> None:
-        """Set the mean loss of a batch of validation, and its number of images that the model gets right."""
+        """Set the mean loss of a batch of validation, and its number of images that the model gets
+        right."""
         self.transform(batch)
         with self.autocast():
-            outputs = self.whole(batch.inputs)  # unwrapped: shares may differ in their number of batches
+            outputs = self.whole(
+                batch.inputs
+            )  # unwrapped: shares may differ in their number of batches
             batch.loss = self.loss(outputs, batch.labels)
         batch.right = (outputs.argmax(1) == batch.labels).sum()
 
@@ -182,7 +205,8 @@ class Trainer:
         self.recorder.mark("optimizer")
 
     def set_rates(self, stage: Stage, progress: float) -> None:
-        """Set the schedule's learning rates for the next step, and the momentum if the schedule has one."""
+        """Set the schedule's learning rates for the next step, and the momentum if the schedule has
+        one."""
         rates, momentum = stage.rates(progress), stage.momentum(progress)
         for group in self.optimizer.param_groups:
             group["lr"] = rates[group["layer_group"]]
@@ -221,7 +245,9 @@ def train(job: TrainingJob) -> Measurement:
 def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     """Train as ``job`` says, and return the trainer with its trained model, and the measurement."""
     started = time.perf_counter()
-    loaders = make_loaders(job.images, job.settings, job.device, job.seed, job.replicas.share(job.settings))
+    loaders = make_loaders(
+        job.images, job.settings, job.device, job.seed, job.replicas.share(job.settings)
+    )
     setup_seconds = time.perf_counter() - started
     asked = Asked(job.settings, job.device, loaders.workers)
     reset_peak(job.device)
@@ -241,13 +267,18 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     reached = fit(trainer)
     fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), trainer.count.check()
-    # Graphs end here: a process that is forked later, as a loader's workers are, dies where its collector finds one.
+    # Graphs end here: a process that is forked later, as a loader's workers are, dies where its
+    # collector finds one.
     trainer.work = Eager(job.device)
     asked.check(trainer.eager, loaders.workers, "as the training ends")
     if job.settings.training.compile and not compile_seconds():
-        raise StudyError("training.compile: asked for true, and nothing is compiled: the environment forbids it")
+        raise StudyError(
+            "training.compile: asked for true, and nothing is compiled: the environment forbids it"
+        )
     names = stage_names(job.settings)[: len(reached)]
-    trainer.start.check(trainer.eager, trainer.groups if "unfrozen" in names else trainer.groups[-1:])
+    trainer.start.check(
+        trainer.eager, trainer.groups if "unfrozen" in names else trainer.groups[-1:]
+    )
     epochs, steps = epochs_of(trainer.recorder.read(), reached, names, job.replicas)
     return trainer, Measurement(
         setup_seconds=setup_seconds,
@@ -271,7 +302,8 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
 
 
 def fit(trainer: Trainer) -> list[Reached]:
-    """Train the stages of the schedule, and return the results of each epoch, up to one that reaches the target.
+    """Train the stages of the schedule, and return the results of each epoch, up to one that
+    reaches the target.
 
     Several processes end at once: the accuracy is that of all of them.
     """
@@ -290,8 +322,8 @@ def fit(trainer: Trainer) -> list[Reached]:
 def compiled(model: nn.Module, device: torch.device) -> nn.Module:
     """Return the model as ``torch.compile`` makes it.
 
-    Whether steps are recorded is the study's to say: the compiler's own CUDA graphs stay off, whatever the environment
-    asks for, and its code runs in :class:`Captured` as any other.
+    Whether steps are recorded is the study's to say: the compiler's own CUDA graphs stay off,
+    whatever the environment asks for, and its code runs in :class:`Captured` as any other.
     """
     options: Any = {"triton.cudagraphs": False} if device.type == "cuda" else None
     return cast(nn.Module, torch.compile(model, options=options))

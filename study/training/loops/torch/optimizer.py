@@ -21,10 +21,11 @@ IMPLEMENTATIONS: dict[str, dict[str, Any]] = {
 
 
 def layer_groups(model: nn.Module) -> list[list[str]]:
-    """Return the names of the parameters in groups of one learning rate; every parameter is in one group.
+    """Return the names of the parameters in groups of one learning rate; every parameter is in one
+    group.
 
-    A residual network has three groups as fastai splits it (stem and first two layers, last two layers, head). Any
-    other has two (body, head).
+    A residual network has three groups as fastai splits it (stem and first two layers, last two
+    layers, head). Any other has two (body, head).
     """
     head = models.head_name(model)
     names = [name for name, _ in model.named_parameters()]
@@ -41,11 +42,13 @@ def is_normalisation(model: nn.Module, name: str) -> bool:
     return isinstance(model.get_submodule(name.rpartition(".")[0]), NORMALISATION)
 
 
-def make_optimizer(model: nn.Module, groups: list[list[str]], training: Training) -> torch.optim.Optimizer:
+def make_optimizer(
+    model: nn.Module, groups: list[list[str]], training: Training
+) -> torch.optim.Optimizer:
     """Return the optimizer over layer groups, in the implementation of the settings.
 
-    AdamW has fastai's constants (no weight decay on normalisation layers and biases). Adam has torch's constants. SGD
-    has momentum.
+    AdamW has fastai's constants (no weight decay on normalisation layers and biases). Adam has
+    torch's constants. SGD has momentum.
     """
     kind, options = training.optimizer, IMPLEMENTATIONS[training.optimizer_implementation]
     parameters = dict(model.named_parameters())
@@ -56,7 +59,9 @@ def make_optimizer(model: nn.Module, groups: list[list[str]], training: Training
         for chosen, decay in ((decayed, WEIGHT_DECAY if kind == "adamw" else 0.0), (plain, 0.0)):
             if chosen:
                 members = [parameters[name] for name in chosen]
-                parameter_groups.append({"params": members, "weight_decay": decay, "layer_group": number})
+                parameter_groups.append(
+                    {"params": members, "weight_decay": decay, "layer_group": number}
+                )
     if kind == "sgd":
         return torch.optim.SGD(parameter_groups, lr=1e-3, momentum=MOMENTUM, **options)
     if kind == "adam":
@@ -66,7 +71,8 @@ def make_optimizer(model: nn.Module, groups: list[list[str]], training: Training
 
 
 def set_frozen(model: nn.Module, groups: list[list[str]], frozen: bool) -> None:
-    """Freeze all but the last group; normalisation layers always train, as in fastai (``train_bn``).
+    """Freeze all but the last group; normalisation layers always train, as in fastai
+    (``train_bn``).
 
     Parameters that are in no group stay as the model has them.
     """
