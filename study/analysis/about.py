@@ -19,6 +19,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Epoch
 from study.artifacts.setting import setting_of
+from study.base.privacy import without_folders
 from study.base.strict import Strict
 from study.config import names
 from study.config.names import level_words
@@ -80,7 +81,8 @@ def facts_of(study: Study, frame: pd.DataFrame, records: Mapping[str, Record]) -
     for column in MEASURED:
         values[column] = frame[column].dropna().astype(int).tolist()
     values["precision"] = frame["precision"].dropna().tolist()
-    reduced = [f"{key} {study.reduced[key]}, not {full}" for key, full in study.full.items()]
+    full = {key: value for key, value in study.full.items() if key in study.reduced}
+    reduced = [f"{key} {study.reduced[key]}, not {value}" for key, value in full.items()]
     facts = {"reduced size": "; ".join(reduced)} if reduced else {}
     for name, every in values.items():
         known = [value for value in every if value is not None]
@@ -120,9 +122,8 @@ def _range(name: str, values: list[Any]) -> str:
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         ends = dict.fromkeys([words(min(values)), words(max(values))])
         return " to ".join(ends)
-    told = {
-        ", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values
-    }
+    lists = [value if isinstance(value, list) else [value] for value in values]
+    told = {", ".join(without_folders(str(one)) for one in several) for several in lists}
     return "; ".join(sorted(text[:12] if "sha256" in name else text for text in told))
 
 

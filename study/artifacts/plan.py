@@ -98,15 +98,8 @@ class Command(Strict):
 
 
 def own_command() -> str:
-    """Return how our command is called here: a checkout's own Python needs no terminal in which it
-    was activated."""
-    if ROOT == INSTALLED:
-        return "study"
-    return (
-        ".venv/bin/python -m study"
-        if Path(".venv", "bin", "python").exists()
-        else "python -m study"
-    )
+    """Return how our command is called: in a checkout by its own Python, without activation."""
+    return "study" if ROOT == INSTALLED else ".venv/bin/python -m study"
 
 
 def options_of(arguments: Sequence[str]) -> list[str]:

@@ -28,17 +28,12 @@ from tests.unit.test_documents import MEANT_BY_A_SHELL
         ({"size": "reduced", "container": "none"}, {}, ["studies=[x]", "size=reduced", "container=none"]),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("program", ["snakemake", "make"])
 def test_a_printed_command_repeats_the_words_of_the_start_and_changes_one_key(
-    program: Any, given: dict[str, Any], changes: dict[str, Any], told: list[str]
+    given: dict[str, Any], changes: dict[str, Any], told: list[str]
 ) -> None:
-    command = Command(program=program, config=given).again("x", **changes)
+    command = Command(config=given).again("x", **changes)
     assert not MEANT_BY_A_SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", command))
     words = shlex.split(command)
-    if words[0] == "make":
-        words = shlex.split(words[2].removeprefix("ARGS="))
-    if "start" in words:  # which takes the study's name in place of a key
-        words.insert(words.index("--config") + 1, f"studies=[{words[words.index('start') + 1]}]")
     assert words[words.index("--config") + 1 :] == told
 
 
