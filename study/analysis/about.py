@@ -55,9 +55,11 @@ class About(Strict):
 def about(plan: Plan, frame: pd.DataFrame, found: Records) -> About:
     """Return what the records of a plan tell; ``frame`` is the plan's table."""
     records, rows = found.included, counted(frame)
-    return About(
-        facts=facts_of(plan.study, rows, records), epochs=epochs_of(plan, records, set(rows["run"]))
-    )
+    facts = facts_of(plan.study, rows, records)
+    reasons = {run.unavailable for run in plan.runs if run.name not in records} - {None}
+    if reasons:
+        facts["unavailable"] = "; ".join(sorted(map(str, reasons)))
+    return About(facts=facts, epochs=epochs_of(plan, records, set(rows["run"])))
 
 
 PARTS = ("data", "weights", "fp32", "machine", "software")

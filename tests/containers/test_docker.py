@@ -199,7 +199,7 @@ class TestAStudyInContainers:
             assert record.machine is not None
             assert record.machine.python == built.cpu.python
         assert built.cpu.id.removeprefix("sha256:")[:12] in contained.page()
-        assert "Unavailable" in contained.page()
+        assert "<dt>unavailable</dt>" in contained.page()
         assert {path.stat().st_uid for path in (contained.root / "results").rglob("*")} == {
             os.getuid()
         }

@@ -18,15 +18,16 @@ from study.training.loops.torch import loop as torch_loop
 from tests.unit.training.test_loops import make_job, transfer_run
 
 SWITCHES: dict[str, tuple[dict[str, Any], float]] = {
-    "channels_last": ({"training": {"memory_format": "channels_last"}}, 1e-4),
+    "channels_last": ({"training": {"memory_format": "channels_last"}}, 1e-3),
     "for_loop": ({"training": {"optimizer_implementation": "for_loop"}}, 1e-6),
-    "foreach": ({"training": {"optimizer_implementation": "foreach"}}, 1e-4),
-    "fused": ({"training": {"optimizer_implementation": "fused"}}, 1e-4),
+    "foreach": ({"training": {"optimizer_implementation": "foreach"}}, 1e-3),
+    "fused": ({"training": {"optimizer_implementation": "fused"}}, 1e-3),
     "threads": ({"loader": {"kind": "threads", "workers": 2}}, 1e-6),
     "workers": ({"loader": {"kind": "workers", "workers": 1}}, 1e-6),
     "bf16": ({"training": {"precision": "bf16", "memory_format": "channels_last"}}, 3e-2),
 }
-"""Settings, and how far a loss may lie from the eager one's, in units of the first loss. Compiling
+"""Settings, and how far a loss may lie from the eager one's, in units of the first loss: another
+order of sums grows over six steps, and by how much depends on the processor. Compiling
 takes 20 s of CPU: ``training.compile`` is compared in ``test_measure``, whose subject is times."""
 
 
