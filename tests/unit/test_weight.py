@@ -36,8 +36,8 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 @cache
 def tracked() -> list[Path]:
-    """The files of the checkout that git knows, or would with the next commit."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    """The files of the checkout that git knows."""
+    command = ["git", "ls-files"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip("no git checkout: its files are not known")
