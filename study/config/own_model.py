@@ -85,11 +85,13 @@ def outside_its_folder(name: str, folder: Path, imported: Iterable[str]) -> Path
 
     A change of such a file would be seen by nobody.
     """
-    at, own = home(name, folder).resolve(), {path.resolve() for path in files(name, folder)}
-    found = sorted(
-        {path for file in imported if (path := Path(file).resolve()).is_relative_to(at)} - own
-    )
-    return next((path for path in found if is_part(path, at)), None)
+    at = home(name, folder).resolve()
+    own = {path.resolve() for path in files(name, folder)}
+    for file in sorted(imported):
+        path = Path(file).resolve()
+        if path.is_relative_to(at) and path not in own and is_part(path, at):
+            return path
+    return None
 
 
 def sha256(name: str, folder: Path) -> str | None:
