@@ -2,21 +2,9 @@
 
 from study.analysis.about import facts_of
 from study.analysis.screen.job import job_of
-from study.artifacts.machine import Machine
 from tests.conftest import tiny_plan
 from tests.timings import table
-from tests.unit.artifacts.test_records import make_record
-
-MACHINE = Machine(
-    device_name="a CPU",
-    cpu_name="a CPU",
-    cpu_cores=2,
-    cpu_threads=4,
-    memory_bytes=2**33,
-    system="Linux",
-    python="3.11.9",
-    libraries={"torch": "2.14.0"},
-)
+from tests.unit.artifacts.test_records import MACHINE, make_record
 
 
 def test_software_that_differs_between_runs_is_named_with_both_versions_and_numbers_with_their_range() -> (
@@ -25,7 +13,7 @@ def test_software_that_differs_between_runs_is_named_with_both_versions_and_numb
     plan = tiny_plan(factors={"training.batch_size": [2, 4]}, replicates=1)
     records = {run.name: make_record(plan, place) for place, run in enumerate(plan.runs)}
     for name, version in zip(records, ("2.14.0", "2.15.0"), strict=True):
-        machine = MACHINE.model_copy(update={"libraries": {"torch": version}})
+        machine = MACHINE.model_copy(update={"python": "3.11.9", "libraries": {"torch": version}})
         records[name] = records[name].model_copy(update={"machine": machine})
     facts = facts_of(plan.study, table(plan, records), records)
     assert facts["machine.software"] == "Python 3.11.9, torch 2.14.0; Python 3.11.9, torch 2.15.0"

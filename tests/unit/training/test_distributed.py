@@ -18,7 +18,6 @@ import yaml as pyyaml
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, Job, Run
 from study.artifacts.samples import Measurement, Memory, Replica
@@ -39,7 +38,7 @@ from tests.conftest import HERE, MNIST_CNN, ROOT, plan_at, study_values, tiny_pl
 from tests.errors import refused
 from tests.examples import EXAMPLE
 from tests.timings import table
-from tests.unit.artifacts.test_records import make_record
+from tests.unit.artifacts.test_records import WEIGHTS, make_record
 from tests.unit.training.gloo_ranks import draw, one_batch_less, overlapping_shards, train_together
 from tests.waiting import at_work, wait_for
 
@@ -334,15 +333,7 @@ def test_a_rank_that_dies_is_named_and_the_other_is_ended(
         model={"name": "nets:Net", "weights": "none"}, training={"strategy": "ddp", "processes": 2}
     ).runs[0]
     draw(run, Results(Path("results")).data(run.dataset).parent)
-    decided = Weights(
-        model="nets:Net",
-        requested="none",
-        kind="random",
-        file=None,
-        sha256=None,
-        body_sha256="0",
-        reason="asked",
-    )
+    decided = WEIGHTS.model_copy(update={"model": "nets:Net"})
     write_whole(Results(Path("results")).weights("tiny", run.weights), decided.model_dump_json())
     job = Job(run=run, study="tiny", results="results", seed=1, reference_workload=False)
     Path("job.json").write_text(job.model_dump_json())

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, Job
 from study.base.files import write_whole
@@ -19,6 +18,7 @@ from study.host.steps.prepare import make_dataset
 from study.training.common import checked_inputs
 from study.training.job import execute
 from tests.conftest import ROOT, SMALL_NET, tiny_plan
+from tests.unit.artifacts.test_records import WEIGHTS
 
 Shapes = dict[str, list[int]]
 DRAWN = {"source": "generated", "images": 20, "channels": 3, "image_size": 32}
@@ -46,16 +46,7 @@ class Prepared:
         self.manifest = make_dataset(plan, self.run.dataset, results)
         self.folder = Results(results).data(self.run.dataset)
         self.job = Job(run=self.run, study=plan.name, results=str(results), seed=1)
-        decided = Weights(
-            model=model,
-            requested="none",
-            kind="random",
-            file=None,
-            sha256=None,
-            body_sha256="0",
-            reason="asked",
-            parameters=parameters,
-        )
+        decided = WEIGHTS.model_copy(update={"model": model, "parameters": parameters})
         write_whole(
             Results(results).weights(plan.name, self.run.weights), decided.model_dump_json()
         )
