@@ -150,7 +150,7 @@ def epochs_of(
         return []
     by_setting = _by_setting(plan, {name: records[name] for name in records if name in counted})
     # A run that reached its target has fewer epochs than others.
-    longest = max(map(len, chain(*by_setting.values())), default=0)
+    longest = max(map(len, chain.from_iterable(by_setting.values())), default=0)
     found = []
     for setting, runs in by_setting.items():
         rows = []

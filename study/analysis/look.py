@@ -1,8 +1,9 @@
-"""A look at a study after a block: how narrow the interval of its answer is by the blocks that are
-there.
+"""How far a study is: how narrow the interval of its answer is by the blocks that are there, and
+which of its planned runs have a record.
 
-With `replicates: {until: 5%}` it decides whether another block is measured. So the interval is that
-of the answer itself, and no number beside it: a study stops by what its page says.
+With `replicates: {until: 5%}` the first decides whether another block is measured. So the interval
+is that of the answer itself, and no number beside it: a study stops by what its page says. The
+second is what a report says first.
 """
 
 from collections.abc import Sequence

@@ -299,7 +299,7 @@ def stopped(plan: Plan, files: Results) -> Reached | None:
 def _seen(plan: Plan, files: Results) -> str:
     """Return a checksum over what a look sees: the study, its records as their indexes have them,
     and the code."""
-    runs = chain(*(index.runs for _, index in block_files(plan.name, files) if index))
+    runs = chain.from_iterable(index.runs for _, index in block_files(plan.name, files) if index)
     there = sorted(
         f"{run.record} {run.sha256}" for run in runs if files.record(plan.name, run.record).exists()
     )

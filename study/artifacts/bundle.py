@@ -105,9 +105,10 @@ def as_folders(given: Sequence[Path]) -> Iterator[list[Path]]:
         try:
             folders = []
             for path in given:
-                folders.append(path if not path.is_file() else Path(f"{scratch}{path.resolve()}"))
-                if path.is_file() and not folders[-1].exists():
-                    unpack(path, folders[-1])
+                folder = Path(f"{scratch}{path.resolve()}") if path.is_file() else path
+                if path.is_file() and not folder.exists():  # the same bundle may be given twice
+                    unpack(path, folder)
+                folders.append(folder)
             yield folders
         except StudyError as error:
             raise StudyError(str(error).replace(scratch, "")) from None

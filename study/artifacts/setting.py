@@ -174,7 +174,9 @@ def _switched(study: Study, words: Mapping[str, str]) -> str:
         key: [_word(study, key, level) for level in study.factors[key]] for key in study.factors
     }
     # The device is no switch: its word stands before theirs.
-    counts = Counter(chain(*(known[key][1:] for key in study.compared if key != "device")))
+    counts = Counter(
+        chain.from_iterable(known[key][1:] for key in study.compared if key != "device")
+    )
     changed = [(key, word) for key, word in words.items() if word != known[key][0]]
     parts = [f"{leaf_words(key)} {word}" if counts[word] > 1 else word for key, word in changed]
     return " + ".join(map(_quoted, parts)) or FIRST_LEVELS

@@ -103,7 +103,7 @@ def code_sha256(patterns: Iterable[str]) -> str:
 def package_sha256(*folders: str) -> str:
     """Return the SHA-256 over all files of the package but compiled ones, or of some of its
     folders."""
-    below = chain(*((PACKAGE / folder).rglob("*") for folder in folders or [""]))
+    below = chain.from_iterable((PACKAGE / folder).rglob("*") for folder in folders or [""])
     files = [path for path in below if path.is_file() and path.parent.name != "__pycache__"]
     return code_sha256(path.relative_to(PACKAGE).as_posix() for path in files)
 

@@ -26,7 +26,7 @@ def imported(file: Path) -> list[str]:
 
 def outside(files: Iterable[Path]) -> list[str]:
     """Return the top modules that the files import, without Python's own."""
-    tops = {name.partition(".")[0] for name in chain(*map(imported, files))}
+    tops = {name.partition(".")[0] for name in chain.from_iterable(map(imported, files))}
     return sorted(tops - sys.stdlib_module_names)
 
 

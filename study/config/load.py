@@ -63,7 +63,7 @@ def study_file(called: str, folders: Sequence[Path]) -> Path:
     # Backwards, so that the first folder's file is the one that stays.
     files = {
         path.stem: path
-        for path in chain(*(folder.glob(f"*{ENDING}") for folder in reversed(folders)))
+        for path in chain.from_iterable(folder.glob(f"*{ENDING}") for folder in reversed(folders))
     }
     name = study_name(called)
     if called.endswith(ENDING):

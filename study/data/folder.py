@@ -75,7 +75,9 @@ class Folder(Source):
         file."""
         folder, found = given_folder(str(dataset.path)), _listed(dataset)
         check_classes(found.classes, str(dataset.path))
-        files = contents(folder, [folder / name for name in chain(*found.classes.values())])
+        files = contents(
+            folder, [folder / name for name in chain.from_iterable(found.classes.values())]
+        )
         counts = [len(names) for names in found.classes.values()]
         trained = list(found.splits.values()).count("train") or train_images(
             counts, dataset.valid_fraction
@@ -88,7 +90,7 @@ class Folder(Source):
         given, found = self.base(dataset, folder, results), _listed(dataset)
         otherwise: dict[str, str | None] = {}
         unreadable = []
-        for name in chain(*found.classes.values()):
+        for name in chain.from_iterable(found.classes.values()):
             try:
                 otherwise[name] = read_otherwise(given / name)
             except StudyError as error:
@@ -242,7 +244,9 @@ def listing(folder: Path, given: str) -> Listing:
         if parts
         else (0, [folder])
     )
-    classes: dict[str, list[str]] = {path.name: [] for path in chain(*map(_class_folders, used))}
+    classes: dict[str, list[str]] = {
+        path.name: [] for path in chain.from_iterable(map(_class_folders, used))
+    }
     splits: dict[str, Split] = {}
     left_out = []
     for one in found:

@@ -40,7 +40,7 @@ class TorchvisionSet(Source):
             return DatasetInfo(10, self.train_images, 10_000)
         folder = given_folder(dataset.path)
         folders = {Path(self.unpacked).parent, Path(self.archives).parent}
-        files = sorted(chain(*(_files(folder / subfolder) for subfolder in folders)))
+        files = sorted(chain.from_iterable(_files(folder / subfolder) for subfolder in folders))
         return DatasetInfo(10, self.train_images, 10_000, contents(folder, files))
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
@@ -93,8 +93,8 @@ class TorchvisionSet(Source):
         from study.data.decode import ImageSet
 
         splits = self._splits(self.base(dataset, folder, results))
-        arrays = [*chain(*(np.asarray(split.data) for split in splits))]
-        labels = [int(label) for label in chain(*(split.targets for split in splits))]
+        arrays = list(chain.from_iterable(np.asarray(split.data) for split in splits))
+        labels = [int(label) for label in chain.from_iterable(split.targets for split in splits)]
         train = len(splits[0])
         return ImageSet(
             arrays, labels, list(range(train)), list(range(train, len(arrays))), manifest.classes

@@ -116,7 +116,9 @@ def _files(
 ) -> Iterator[tuple[str, Path]]:
     """Yield each file that is there and belongs to the studies: its path in a bundle, and its
     own."""
-    manifests = {str(FILES.manifest(run.dataset)) for run in chain(*(plan.runs for plan in plans))}
+    manifests = {
+        str(FILES.manifest(run.dataset)) for run in chain.from_iterable(plan.runs for plan in plans)
+    }
     shared = [
         path for path in HELD if path.startswith(("images/", "environments/", "warm_up_runs/"))
     ]

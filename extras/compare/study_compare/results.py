@@ -156,7 +156,9 @@ def _work(record: Record) -> Work:
     """Return what a run did: a run's threads are those of its machine, and its data those that it
     read."""
     flat = dict(
-        chain(*(_flat(section, inner) for section, inner in decisive(record.settings).items()))
+        chain.from_iterable(
+            _flat(section, inner) for section, inner in decisive(record.settings).items()
+        )
     )
     return flat | {"data": record.data.sha256 if record.data else None}
 

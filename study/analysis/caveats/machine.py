@@ -1,4 +1,5 @@
-"""A machine that was not the same for all runs, or not theirs alone."""
+"""What the runs had beside their settings, and did not have alike: the machine, the starts, the
+weights, and images that were decoded before the clock."""
 
 import re
 from collections.abc import Iterator

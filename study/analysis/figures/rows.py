@@ -60,12 +60,12 @@ class RowsChart:
     @property
     def rows(self) -> list[Row]:
         """The rows of all groups."""
-        return [*chain(*(group.rows for group in self.groups))]
+        return list(chain.from_iterable(group.rows for group in self.groups))
 
     @property
     def dots(self) -> list[Dot]:
         """The dots of all rows."""
-        return [*chain(*(row.dots for row in self.rows))]
+        return list(chain.from_iterable(row.dots for row in self.rows))
 
 
 def rows_chart(chart: RowsChart) -> Chart | None:

@@ -65,7 +65,7 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None
     names, drawn = Context(plan.study, analysis.groups).names, []
     # The colour of the answer is for what may be the fastest of all, and a slower way has no such
     # setting.
-    ways = chain(*(one.ways for one in analysis.answers if isinstance(one, Ways)))
+    ways = chain.from_iterable(one.ways for one in analysis.answers if isinstance(one, Ways))
     slower = {way.group for way in ways if way.slower}
     for group, own in groups:
         found = []
@@ -136,7 +136,7 @@ def _claimed(analysis: Analysis) -> dict[tuple[str, str], float]:
     """Return the seconds at which a claim puts a level, the first claim's, by the labels of its
     group and of itself."""
     # Backwards, so that the first claim's mark is the one that stays.
-    marks = chain(*(claim.marks for claim in analysis.claims[::-1]))
+    marks = chain.from_iterable(claim.marks for claim in analysis.claims[::-1])
     return {(mark.group, mark.level): mark.seconds for mark in marks}
 
 
@@ -208,12 +208,12 @@ class Parts:
     @property
     def whole(self) -> float:
         """Seconds of the longest bar."""
-        return max(bar.total for bar in chain(*self.groups.values()))
+        return max(bar.total for bar in chain.from_iterable(self.groups.values()))
 
     @property
     def names(self) -> list[str]:
         """The parts that take some time, in order."""
-        known = set().union(*(bar.seconds for bar in chain(*self.groups.values())))
+        known = set().union(*(bar.seconds for bar in chain.from_iterable(self.groups.values())))
         return [name for name in PARTS.values() if name in known]
 
 

@@ -107,7 +107,7 @@ def overall_of(
 
 def ratios_of(study: Study, groups: Sequence[GroupFit], overalls: Sequence[Overall]) -> list[Ratio]:
     """Return the ratio of every setting, from the pairs that its ``overalls`` have."""
-    found = chain(*(_ratios(study, groups, overall) for overall in overalls))
+    found = chain.from_iterable(_ratios(study, groups, overall) for overall in overalls)
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 

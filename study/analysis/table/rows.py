@@ -57,7 +57,9 @@ def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     Keys that :class:`Timing` does not declare become columns, too: they are the study's factors.
     """
     rows = list(rows)
-    keys = [key for key in dict.fromkeys(chain(*rows)) if key not in Timing.model_fields]
+    keys = [
+        key for key in dict.fromkeys(chain.from_iterable(rows)) if key not in Timing.model_fields
+    ]
     names = columns(keys)
     numbers = [name for name, kind in TYPES.items() if kind == "float64"]
     # One array of all numbers: pandas converts column by column, which takes longer than all else

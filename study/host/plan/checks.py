@@ -1,5 +1,7 @@
-"""What must hold on this machine before a run starts. What was prepared and cannot be used is made
-again."""
+"""What must hold on this machine before a run starts, and which of its limits a run may reach.
+
+What was prepared and cannot be used is made again.
+"""
 
 import os
 import shutil
@@ -119,7 +121,7 @@ CURE = (
 
 def warnings(plans: Sequence[Plan]) -> Iterator[str]:
     """Yield a line for each limit that runs on the host may reach."""
-    here = chain(*(plan.runs for plan in plans if plan.engine == "none"))
+    here = chain.from_iterable(plan.runs for plan in plans if plan.engine == "none")
     runs = [run for run in here if not run.unavailable]
     if runs and surroundings() == "WSL2":
         memory = psutil.virtual_memory().total / GIB

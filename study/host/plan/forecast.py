@@ -22,7 +22,9 @@ from study.host.allocation import MARGIN_SECONDS, scheduler
 def pending(plan: Plan, files: Results) -> list[Run]:
     """Return the runs that a start makes: those of each block that lacks a record, and so is
     measured as a whole."""
-    return [*chain(*(block.runs for block in blocks_of(plan, files) if block.missing(files)))]
+    return list(
+        chain.from_iterable(block.runs for block in blocks_of(plan, files) if block.missing(files))
+    )
 
 
 def describe(plans: Sequence[Plan], budget_minutes: float | None, files: Results) -> list[str]:

@@ -84,7 +84,7 @@ def train_ranks(
         raise _cause(scratch, count, codes, results)
     measured = [result.measurement for _, result in sorted(results.items()) if result.measurement]
     return measured[0].model_copy(
-        update={"replicas": [*chain(*(one.replicas for one in measured))]}
+        update={"replicas": list(chain.from_iterable(one.replicas for one in measured))}
     )
 
 

@@ -128,7 +128,7 @@ def epochs_of(
         )
         for name, time, outcome, (mean, total) in zip(names, times, reached, told, strict=True)
     ]
-    return epochs, mark_warm_up([*chain(*(time.steps for time in times))], names)
+    return epochs, mark_warm_up(list(chain.from_iterable(time.steps for time in times)), names)
 
 
 def losses_of(losses: Losses, replicas: Replicas) -> tuple[float | None, float | None]:

@@ -172,7 +172,7 @@ def named_groups(model: nn.Module, name: str) -> list[list[str]]:
     said = getattr(model, "layer_groups", None)
     if said is not None:
         groups = [_names(model, name, part) for part in (said() if callable(said) else said)]
-        if missing := set(every).symmetric_difference(chain(*groups)):
+        if missing := set(every).symmetric_difference(chain.from_iterable(groups)):
             raise refused(
                 name,
                 f"has layer groups without {min(missing)}",
@@ -205,7 +205,7 @@ def _names(model: nn.Module, name: str, part: Any) -> list[str]:
             "has a part of its body that is no module of it",
             allowed="modules, or their names",
         )
-    return [*chain(*(_names(model, name, one) for one in part))]
+    return list(chain.from_iterable(_names(model, name, one) for one in part))
 
 
 def unfit(model: nn.Module, name: str, state: Any) -> list[str]:
