@@ -1,1 +1,2 @@
-"""What the software itself costs. Run by hand: no test asserts a time."""
+"""What the software itself costs, and how often its words are right. Run by hand: no test asserts a
+time."""

@@ -45,9 +45,8 @@ def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:
         {"y": runs.seconds, "level": runs.levels, "block": runs.blocks, "start": runs.starts}
     )
     rows["far"] = far_runs(*(rows[name].tolist() for name in ("y", "level", "block")))
-    if condition.first_slow or (
-        condition.runs >= MANY and rows["far"].any()
-    ):  # the rules that set runs aside
+    # the rules that set runs aside
+    if condition.first_slow or (condition.runs >= MANY and rows["far"].any()):
         names = {"y": "fit_seconds", "level": "training.batch_size", "start": "session"}
         fixed = {
             "device": "cpu",
@@ -91,9 +90,8 @@ def in_condition(condition: Condition, rng: np.random.Generator) -> Iterator[Tri
             yield from _extremes(model, told, runs.truth) if name == "apart" else ()
         if last in told and counts:
             yield f"{name}: mean held{met}", holds(model.mean(last), runs.truth[last])
-        of_any = (
-            condition.shift == 0 or condition.starts >= 3
-        )  # else they do differ in these starts
+        # else they do differ in these starts
+        of_any = condition.shift == 0 or condition.starts >= 3
         if name == "equal" and of_any:
             yield "equal: one is called slower", len(kept) < last + 1
             yield from _flat(condition, model, rng)

@@ -24,11 +24,9 @@ from study.artifacts.record import TIMED_OUT
 from study.artifacts.setting import setting_of
 from study.config.study import Study
 
-SIZE, WAY, PRECISION = (
-    "training.batch_size",
-    "training.optimizer_implementation",
-    "training.precision",
-)
+SIZE = "training.batch_size"
+WAY = "training.optimizer_implementation"
+PRECISION = "training.precision"
 CURVE = {"x": SIZE, "y": "fit_seconds"}
 WAYS = study_of({WAY: ["auto", "fused", "foreach"], SIZE: [16, 32, 64, 128]}, curve=CURVE)
 LIMITED = study_of({SIZE: [16, 32, 64]}, curve=CURVE)
@@ -133,7 +131,7 @@ def ways(kind: str, blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
             Group(setting=one.setting, levels=[], best=best)
             for one, best in zip(groups, bests, strict=True)
         ]
-        found = ways_of(WAYS, groups, told, SIZE)
+        found = ways_of(WAYS, groups, told)
         slower = {way.group.levels[WAY] for way in found[0].ways if way.slower}
         if times == 1:
             yield "false: a way is called slower", bool(slower)
@@ -250,9 +248,8 @@ def answers() -> list[Cell]:
         "device x block 10%",
     )
     for kind, sizes in product(kinds, (1, 2)):
-        swing = (
-            {"held": JOINT} if "swings" in kind else {}
-        )  # bounds that hold whatever the machine did
+        # bounds that hold whatever the machine did
+        swing = {"held": JOINT} if "swings" in kind else {}
         found.append(
             Cell(
                 f"contrast, {kind}, {sizes} sizes, 3 blocks",

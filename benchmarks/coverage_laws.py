@@ -50,11 +50,8 @@ def studies(truth: Array, draw: Draw, rng: np.random.Generator, count: int) -> I
 def fit_curve(
     batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Sequence[Hashable]
 ) -> CurveFit:
-    """Return every law fitted to the runs, with the verdict on what they determine.
-
-    ``batch_sizes``, ``seconds`` and ``blocks`` have one entry for each run; a table without blocks
-    gives all runs the same one.
-    """
+    """Return every law fitted to the runs, with the verdict on what they determine. Each argument
+    has one entry for each run."""
     model = fit_log_model(seconds, batch_sizes, blocks)
     return curve_of_model(model, model.levels, optimum_of(model))
 
@@ -75,15 +72,18 @@ def alpha_held(sizes: Array, times: Array, alpha: float) -> bool:
 
 def law_named(sizes: Array, times: Array) -> bool:
     """Whether the verdict is that some law other than the constant describes the times."""
+    return verdict_of(sizes, times).kind not in ("flat", "undetermined")
+
+
+def verdict_of(sizes: Array, times: Array) -> Verdict:
+    """The verdict on runs that have nothing in common but their size."""
     runs = np.tile(sizes, len(times)).tolist()
-    verdict = fit_curve(runs, times.ravel().tolist(), [0] * len(runs)).verdict
-    return verdict.kind not in ("flat", "undetermined")
+    return fit_curve(runs, times.ravel().tolist(), [0] * len(runs)).verdict
 
 
 def turn_of(sizes: Array, times: Array) -> Verdict | None:
     """The verdict that the time falls and rises again; None where it is another."""
-    runs = np.tile(sizes, len(times)).tolist()
-    verdict = fit_curve(runs, times.ravel().tolist(), [0] * len(runs)).verdict
+    verdict = verdict_of(sizes, times)
     return verdict if verdict.low is not None else None
 
 

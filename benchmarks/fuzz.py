@@ -8,7 +8,7 @@ import copy
 import json
 import stat
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -109,13 +109,9 @@ YAML = st.one_of(
 
 def _paths(tree: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the place of each value in nested lists and mappings: the keys that lead to it."""
-    items = (
-        tree.items()
-        if isinstance(tree, dict)
-        else enumerate(tree)
-        if isinstance(tree, list)
-        else ()
-    )
+    items: Iterable[tuple[Any, Any]] = tree.items() if isinstance(tree, dict) else ()
+    if isinstance(tree, list):
+        items = enumerate(tree)
     below = [*chain(*(_paths(value, (*before, key)) for key, value in list(items)[:40]))]
     return [before, *below] if before else below
 

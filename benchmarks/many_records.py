@@ -72,8 +72,9 @@ def plan_of(runs: int, sizes: int, loops: Sequence[str]) -> Plan:
         "factors": factors,
         "replicates": replicates,
         "contrast": "training.loop" if len(loops) > 1 else None,
+        "only": [],
+        "names": {},
     }
-    changes |= {"only": [], "names": {}}
     study = example.study.model_copy(update=changes)
     planned: list[Run] = []
     first = [_run(study, example.runs[0], size, loop) for size, loop in product(batches, loops)]
@@ -94,11 +95,7 @@ def _run(study: Study, like: Run, size: int, loop: str) -> Run:
         "training.batch_size": size,
         "training.loop": loop,
     }
-    values = {
-        key: value
-        for key, value in like.settings.model_dump().items()
-        if key in Settings.model_fields
-    }
+    values = like.settings.model_dump()
     setting = setting_of(study, factors)
     return like.model_copy(
         update={
@@ -245,11 +242,8 @@ def main() -> None:
             for step, took in costs(plan, root, options.steps):
                 whole.append(took)
                 _print(len(plan.runs), step, took, earlier)
-            together = Cost(
-                sum(one.cpu for one in whole),
-                sum(one.wall for one in whole),
-                max(o.peak for o in whole),
-            )
+            cpu, wall = sum(one.cpu for one in whole), sum(one.wall for one in whole)
+            together = Cost(cpu, wall, max(one.peak for one in whole))
             _print(len(plan.runs), "all", together, earlier)
             if not options.folder:
                 shutil.rmtree(root)

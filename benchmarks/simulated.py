@@ -149,8 +149,6 @@ class Runs:
     levels: Places
     blocks: Places
     starts: Places
-    first: NDArray[np.bool_]
-    """Whether a run is the first of its start."""
     truth: Array
     """Log seconds of each level (m,), over all that its runs meet; of one or two starts those of
     these starts."""
@@ -195,7 +193,7 @@ def simulate(
     seconds = np.exp(logs)
     if condition.step:
         seconds = np.round(seconds / condition.step) * condition.step
-    return Runs(seconds, levels, blocks, starts, first, truth, met)
+    return Runs(seconds, levels, blocks, starts, truth, met)
 
 
 def _order(condition: Condition, block: int, rng: np.random.Generator) -> Places:

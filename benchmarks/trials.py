@@ -33,7 +33,7 @@ ALLOWED: dict[str, Allowed] = {
     "must be told": TOLD,
     "right at 7": TOLD,
 }
-"""What issue 32 allows, by a part of the name; the first that fits counts."""
+"""What is allowed, by a part of the name; the first that fits counts."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Line:
         number = (
             f"{self.value:.2f}"
             if "width" in self.name
-            else f"{100 * self.value:.1f}% ({self.words})"
+            else f"{100 * self.value:.1f}% ({100 * self.low:.1f} to {100 * self.high:.1f})"
         )
         limits = (
             ""
@@ -83,11 +83,6 @@ class Line:
             f"{'FAILS ' if self.fails else ''}{self.cell} | {self.name}: {number} of "
             f"{self.trials}{limits}"
         )
-
-    @property
-    def words(self) -> str:
-        """The exact 95% interval."""
-        return f"{100 * self.low:.1f} to {100 * self.high:.1f}"
 
 
 def holds(interval: Estimate, truth: float) -> bool:
@@ -102,10 +97,8 @@ def holds(interval: Estimate, truth: float) -> bool:
 def run(cell: Cell, studies: int, seed: int) -> list[Line]:
     """Return what the studies of a cell count. Its seed is that of its name: cells can be run in
     any order."""
-    rng, found = (
-        np.random.default_rng([seed, zlib.crc32(cell.name.encode())]),
-        defaultdict[str, list[float]](list),
-    )
+    rng = np.random.default_rng([seed, zlib.crc32(cell.name.encode())])
+    found = defaultdict[str, list[float]](list)
     for _ in range(round(studies * cell.share)):
         for name, value in cell.study(rng):
             found[name].append(float(value))

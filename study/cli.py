@@ -18,9 +18,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
     try:
         return _done(arguments, prog)
     except KeyboardInterrupt:
-        if os.environ.get(FORK_SERVERS, "").split()[:1] != [
-            str(os.getppid())
-        ]:  # the start of a step says it
+        # the start of a step says it
+        if os.environ.get(FORK_SERVERS, "").split()[:1] != [str(os.getppid())]:
             say(INTERRUPTED)
         return 130
 

@@ -23,6 +23,7 @@ from study.base.privacy import without_folders
 from study.base.strict import Strict
 from study.config import names
 from study.config.names import level_words
+from study.config.rules import as_yaml
 from study.config.settings import Settings, description
 from study.config.study import TOTALS_OF_INFERENCE, Study, shown
 
@@ -95,25 +96,26 @@ def facts_of(study: Study, frame: pd.DataFrame, records: Mapping[str, Record]) -
 
 def _fields(record: Record) -> Iterator[tuple[str, Any]]:
     """Yield the dotted name and the value of each field that is a fact."""
-    yield from _flat("", record.settings.model_dump())
+    yield from flat("", record.settings.model_dump())
     for part in PARTS:
         values = getattr(record, part)
         if values is not None:
-            yield from _flat(f"{part}.", values.model_dump(exclude={"libraries"}))
+            yield from flat(f"{part}.", values.model_dump(exclude={"libraries"}))
     if record.machine:
         yield "machine.software", record.machine.software
     yield "started_as", record.started_as
 
 
-def _flat(prefix: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def flat(prefix: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each value of nested mappings with its dotted key after ``prefix``."""
     for key, value in values.items():
         if isinstance(value, dict):
-            yield from _flat(f"{prefix}{key}.", value)
+            yield from flat(f"{prefix}{key}.", value)
         else:
             yield f"{prefix}{key}", value
 
 
-DEFAULTS = dict(_flat("", Settings.model_validate({}).model_dump()))
+DEFAULTS = dict(flat("", Settings.model_validate({}).model_dump()))
 
 
 def _range(name: str, values: list[Any]) -> str:
@@ -197,7 +199,7 @@ def glossary(study: Study) -> list[tuple[str, str]]:
     """
     whole = names.whole(study.names, study.factors, study.only)
     told = [
-        (name, ", ".join(f"{key}: {_as_written(level)}" for key, level in own.items()))
+        (name, ", ".join(f"{key}: {as_yaml(level)}" for key, level in own.items()))
         for name, own in whole.items()
     ]
     if len(study.compared) < 3:
@@ -207,10 +209,6 @@ def glossary(study: Study) -> list[tuple[str, str]]:
         *told,
         *((f"{short_key(key)} ({_shown(study, key)})", description(key)) for key in keys),
     ]
-
-
-def _as_written(level: Any) -> str:
-    return str(level).lower() if isinstance(level, bool) else str(level)
 
 
 def _shown(study: Study, key: str) -> str:

@@ -70,9 +70,7 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Records | None = None) -> 
     groups = [group_of(study, group) for group in fitted]
     overalls = overalls_of(study, fitted, study.contrast) if study.contrast else []
     ratios = ratios_of(study, fitted, overalls)
-    contrasts = (
-        contrasts_of(study, fitted, overalls, ratios, study.contrast) if study.contrast else []
-    )
+    contrasts = contrasts_of(study, fitted, overalls, ratios)
     twins = overalls_of(study, fitted, "control") if "control" in study.factors else []
     control = ratios_of(study, fitted, twins)
     pairs = zip(fitted, groups, strict=True) if study.effects else []
@@ -81,8 +79,8 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Records | None = None) -> 
     context = Context(study, groups, scope=scope_of(usable["session"].nunique()))
     answers: list[Answer] = [
         *(found.combination for found in switches if found.combination),
-        *(ways_of(study, fitted, groups, context.factor) if not contrasts else []),
-        *(group_answer(group, context.factor) for group in groups),
+        *(ways_of(study, fitted, groups) if not contrasts else []),
+        *(group_answer(group) for group in groups),
         *contrasts,
         *bottlenecks_of(study, usable),
         *([control_of(control)] if control else []),

@@ -126,10 +126,8 @@ class Progress:
 def progress_of(plan: Plan, frame: pd.DataFrame) -> Progress:
     """Return how far ``plan`` is, from its table of timings: a run that is there has a session."""
     rows = of_planned_runs(frame)
-    made, refused = (
-        set(rows["run"][rows["session"].notna()]),
-        set(rows["run"][rows["outcome"] == "refused"]),
-    )
+    made = set(rows["run"][rows["session"].notna()])
+    refused = set(rows["run"][rows["outcome"] == "refused"])
     planned = [run for run in plan.runs if not run.unavailable or run.name in made]
     missing = [run for run in planned if run.name not in made]
     return Progress(
@@ -165,7 +163,6 @@ def missing_sentence(progress: Progress) -> str | None:
     if progress.refused:
         told.append(
             f"{progress.refused} of the missing "
-            f"{agreeing(progress.refused, 'has a record', 'have records')} "
-            "that cannot be used."
+            f"{agreeing(progress.refused, 'has a record', 'have records')} that cannot be used."
         )
     return " ".join(told)

@@ -49,6 +49,21 @@ PARTS_OF = {
 parts."""
 
 
+PARTS = {
+    CONSTRUCTION: "building the model",
+    "graph_warm_up_seconds": "warm-up before capture",
+    "data_wait_seconds": "waiting for data",
+    "transfer_seconds": "host to device",
+    "device_transform_seconds": "transforms on the device",
+    "forward_seconds": "forward",
+    "backward_seconds": "backward",
+    "optimizer_seconds": "optimizer",
+    VALIDATION: "validation",
+    OTHER: "rest",
+}
+"""The words of each part of a time, in the order of a job, by its column of the timings."""
+
+
 def shares_of(rows: pd.DataFrame, y: str) -> "dict[str, pd.Series[float]]":
     """Return the share of each part in the time ``y`` by level, over the runs that count.
 

@@ -257,12 +257,12 @@ def law_formula(name: str) -> str:
     return FORMULAS[name]
 
 
-def interval(low: float | None, high: float | None, scale: float = 1.0) -> str | None:
+def interval(low: float | None, high: float | None) -> str | None:
     """Return ``4.9 to 5.3``; None where it says nothing: an end is missing, or they differ by a
     factor of ten."""
     if low is None or high is None or high > WIDEST * low:
         return None
-    return f"{number(scale * low)} to {number(scale * high)}"
+    return f"{number(low)} to {number(high)}"
 
 
 def coefficients(values: Mapping[str, float], intervals: Mapping[str, Any]) -> str:

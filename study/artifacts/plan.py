@@ -71,8 +71,9 @@ class Command(Strict):
         It can be typed in bash and in zsh.
         """
         overrides = {**self.config.get("overrides", {}), **changes.pop("overrides", {})}
-        config = {**self.config, **changes} | ({"overrides": overrides} if overrides else {})
-        config.pop("overrides", None) if not overrides else None
+        config = {**self.config, **changes}
+        if overrides:
+            config["overrides"] = overrides
         called = self.files.get(study, study)
         keys = [f"{key}={flow(value)}" for key, value in config.items()]
         told = shlex.join([*self.options, "--config", f"studies=[{flow(called)}]", *keys])
@@ -216,16 +217,6 @@ class Plan(Versioned):
             return run.name
         rest = {key: level for key, level in levels.items() if key not in SHARED_WORK}
         return f"{name_of(self.study, rest)}-r{run.block}"
-
-    def run(self, name: str) -> Run:
-        """Return the run called ``name``. Raise :class:`StudyError` if there is none."""
-        for run in self.runs:
-            if run.name == name:
-                return run
-        raise StudyError(
-            f"run: {self.name} plans no run {name!r}; allowed: "
-            f"{', '.join(run.name for run in self.runs)}"
-        )
 
     def runs_with(self, kind: Literal["dataset", "weights"], name: str) -> list[Run]:
         """Return the runs that use the dataset, or the decision about weights, called ``name``.

@@ -69,16 +69,14 @@ class Manifest(Strict):
             else ""
         )
         yield (
-            f"data: {self.source}, {self.train_images} images to train and "
-            f"{self.valid_images} to validate, "
-            f"{len(self.classes)} classes{left_out}"
+            f"data: {self.source}, {self.train_images} images to train and {self.valid_images} to "
+            f"validate, {len(self.classes)} classes{left_out}"
         )
         if self.in_both:
             one = self.in_both[0]
             yield (
-                f"{len(self.in_both)} of the images to validate on are files that are also "
-                "trained on, "
-                f"first {one.valid!r}, which is {one.train!r}"
+                f"{len(self.in_both)} of the images to validate on are files that are also trained "
+                f"on, first {one.valid!r}, which is {one.train!r}"
             )
         if with_fastai and self.otherwise:
             odd = self.otherwise[0]
@@ -160,17 +158,13 @@ class ImageRequest(Strict):
 class Image(Strict):
     """An available image, described in `results/images/<device>.json`."""
 
-    remedy = "make it with: make images"
+    remedy = "the next start makes it"
     request: ImageRequest
     engine: str
     engine_version: str
-    id: str = Field(description="The image's own checksum.")
+    id: str = Field(description="The image's own checksum, by which the engine runs it.")
     digest: str | None = Field(
         description="The image's checksum in a registry; none if built here."
-    )
-    run_as: str = Field(description="The name by which the engine runs it: the id.")
-    created: str | None = Field(
-        description="Time when the image was made, from its own description."
     )
     lock_sha256: str | None = Field(
         description="Checksum of the lock that it was built from, from its own label."

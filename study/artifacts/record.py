@@ -122,8 +122,8 @@ class Record(JobResult, Versioned):
     )
     settings: Settings
     seed: int = Field(
-        description="Seed of this run, from the study's seed and the run's name without its "
-        "strategy."
+        description="Seed of this run, from the study's seed and the run's name without "
+        "the levels of the factors in which the work is the same."
     )
     process_seconds: Seconds
     """Seconds of the whole process: start-up (also of the container), imports, data, model, fit."""

@@ -115,10 +115,8 @@ def move_aside(path: Path, folder: Aside) -> Path:
 def lock_results(results: Path) -> "FileLock":
     """Return the acquired lock of a results folder. Raise :class:`StudyError` if another process
     holds it."""
-    from filelock import (
-        FileLock,
-        Timeout,
-    )  # a lint of the workflow has only what Snakemake itself needs
+    # a lint of the workflow has only what Snakemake itself needs
+    from filelock import FileLock, Timeout
 
     lock = FileLock(Results(results).lock)
     try:

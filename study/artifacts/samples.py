@@ -1,5 +1,7 @@
-"""The raw samples of one run, as both loops return them. Times are in seconds, memory is in
-bytes."""
+"""The raw samples of one run, as the loops return them.
+
+Times are in seconds, memory is in bytes.
+"""
 
 from operator import attrgetter
 from statistics import fmean, median

@@ -13,9 +13,8 @@ def python_first() -> None:
     Of the others the order stays: the user's folder comes before what is installed.
     """
     place = next((place for place, entry in enumerate(sys.path) if entry.endswith(".zip")), 0)
-    sys.path[: place + 3] = (
-        sys.path[place : place + 3] + sys.path[:place]
-    )  # an archive, a folder, one of extensions
+    # an archive, a folder, one of extensions
+    sys.path[: place + 3] = sys.path[place : place + 3] + sys.path[:place]
 
 
 def complete_user() -> None:

@@ -6,6 +6,7 @@ a module ``verbs`` with the verb NAME, a function NAME of the public interface.
 """
 
 import sys
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
@@ -25,3 +26,15 @@ def load_extra(name: str, module: str = "") -> ModuleType:
     if folder not in sys.path:
         sys.path.append(folder)
     return import_module(f"study_{name}.{module}" if module else f"study_{name}")
+
+
+@cache
+def scheduler() -> ModuleType | None:
+    """Return the module ``allocation`` of the first extra that knows a scheduler; None without one:
+    then this machine is alone.
+
+    It has ``allocation``, ``nodes_of``, ``end_of_allocation`` and ``requested_resources``, as
+    ``study_slurm`` has.
+    """
+    names = extras_with("allocation")
+    return load_extra(names[0], "allocation") if names else None

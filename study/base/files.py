@@ -169,8 +169,7 @@ def room_for(path: Path) -> Iterator[None]:
             raise
         raise StudyError(
             f"{path}: cannot be written ({os.strerror(number)}); every record that is there "
-            "already is kept: "
-            "make room, and start again"
+            "already is kept: make room, and start again"
         ) from None
 
 

@@ -125,9 +125,8 @@ def serve(listening: socket.socket, modules: Sequence[str]) -> None:
                 importlib.import_module(module)
             if os.fork() == 0:
                 listening.close()
-                with suppress(
-                    OSError, ValueError, TypeError
-                ):  # a client that is gone, or says something else
+                # a client that is gone, or says something else
+                with suppress(OSError, ValueError, TypeError):
                     _keep(connection, os.pidfd_open(client), start)
                 os._exit(0)
 
@@ -179,9 +178,8 @@ def _become(request: Request, outputs: Sequence[int], supervisor: int) -> None:
             os.close(output)
         os.environ.clear()
         os.environ.update(request.environment)
-        here = str(
-            Path.cwd()
-        )  # where `python -m` finds a user's model; the run's folder may be another
+        # where `python -m` finds a user's model; the run's folder may be another
+        here = str(Path.cwd())
         os.chdir(request.folder)
         sys.path[:] = [request.folder if entry == here else entry for entry in sys.path]
         function: Callable[..., Any] = pkgutil.resolve_name(request.function)

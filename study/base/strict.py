@@ -110,7 +110,7 @@ LARGEST = 2**30
 
 
 SCHEMA_VERSION: Literal[2] = 2
-"""Of every file of results. It is one of the first keys of the file."""
+"""Of plans, records and analyses. It is one of the first keys of the file."""
 
 
 class Strict(BaseModel):

@@ -59,20 +59,15 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        if (
-            node.tag.endswith((":int", ":float")) and len(node.value) > SHOWN
-        ):  # digits of base 60 take hours
+        # digits of base 60 take hours
+        if node.tag.endswith((":int", ":float")) and len(node.value) > SHOWN:
             raise yaml.MarkedYAMLError(
                 problem="a number of more than 100 characters", problem_mark=node.start_mark
             )
         try:
             value = super().construct_object(node, deep)
-        except (
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            ValueError,
-        ):  # how PyYAML refuses `0b_` or `!!bool x`
+        # how PyYAML refuses `0b_` or `!!bool x`
+        except (ArithmeticError, AttributeError, LookupError, ValueError):
             problem = (
                 f"{shown(node.value)} is not a value of the type {node.tag.rpartition(':')[2]}"
             )
@@ -89,9 +84,8 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
-        for key_node, _ in (
-            node.value if isinstance(node, yaml.MappingNode) else ()
-        ):  # `!!set x` is none
+        # `!!set x` is none
+        for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if not isinstance(key_node, yaml.ScalarNode):
                 raise yaml.MarkedYAMLError(
                     problem="a key must be plain text", problem_mark=key_node.start_mark

@@ -96,9 +96,8 @@ class TorchBuild:
             newer = f"a driver {DRIVERS[major]} or newer" if major in DRIVERS else "a newer driver"
             return (
                 f"torch {self.version} needs CUDA {major}, and the NVIDIA driver speaks CUDA "
-                f"{driver[0]}.{driver[1]}: "
-                f"install {newer}, or use a torch for CUDA {driver[0]} that is installed "
-                "(--torch installed)"
+                f"{driver[0]}.{driver[1]}: install {newer}, or use a torch for CUDA {driver[0]} "
+                "that is installed (--torch installed)"
             )
         least = CAPABILITIES.get(major, (0, 0))
         if old := [one for one in capabilities if one < least]:

@@ -1,13 +1,13 @@
 """The claims that a study examines, as its file has them: what is claimed of which settings, and
 who says so."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from study.base.errors import ValueRefused, check_known
+from study.base.errors import ValueRefused
 from study.base.strict import Declared
 
 Kind = Literal["ratio", "best", "shares", "seconds", "accuracy", "images_per_second"]
@@ -164,23 +164,3 @@ class Claim(Declared):
         for where, chosen in (sides | shares).items():
             for key, level in chosen.items():
                 yield where, key, level
-
-
-def check_claims(
-    claims: Sequence[Claim],
-    keys: Sequence[str],
-    levels_of: Callable[[str], Sequence[Any]],
-    source: str,
-) -> None:
-    """Raise :class:`StudyError` if a claim names none of the ``keys``, or a level that the study
-    does not have."""
-    for place, claim in enumerate(claims):
-        for where, key, level in claim.levels():
-            check_known(f"claims.{place}.{where}", key, keys, "no such key", source)
-            check_known(
-                f"claims.{place}.{where}.{key}",
-                level,
-                levels_of(key),
-                "no level of this study",
-                source,
-            )

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from study.base import strict_yaml
-from study.base.errors import StudyError
+from study.base.errors import StudyError, check_known
 from study.base.files import write_whole
-from study.config.claims import check_claims
 from study.config.effect import check_given
 from study.config.selection import Selection
 from study.config.settings import get, setting_keys, with_values
@@ -128,19 +127,19 @@ def read_study(called: str, folders: Sequence[Path], selection: Selection) -> St
 
 
 def _check_claims(declared: StudyFile, written: Any, source: str) -> None:
-    """Raise :class:`StudyError` if a claim names a level that is neither the study's now nor one
-    that its file has as ``written``: a start may leave levels out, and the claims about them stay.
-    """
-
-    def levels_of(key: str) -> list[Any]:
-        before, now = _at(written, key), declared.factors.get(key) or [get(declared, key)]
-        return list(
-            dict.fromkeys(
-                [*now, *(before if isinstance(before, list) else [before] * (before is not None))]
-            )
-        )
-
-    check_claims(declared.claims, setting_keys(), levels_of, source)
+    """Raise :class:`StudyError` if a claim names no key, or a level that is neither the study's now
+    nor one that its file has as ``written``: a start may leave levels out, and the claims about
+    them stay."""
+    for place, claim in enumerate(declared.claims):
+        for where, key, level in claim.levels():
+            name = f"claims.{place}.{where}"
+            check_known(name, key, setting_keys(), "no such key", source)
+            levels = [*(declared.factors.get(key) or [get(declared, key)])]
+            before = _at(written, key)
+            if before is not None:
+                levels += before if isinstance(before, list) else [before]
+            allowed = list(dict.fromkeys(levels))
+            check_known(f"{name}.{key}", level, allowed, "no level of this study", source)
 
 
 def _without_lost_levels(values: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
@@ -149,12 +148,10 @@ def _without_lost_levels(values: dict[str, Any], changed: dict[str, Any]) -> dic
 
     If no setting is left, all stay, and the model says which level is missing.
     """
-    names, only, factors, left = (
-        changed.get("names"),
-        changed.get("only"),
-        values.get("factors"),
-        changed["factors"],
-    )
+    names = changed.get("names")
+    only = changed.get("only")
+    factors = values.get("factors")
+    left = changed["factors"]
     if not isinstance(factors, dict) or not isinstance(left, dict):
         return changed  # the model reports the error
 
@@ -190,12 +187,8 @@ def _at(values: dict[str, Any], key: str) -> Any:
 def _plain(selection: Selection) -> dict[str, Any]:
     """Return the overrides and devices of ``selection`` as dotted keys with their values."""
     overrides: dict[str, Any] = {}
-    for (
-        key,
-        value,
-    ) in (
-        selection.overrides.items()
-    ):  # {"training": {"epochs": 2}} changes one key, not the section
+    # {"training": {"epochs": 2}} changes one key, not the section
+    for key, value in selection.overrides.items():
         if key.startswith("factors."):
             overrides[key.removeprefix("factors.")] = value if isinstance(value, list) else [value]
         elif key in SECTIONS and isinstance(value, dict):

@@ -103,9 +103,8 @@ def decisive(settings: Settings) -> dict[str, Any]:
     The key holds their contents in place of their names, which may change.
     """
     values = settings.model_dump()
-    del values["limits"][
-        "timeout_seconds"
-    ]  # ends a run, but does not change one that it does not end
+    # ends a run, but does not change one that it does not end
+    del values["limits"]["timeout_seconds"]
     if settings.task == "training":
         del values["inference"]
     values["dataset"] = {
@@ -113,10 +112,8 @@ def decisive(settings: Settings) -> dict[str, Any]:
         "channels": settings.dataset.channels,
     }
     del values["model"]["weights"]
-    del (
-        values["image"],
-        values["environment"],
-    )  # what decides them is in the key, and their names may change
+    # what decides them is in the key, and their names may change
+    del (values["image"], values["environment"])
     if settings.machine is None:  # records from before there was a choice
         del values["machine"]
     if not settings.training.deterministic:  # likewise

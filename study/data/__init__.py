@@ -1,2 +1,1 @@
-"""The data package: sources of images, the choice and split of images, and loaders that bring them
-to the model."""
+"""The data package: sources of images, and the choice and split of images."""

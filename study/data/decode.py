@@ -131,9 +131,8 @@ def opened(file: Path | BinaryIO) -> Iterator[Image.Image]:
     :data:`MAX_PIXELS`.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # Pillow warns of an image that is refused here, and of damaged EXIF data
+        # Pillow warns of an image that is refused here, and of damaged EXIF data
+        warnings.simplefilter("ignore")
         try:
             image = Image.open(file, formats=FORMATS)
         except UnidentifiedImageError:

@@ -140,9 +140,8 @@ def read_otherwise(path: Path) -> str | None:
             image.load()
             to_channels(upright(image), 3)
             turned = False
-            with suppress(
-                Exception
-            ):  # of damaged EXIF data, as of a damaged file, Pillow raises nearly anything
+            # of damaged EXIF data, as of a damaged file, Pillow raises nearly anything
+            with suppress(Exception):
                 turned = image.getexif().get(ORIENTATION, 1) != 1
     except Exception as error:  # Pillow's decoders raise nearly anything on a broken file
         raise undecodable(path, error) from None

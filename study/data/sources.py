@@ -1,8 +1,7 @@
 """The sources of images: what the pipeline asks of a source, and the table of them.
 
 A new source is a subclass of :class:`Source` in a file of its own, a line in :data:`SOURCES`, and
-its name in ``dataset.source`` (``study/config/sections.py``). Nothing else compares the name of a
-source.
+its name in ``dataset.source`` (``study/config/sections.py``).
 """
 
 from __future__ import annotations

@@ -134,9 +134,8 @@ def listen(listening: socket.socket) -> str:
     with tempfile.TemporaryDirectory() as private:
         folder = os.open(private, os.O_PATH)
         try:
-            listening.bind(
-                f"/proc/self/fd/{folder}/socket"
-            )  # a path of its own may be too long for a socket
+            # a path of its own may be too long for a socket
+            listening.bind(f"/proc/self/fd/{folder}/socket")
             held = os.open("socket", os.O_PATH, dir_fd=folder)
         finally:
             os.close(folder)

@@ -12,6 +12,7 @@ from study.artifacts.prepared import Packages
 from study.base.environment import HOST, Environment, own
 from study.base.errors import StudyError
 from study.base.files import PACKAGE, digest, file_sha256, write_if_changed
+from study.host.engine.base import last_words
 from study.host.supervise import new_log
 
 TEST = "study.training.instruments.machine"
@@ -96,10 +97,7 @@ def _tested(there: Environment, lock: Path, log: Path) -> Packages:
     try:
         seen = json.loads(done.stdout.strip().splitlines()[-1])
     except (IndexError, ValueError):
-        last = next(
-            reversed(log.read_text(encoding="utf-8", errors="replace").strip().splitlines()),
-            "no message",
-        )
+        last = last_words(log.read_text(encoding="utf-8", errors="replace"))
         raise StudyError(
             f"environment {lock.name}: it cannot run the training code: {last}"
         ) from None

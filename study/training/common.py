@@ -101,9 +101,8 @@ def _change(base: Path, item: Item) -> str | None:
     if checksum == item.sha256:
         return None
     return (
-        f"{item.name}: has changed since the manifest was made (its checksum is "
-        f"{checksum[:12]}, and was "
-        f"{item.sha256[:12]}); put it back"
+        f"{item.name}: has changed since the manifest was made (its checksum is {checksum[:12]}, "
+        f"and was {item.sha256[:12]}); put it back"
     )
 
 
@@ -155,9 +154,8 @@ def failed(error: Exception, settings: Settings) -> JobResult:
     """Return the result of a run that raised ``error``, with a message fit for a record. The log
     gets the traceback."""
     traceback.print_exception(error)
-    if (
-        NO_KERNEL in str(error) and _own_code() not in torch.cuda.get_arch_list()
-    ):  # else a user's code lacks it
+    # else a user's code lacks it
+    if NO_KERNEL in str(error) and _own_code() not in torch.cuda.get_arch_list():
         return JobResult(outcome="unavailable", message=_without_kernel())
     message = str(error).strip().splitlines()[0] if str(error).strip() else ""
     if (
@@ -185,10 +183,8 @@ def _own_code() -> str:
 def _without_kernel() -> str:
     """Return that torch holds no code for the GPU, such as a new release's for an old one, and for
     which it does."""
-    name, capability = (
-        torch.cuda.get_device_name(),
-        ".".join(map(str, torch.cuda.get_device_capability())),
-    )
+    name = torch.cuda.get_device_name()
+    capability = ".".join(map(str, torch.cuda.get_device_capability()))
     has = ", ".join(torch.cuda.get_arch_list())
     return (
         f"torch {torch.__version__} has no kernels for {name} (compute capability "

@@ -100,9 +100,8 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         result = JobResult(
             outcome="ok", measurement=measurement, fp32=fp32, timeline=watch.timeline()
         )
-    except (
-        Exception
-    ) as error:  # every outcome is a result: the other runs go on, and the report shows this one
+    # every outcome is a result: the other runs go on, and the report shows this one
+    except Exception as error:
         result, machine = failed(error, settings), _machine(job)
     return result.model_copy(
         update={
@@ -163,6 +162,5 @@ if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2])
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(
-        0
-    )  # as a forked process ends: no thread that a user's model left keeps it until its time limit
+    # as a forked process ends: no thread that a user's model left keeps it until its time limit
+    os._exit(0)

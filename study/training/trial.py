@@ -54,9 +54,8 @@ def decide_and_try(runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path) -> W
     Raise :class:`StudyError` with key, model and line if one fails.
     """
     every = list(runs)
-    settings, info = min(
-        every, key=lambda one: one[0].dataset.image_size
-    )  # a network may be too deep for those
+    # a network may be too deep for those
+    settings, info = min(every, key=lambda one: one[0].dataset.image_size)
     model, images = settings.model, settings.dataset
     before = Asked(Settings.model_validate({"device": "cpu"}), torch.device("cpu"), 0)
     decision = decide(
@@ -70,9 +69,8 @@ def decide_and_try(runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path) -> W
     )
     if is_own(model.name):
         try:
-            before.check(
-                None, 0
-            )  # a run compares them before its model is imported, and here it is by now
+            # a run compares them before its model is imported, and here it is by now
+            before.check(None, 0)
         except StudyError as error:
             why = f"changes what a run is asked for: {error}"
             raise own.refused(

@@ -217,7 +217,6 @@ def started(program: str) -> Iterator[Browser]:
         try:
             yield Browser(ours)
         finally:
-            os.killpg(
-                process.pid, signal.SIGKILL
-            )  # before it is waited for, so no other group can have it
+            # before it is waited for, so no other group can have it
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait(ANSWER_SECONDS)

@@ -39,9 +39,8 @@ def test_the_first_screen_has_the_answer_and_the_claims_of_each_study(
     )
     told, ends = zip(*lines, strict=True)
     assert len(told) == 3
-    assert all(
-        re.search("holds|contradicted|not decided", one) for one in told[:2]
-    )  # the switches have no claim
+    # the switches have no claim
+    assert all(re.search("holds|contradicted|not decided", one) for one in told[:2])
     assert max(ends) < height
     answers = "[...document.querySelectorAll('{} p.answer')].map(e => e.innerText)"
     assert page.evaluate(answers.format(".overview")) == page.evaluate(answers.format("article"))
@@ -53,9 +52,8 @@ def test_the_first_column_stays_where_a_table_scrolls_on_a_phone(page: Page, sho
     assert [
         box for box in boxes if not box["stays"] or box["hides"] or box["accuracy"] is False
     ] == []
-    assert (
-        sum(box["accuracy"] is True for box in boxes) >= 3
-    )  # of every run of both studies, and of the ratios
+    # of every run of both studies, and of the ratios
+    assert sum(box["accuracy"] is True for box in boxes) >= 3
     outside = "[...document.querySelectorAll('table')].filter(one => !one.closest('.scroll'))"
     assert page.evaluate(f"{outside}.filter(one => one.scrollWidth > innerWidth - 32).length") == 0
     assert page.evaluate(f"{outside}.every(one => ['levels', 'claim'].includes(one.className))")
@@ -135,11 +133,10 @@ def test_a_link_to_what_is_folded_opens_it_with_and_without_the_script(
 
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+# the rule of WCAG 2.2 that axe leaves off by itself
 RUN = {
     "runOnly": {"type": "tag", "values": TAGS},
-    "rules": {
-        "target-size": {"enabled": True}
-    },  # the rule of WCAG 2.2 that axe leaves off by itself
+    "rules": {"target-size": {"enabled": True}},
     "resultTypes": ["violations"],
 }
 ALIKE = [".scroll tbody tr:nth-child(n+4)"]

@@ -70,9 +70,8 @@ def test_a_filter_and_a_sorting_survive_that_the_page_is_opened_anew(opened: Pag
     seen, rows = [opened.evaluate(one) for one in what], shown_rows(opened, table)
     assert seen == ["descending", word]
     assert 0 < len(rows) < 50
-    opened.evaluate(
-        "window.before = true; location.reload()"
-    )  # what was there before would pass for what comes
+    # what was there before would pass for what comes
+    opened.evaluate("window.before = true; location.reload()")
     assert opened.until(
         f"!window.before && document.readyState === 'complete' && {what[0]} === 'descending'"
     )

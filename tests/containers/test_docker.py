@@ -417,9 +417,8 @@ class TestHostileCode:
         assert new["bs4-cpu-r1"].outcome == "ok", new["bs4-cpu-r1"].message
         assert (new["bs8-cpu-r1"].outcome, new["bs8-cpu-r1"].telemetry_sha256) == ("failed", None)
         assert "left no result" in str(new["bs8-cpu-r1"].message)
-        assert (
-            len(list((root / "results/tiny/weights").iterdir())) == 2
-        )  # the hostile model was tried, too
+        # the hostile model was tried, too
+        assert len(list((root / "results/tiny/weights").iterdir())) == 2
         assert (secret.read_text(), secret.stat().st_mode & 0o777) == ("secret", 0o600)
         assert not [path for path in (root / "results").rglob("*") if path.is_symlink()]
         assert "planted" not in (root / "results" / "plan.json").read_text()
@@ -643,8 +642,7 @@ class TestTwoVersionsOfTheSoftware:
             ["--rm", "--entrypoint=python"],
         )
         held = {
-            base.ask("docker", "run", *python, image.run_as, "-c", asks).strip()
-            for image in described
+            base.ask("docker", "run", *python, image.id, "-c", asks).strip() for image in described
         }
         assert held == {
             OLDER[0].partition("==")[2],

@@ -162,9 +162,8 @@ def test_one_seed_gives_the_same_weights_to_the_last_bit(tmp_path: Path, way: st
     job = gpu_job(
         tmp_path, loop, training=plain, loader=loader, dataset={"images": 100, "image_size": 96}
     )
-    changed = job.settings.training.model_copy(
-        update=training
-    )  # the plan of a test is for a CPU, which has no graphs
+    # the plan of a test is for a CPU, which has no graphs
+    changed = job.settings.training.model_copy(update=training)
     job = replace(job, settings=job.settings.model_copy(update={"training": changed}))
     sums = []
     for _ in range(2):

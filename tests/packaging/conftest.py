@@ -100,9 +100,8 @@ def plant_torch(packages: Path) -> None:
                 one.name for one in asked if not one.marker or one.marker.evaluate({"extra": "all"})
             ]
             for file in installed.files or []:
-                depth = (
-                    2 if file.parts[0] == "nvidia" else 1
-                )  # a folder that several packages share
+                # a folder that several packages share
+                depth = 2 if file.parts[0] == "nvidia" else 1
                 place = packages.joinpath(*file.parts[:depth])
                 if ".." not in file.parts and not place.exists():
                     place.parent.mkdir(exist_ok=True)

@@ -102,9 +102,8 @@ def test_a_runtime_like_colabs_measures_and_shows_the_page_with_the_torch_that_i
     programs = environment(tmp_path / "colab", "pip", "ipykernel")
     (packages,) = (tmp_path / "colab" / "lib").glob("python*/site-packages")
     plant_torch(packages)
-    (packages / "none.pth").write_text(
-        "import sys; sys.modules['ensurepip'] = None\n"
-    )  # nothing makes an environment
+    # nothing makes an environment
+    (packages / "none.pth").write_text("import sys; sys.modules['ensurepip'] = None\n")
     (programs / "make").write_text("#!/bin/sh\nexit 9\n")
     (programs / "make").chmod(0o755)
     notebook, cwd = committed(COLAB), tmp_path / "content"

@@ -64,9 +64,8 @@ def test_no_page_loads_anything_from_a_network(site: Path) -> None:
     pages = list(texts(site, ".html"))
     assert len(pages) > 10
     for path, page in pages:
-        if (
-            "_downloads" not in path.parts
-        ):  # the example's report, which a test of its own holds to the same
+        # the example's report, which a test of its own holds to the same
+        if "_downloads" not in path.parts:
             addresses = Loads(page).addresses
             assert addresses
             assert not [address for address in addresses if REMOTE.match(address)], path

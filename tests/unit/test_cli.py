@@ -253,9 +253,8 @@ def test_ctrl_c_is_a_sentence_and_that_of_a_step_is_its_starts(
         "interrupted: each file that is there is whole, and the same command goes on from there\n"
     )
     assert capsys.readouterr().err == said
-    monkeypatch.setattr(
-        signal, "signal", lambda *_: None
-    )  # a step's process is its own, and this one is not
+    # a step's process is its own, and this one is not
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setenv(FORK_SERVERS, f"{os.getppid()} code")
     assert step("start") == 130
     assert capsys.readouterr().err == ""

@@ -128,14 +128,12 @@ def readme() -> str:
         *keys(StudyFile),
         "## Which keys go together",
         "With the values in the second column, a run's key has one of the allowed values. A "
-        "combination that breaks a "
-        "rule is an error before any run starts.",
+        "combination that breaks a rule is an error before any run starts.",
         rows("key | with | allowed | because", rules),
         "## Which keys have an effect",
-        "With the values in the second column, a run's key changes nothing. To give it "
-        "there, or two levels of it, is "
-        "an error before any run starts. A key of a study's file may lose its effect by what "
-        "a start sets.",
+        "With the values in the second column, a run's key changes nothing. To give it there, or "
+        "two levels of it, is an error before any run starts. A key of a study's file may lose its "
+        "effect by what a start sets.",
         rows("key | without effect with | it has one with", idle),
     ]
     return "\n\n".join(filter(None, sections)) + "\n"

@@ -53,9 +53,8 @@ def printed() -> Iterator[tuple[str, str]]:
                 told = command.strip().removesuffix(".").replace("STUDY", "quickstart")
                 yield file.relative_to(ROOT).as_posix(), told
     for page in PAGES:
-        for command in (
-            commands(page) if page.name != "CHANGELOG.md" else ()
-        ):  # which tells of what is gone, too
+        # which tells of what is gone, too
+        for command in commands(page) if page.name != "CHANGELOG.md" else ():
             words = command.split()
             mentioned = words[:3] == ["python", "-m", "study"] and all(
                 word[0] == "-" for word in words[4:]

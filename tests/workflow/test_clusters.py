@@ -273,9 +273,8 @@ class TestSlurm:
         given = [
             one.allocation for one in plain.measured().values() if one.block == int(block.group(1))
         ]
-        assert (
-            all(one and one.restarts >= 1 for one in given) or job["Comment"] == lost
-        )  # what a lost node still ended was no job's second start
+        # what a lost node still ended was no job's second start
+        assert all(one and one.restarts >= 1 for one in given) or job["Comment"] == lost
         assert "6 runs, " in plain.page()
 
     def test_an_allocation_that_ends_leaves_whole_blocks_and_a_report(

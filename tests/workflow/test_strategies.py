@@ -57,9 +57,8 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
     assert [epoch.images for epoch in measured.epochs] == [32, 32]
     assert [replica.images for replica in measured.replicas] == [32, 32]
     assert "rank 1 of 2 was ended by SIGKILL" in checkout.page()
-    wait_for(
-        lambda: not at_work(checkout.root), 30
-    )  # a loader's worker looks for its parent every five seconds
+    # a loader's worker looks for its parent every five seconds
+    wait_for(lambda: not at_work(checkout.root), 30)
 
 
 def test_a_study_of_a_tpu_is_measured_by_one_process_and_by_two(checkout: Checkout) -> None:

@@ -1,1 +1,1 @@
-"""Results in one archive, and out of it again."""
+"""Results in one archive."""

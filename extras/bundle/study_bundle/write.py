@@ -158,9 +158,8 @@ def _tell_levels_apart(plan: Plan) -> None:
     for key, levels in plan.study.factors.items():
         if len({_plain(level) for level in levels}) < len(set(levels)):
             raise StudyError(
-                f"{plan.name}: factors: {key}: two levels have one name without their "
-                "folders, which a bundle does not "
-                "hold: give the folders different names"
+                f"{plan.name}: factors: {key}: two levels have one name without their folders, "
+                "which a bundle does not hold: give the folders different names"
             )
 
 

@@ -304,8 +304,6 @@ def test_a_bundle_holds_no_absolute_path(tmp_path: Path) -> None:
         engine_version="1",
         id="x",
         digest=None,
-        run_as=str(tmp_path / "x.sif"),
-        created=None,
         lock_sha256=None,
         python="3.11",
         libraries={},

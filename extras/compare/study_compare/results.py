@@ -3,12 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from study.analysis.about import flat
 from study.analysis.stats.usable import place_of, usable_runs
 from study.analysis.table.files import read_table
 from study.artifacts.layout import Results
@@ -101,9 +102,8 @@ def same_work(study: str, folders: Sequence[Path]) -> Same:
     for other in results[1:]:
         if other.plan.study.total != first.plan.study.total:
             raise StudyError(
-                f"{study}: the time that is compared is {first.plan.study.total} in "
-                f"{first.name} and "
-                f"{other.plan.study.total} in {other.name}"
+                f"{study}: the time that is compared is {first.plan.study.total} in {first.name} "
+                f"and {other.plan.study.total} in {other.name}"
             )
     across = not set.intersection(*(result.devices for result in results))
     if across and any(len(result.devices) > 1 for result in results):
@@ -155,20 +155,8 @@ def _read(name: str, study: str, folder: Path) -> _Result:
 def _work(record: Record) -> Work:
     """Return what a run did: a run's threads are those of its machine, and its data those that it
     read."""
-    flat = dict(
-        chain.from_iterable(
-            _flat(section, inner) for section, inner in decisive(record.settings).items()
-        )
-    )
-    return flat | {"data": record.data.sha256 if record.data else None}
-
-
-def _flat(section: str, inner: Any) -> list[tuple[str, Any]]:
-    return (
-        [(f"{section}.{key}", value) for key, value in inner.items()]
-        if isinstance(inner, dict)
-        else [(section, inner)]
-    )
+    data = record.data.sha256 if record.data else None
+    return {**dict(flat("", decisive(record.settings))), "data": data}
 
 
 def _key(work: Work, across: bool) -> str:
@@ -209,7 +197,8 @@ def _label(plan: Plan, run: Run, across: bool) -> str:
 
 
 def _differing(one: Work, two: Work) -> list[str]:
-    return [key for key in one if one[key] != two.get(key) and key != "device"]
+    decides = (key for key in one if key.partition(".")[0] not in MADE_BY)
+    return [key for key in decides if one[key] != two.get(key)]
 
 
 def _first_difference(results: Sequence[_Result]) -> str:

@@ -13,21 +13,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from study.analysis.rows import FIT, PARTS
 from study.analysis.stats.learning import LARGE_SHORTFALL, Learning, learning_of
 
 ROUNDS = 200
 """Rounds in which what a start lacks is filled: each takes most of what is left of the error."""
-PHASES = {
-    "data_wait_seconds": "waiting for data",
-    "transfer_seconds": "copies to the device",
-    "graph_warm_up_seconds": "warm-up before graphs are captured",
-    "device_transform_seconds": "transforms on the device",
-    "forward_seconds": "forward",
-    "backward_seconds": "backward",
-    "optimizer_seconds": "optimizer",
-    "valid_seconds": "validation",
-    "other_seconds": "other",
-}
+PHASES = {part: PARTS[part] for part in FIT}
 """Columns of the table of timings that add up to ``fit_seconds``, with their names."""
 STATES = {
     "reference_seconds": "reference workload of the device",

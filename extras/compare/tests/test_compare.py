@@ -109,9 +109,8 @@ def test_a_phase_and_a_clock_that_changed_are_where_the_difference_lies() -> Non
     )
     assert found.overall.states == pytest.approx(dict.fromkeys(STATES, 1.0) | {"sm_clock_mhz": 0.8})
     told = (
-        "reference workload of the device 1.00 times, reference workload of the host 1.00 "
-        "times and clock of the GPU "
-        "0.8 times"
+        "reference workload of the device 1.00 times, reference workload of the host 1.00 times "
+        "and clock of the GPU 0.8 times"
     )
     assert reasons(found) == [
         "Where the difference lies, mean of a run: backward +1 s.",
@@ -209,16 +208,14 @@ def test_a_planted_slowdown_is_found_in_two_folders_with_what_differs(
         (
             0.1,
             [],
-            "The margin of 5% is the study's own, by the plan of old, which a start writes "
-            "before its runs; other "
-            "plans have another: 10% (new).",
+            "The margin of 5% is the study's own, by the plan of old, which a start writes before "
+            "its runs; other plans have another: 10% (new).",
         ),
         (
             0.1,
             ["--margin", "0.02"],
-            "The margin of 2% was given on the command line, after the data were there; "
-            "planned: 5% (old) and 10% "
-            "(new).",
+            "The margin of 2% was given on the command line, after the data were there; planned: "
+            "5% (old) and 10% (new).",
         ),
     ],
 )
@@ -420,10 +417,8 @@ def test_a_study_that_is_missing_does_not_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = tiny_plan(factors=FACTORS, replicates=3)
-    old, new = (
-        result(tmp_path / "old", plan, slower(1.0)),
-        result(tmp_path / "new", plan, slower(1.0)),
-    )
+    old = result(tmp_path / "old", plan, slower(1.0))
+    new = result(tmp_path / "new", plan, slower(1.0))
     result(old, plan.model_copy(update={"name": "other"}), slower(1.0))
     assert checked(old, new) == 1
     assert (

@@ -68,16 +68,11 @@ def fit(
 def fit_columns(frame: pd.DataFrame, columns: Columns) -> Fit:
     """Return what the columns of a table determine."""
     table, notes = checked_table(frame, columns)
-    return Fit(columns.x, *fit_table(table), tuple(notes))
-
-
-def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
-    """Return the curve and the optimum of a table with columns ``x``, ``y`` and ``block``."""
     starts = table["session"].tolist() if "session" in table else None
     model = fit_log_model(table["y"].tolist(), table["x"].tolist(), table["block"].tolist(), starts)
     optimum = optimum_of(model)
-    fit = curve_of_model(model, model.levels, optimum)
-    return fit, None if fit.differs_p is None else optimum
+    curve = curve_of_model(model, model.levels, optimum)
+    return Fit(columns.x, curve, None if curve.differs_p is None else optimum, tuple(notes))
 
 
 def as_json(fit: Fit) -> dict[str, Any]:

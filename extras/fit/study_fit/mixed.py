@@ -37,11 +37,9 @@ def check_unmixed(
         some = ", ".join(printable(level)[:20] or "nothing" for level in mixed[first][:3])
         more = f"; so do {', '.join(map(repr, others[:MOST_NAMED]))}" if others else ""
         raise StudyError(
-            f"the table: column {first!r} varies ({some}{', ...' * (len(mixed[first]) > 3)}) "
-            "and is not used, and one "
-            "curve would mix its levels: fit each alone, or give it as block (measured "
-            "together) or in pool (no "
-            f"difference between them){more}"
+            f"the table: column {first!r} varies ({some}{', ...' * (len(mixed[first]) > 3)}) and "
+            "is not used, and one curve would mix its levels: fit each alone, or give it as block "
+            f"(measured together) or in pool (no difference between them){more}"
         )
     return varying
 

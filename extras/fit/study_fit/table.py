@@ -61,9 +61,8 @@ def read_table(path: Path, options: Mapping[str, Any]) -> pd.DataFrame:
             # with a warning.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(path, **{"index_col": False, **PARSER, **options})
-    except (
-        Exception
-    ) as error:  # pandas raises nearly anything for a file that is no table, and for its options
+    # pandas raises nearly anything for a file that is no table, and for its options
+    except Exception as error:
         raise StudyError(f"{path}: pandas.read_csv cannot read it: {error}") from None
     if not isinstance(frame, pd.DataFrame):
         raise StudyError(f"{path}: pandas.read_csv with {dict(options)} gives no table")
@@ -120,9 +119,8 @@ def _numbers(
 ) -> "pd.Series[float]":
     """Return a column as numbers in range. Raise :class:`StudyError` that names the first row with
     another value."""
-    text = (
-        column.astype(str) if column.dtype == object else column
-    )  # an int of 400 digits fits no float
+    # an int of 400 digits fits no float
+    text = column.astype(str) if column.dtype == object else column
     values = pd.to_numeric(text, errors="coerce").astype(float)
     _refuse(column, ~((values > 0) & (values < np.inf)), "give a number above 0")
     _refuse(
@@ -177,7 +175,6 @@ def _check_blocks(table: pd.DataFrame, given: Mapping[str, str]) -> None:
         one, other = (label(min(sizes)) for sizes in sets[:2])
         raise StudyError(
             f"{told}: blocks go with {given['x']!r}: {one} and {other} share none, nor does a "
-            "chain of blocks join "
-            "them, so their difference may be the blocks'. Leave the blocks out to fit all "
-            "rows as one"
+            "chain of blocks join them, so their difference may be the blocks'. Leave the blocks "
+            "out to fit all rows as one"
         )

@@ -12,9 +12,9 @@ from study.artifacts.record_store import read_session
 from study.config.selection import MachineClass
 from study.config.settings import Settings
 from study.config.study import Study
-from study.host.allocation import MARGIN_SECONDS
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import forecast
+from study.host.plan.forecast import MARGIN_SECONDS
 from study.host.plan.make import make_plan
 from study_slurm.allocation import allocation, end_of_allocation, nodes_of, requested_resources
 from tests.conftest import SLURM_PLUGIN, study_values, tiny_plan

@@ -79,9 +79,8 @@ class Race:
             standings = self._round(
                 {one: max(self.runs.get(one, 0), 1) for one in range(len(self.tried))}
             )
-        elif (
-            both > 0
-        ):  # one more start is all there is time for: it tries others, and repeats those that ran
+        # one more start is all there is time for: it tries others, and repeats those that ran
+        elif both > 0:
             self.tried += self._next(standings)[:both]
             standings = self._round(dict.fromkeys(range(len(self.tried)), 2))
         racing = survivors(standings)

@@ -125,10 +125,8 @@ class _Course:
         (group,) = groups_of(result.plan.study, result.frame)
         (told,) = result.analysis.groups
         labels = {str(row.level): places[str(row.run)] for row in group.part.itertuples()}
-        processes, between = (
-            group.part.groupby("level")["process_seconds"].mean(),
-            seconds_between(group.part),
-        )
+        processes = group.part.groupby("level")["process_seconds"].mean()
+        between = seconds_between(group.part)
         return {
             labels[level.label]: Standing(
                 seconds=level.time.value,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from study.analysis.stats.estimate import Estimate
 from study.analysis.words import interval, number, short_key
 from study.base.errors import duration_words, quantity
+from study.config.rules import as_yaml
 from study.config.study import Study, shown
 from study_tune.race import Setting, Standing
 from study_tune.space import Levels, Space
@@ -74,10 +75,9 @@ def _verdict(
         return f"no gain shown: fastest in the race: {named}; {stock} has no run to compare it with"
     bounds = interval(gain.times_as_fast.low, gain.times_as_fast.high)
     told = (
-        f"{named}: {number(gain.times_as_fast.value)} "
-        f"times{f' (95%: {bounds})' if bounds else ''} as fast as {stock}, "
-        f"in {quantity(gain.runs, 'run')} each; accuracy {gain.winner_accuracy:.0%} and "
-        f"{gain.baseline_accuracy:.0%}"
+        f"{named}: {number(gain.times_as_fast.value)} times{f' (95%: {bounds})' if bounds else ''} "
+        f"as fast as {stock}, in {quantity(gain.runs, 'run')} each; accuracy "
+        f"{gain.winner_accuracy:.0%} and {gain.baseline_accuracy:.0%}"
     )
     if learned is False:
         return f"no gain shown: {told}; it did not learn as well"
@@ -95,7 +95,4 @@ def _named(study: Study, key: str, level: object) -> str:
 
 
 def _yaml(changed: Levels) -> str:
-    return ", ".join(
-        f"{key}: {str(level).lower() if isinstance(level, bool) else level}"
-        for key, level in changed.items()
-    )
+    return ", ".join(f"{key}: {as_yaml(level)}" for key, level in changed.items())

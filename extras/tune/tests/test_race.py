@@ -204,9 +204,8 @@ def ends(winner: Setting, learned: bool | None, low: float | None) -> list[str]:
 
 def test_only_what_is_shown_to_gain_and_not_to_learn_less_is_to_be_taken() -> None:
     assert ends(1, True, 1.2)[:2] == [
-        "batch size 64: 1.50 times (95%: 1.20 to 1.88) as fast as the study as it is, in 4 "
-        "runs each; "
-        "accuracy 82% and 90%",
+        "batch size 64: 1.50 times (95%: 1.20 to 1.88) as fast as the study as it is, in 4 runs "
+        "each; accuracy 82% and 90%",
         "take: training.batch_size: 64",
     ]
     for learned, low in [(True, 0.9), (True, None), (False, 1.2)]:

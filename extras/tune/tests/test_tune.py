@@ -44,9 +44,8 @@ def test_a_race_ends_with_a_verdict_a_report_and_the_study_that_repeats_it(
     plan = Plan.read(checkout.root / "results/tiny-tuned/plan.json")
     assert {run.settings.training.schedule for run in plan.runs} == {"cosine"}
     made = {path.name for path in (checkout.root / "results/tiny-tuned/records").glob("*.json")}
-    assert made <= {
-        run.file for run in plan.runs
-    }  # the time of a busy machine may end before the last blocks
+    # the time of a busy machine may end before the last blocks
+    assert made <= {run.file for run in plan.runs}
     assert len(made) >= FIRST
     assert "Tiny, tuned" in (checkout.root / "results/report.html").read_text(encoding="utf-8")
     again = checkout.python("study", "tune", "tiny")

@@ -71,10 +71,8 @@ def bottlenecks_of(study: Study, usable: pd.DataFrame) -> list[Bottleneck]:
 
 def _bottleneck(at: Setting, model: LogModel) -> Bottleneck:
     loader, training, both = (model.mean(kind).value for kind in (ALONE, TRAINING, BOTH))
-    added, ratio = (
-        model.ratio(BOTH, ALONE if loader >= training else TRAINING),
-        model.ratio(ALONE, TRAINING),
-    )
+    added = model.ratio(BOTH, ALONE if loader >= training else TRAINING)
+    ratio = model.ratio(ALONE, TRAINING)
     limit: Limit | None = None
     if added.low is not None and added.low > 1 + COMPETING * min(loader, training) / max(
         loader, training

@@ -193,9 +193,7 @@ class Judge(Measured):
         if {(end.place, end.level.label) for end in (own, *others)} == {
             (own.place, name) for name in timed
         }:
-            alone = group.best == label and {*group.indistinguishable} - {label} <= {
-                *group.equivalent
-            }
+            alone = group.best == label and group.tied_are_equal
             equal = label in group.equivalent and (
                 tests == len(others) or here.within(self._margin)
             )

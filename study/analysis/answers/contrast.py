@@ -4,28 +4,16 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.context import Context, bounds, capital
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.ratios import Overall, Ratio, sides_of, telling_keys
-from study.analysis.stats.usable import row_settings
+from study.analysis.stats.ratios import Overall, Ratio, sides_of
 from study.analysis.words import at_setting, device_words, listed, short, with_key
 from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
 from study.config.study import Study
-
-
-class RatioAt(Strict):
-    """A ratio of two times at one setting."""
-
-    at: Setting
-    ratio: Estimate
-    together: Estimate = Field(description="With bounds that hold for all settings at once.")
-    slower_seconds: float
-    faster_seconds: float
 
 
 class Contrast(Strict):
@@ -36,8 +24,8 @@ class Contrast(Strict):
     contrast: str = Field(description="Dotted key of the factor.")
     slower: str
     faster: str
-    least: RatioAt
-    most: RatioAt
+    least: Ratio
+    most: Ratio
     overall: Estimate
     """The mean of the ratios over all settings, with the block as the unit."""
     machine: bool
@@ -46,8 +34,6 @@ class Contrast(Strict):
     equal: bool = False
     """Whether `overall` lies within the study's margin, and no setting is told to differ by
     more."""
-    alone: list[Setting] = []
-    """Where runs count on one of the two sides alone, or never in one block: no ratio."""
 
     @property
     def one_way(self) -> bool:
@@ -118,7 +104,7 @@ class Contrast(Strict):
     def _told(
         context: Context,
         ratios: Sequence[Estimate],
-        shown: Sequence[RatioAt],
+        shown: Sequence[Ratio],
         unit: str,
         bold: str = "",
     ) -> str:
@@ -164,35 +150,26 @@ def contrasts_of(
     groups: Sequence[GroupFit],
     overalls: Sequence[Overall],
     ratios: Sequence[Ratio],
-    contrast: str,
 ) -> list[Contrast | NoRatio]:
-    """Return what the ratios say of the contrast: a finding for each of its levels that the first
-    one is set beside."""
-    sides, keys = sides_of(groups, study, contrast), telling_keys(study, groups, contrast)
+    """Return what the ratios say of the study's contrast: a finding for each of its levels that the
+    first one is set beside; nothing in a study without a contrast."""
+    if study.contrast is None:
+        return []
+    sides = list(sides_of(groups, study, study.contrast))
     met = {overall.faster: overall for overall in overalls}
     found: list[Contrast | NoRatio] = []
-    for level in list(sides)[1:]:
-        slower = next(iter(sides))
-        if level not in met:
-            found.append(NoRatio(contrast=contrast, slower=slower, faster=level))
-            continue
-        ends = pd.concat([sides[slower], sides[level]])
-        settings = row_settings(study, ends.drop_duplicates(keys), keys) if keys else []
-        mine, paired = [ratio for ratio in ratios if ratio.faster == level], met[level].settings
-        found.append(
-            contrast_of(study, mine, met[level], [one for one in settings if one not in paired])
-        )
+    for level in sides[1:]:
+        if level in met:
+            mine = [ratio for ratio in ratios if ratio.faster == level]
+            found.append(contrast_of(study, mine, met[level]))
+        else:
+            found.append(NoRatio(contrast=study.contrast, slower=sides[0], faster=level))
     return found
 
 
-def contrast_of(
-    study: Study, ratios: Sequence[Ratio], overall: Overall, alone: Sequence[Setting]
-) -> Contrast:
+def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall) -> Contrast:
     """Return the smallest and the largest of the ratios over one level, and what makes them
-    doubtful.
-
-    ``alone`` are the settings without a ratio.
-    """
+    doubtful."""
     least = min(ratios, key=lambda ratio: ratio.ratio.value)
     most = max(ratios, key=lambda ratio: ratio.ratio.value)
     margin = study.equivalence_margin
@@ -203,12 +180,11 @@ def contrast_of(
         contrast=least.contrast,
         slower=least.slower,
         faster=least.faster,
-        least=RatioAt(**{name: getattr(least, name) for name in RatioAt.model_fields}),
-        most=RatioAt(**{name: getattr(most, name) for name in RatioAt.model_fields}),
+        least=least,
+        most=most,
         overall=overall.ratio,
         machine=overall.machine,
         equal=overall.ratio.within(margin) and not differ,
-        alone=list(alone),
     )
 
 
@@ -234,8 +210,7 @@ class NullControl(Strict):
             return f"Null control, each setting against itself: {furthest}, without an interval."
         return (
             f"Null control, each setting against itself: {self.outside} of {self.intervals} "
-            "intervals exclude 1, where "
-            f"one in twenty is expected; {furthest}."
+            f"intervals exclude 1, where one in twenty is expected; {furthest}."
         )
 
 

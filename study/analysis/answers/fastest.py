@@ -65,7 +65,6 @@ class CannotSay(Strict):
     kind: Literal["cannot_say"] = "cannot_say"
     decided: ClassVar[bool] = False
     group: Setting
-    factor: str | None = Field(description="Null where the levels differ in several factors.")
     reasons: dict[str, Undetermined | Unfair] = Field(description="By the label of the level.")
     more_runs: int | None = Field(
         description="More runs a level that could decide it; null where runs cannot."
@@ -108,7 +107,6 @@ class Fastest(Strict):
 
     kind: Literal["fastest"] = "fastest"
     group: Setting
-    factor: str | None = Field(description="Null where the levels differ in several factors.")
     level: Setting
     time: Estimate
     accuracy: float | None = Field(
@@ -199,11 +197,8 @@ class Fastest(Strict):
         )
 
 
-def group_answer(
-    group: Group, factor: str | None
-) -> Fastest | CannotSay | OnlyLevel | NothingSucceeded:
-    """Return the fastest level of a group with what can be said of it; ``factor`` is what its
-    levels differ in."""
+def group_answer(group: Group) -> Fastest | CannotSay | OnlyLevel | NothingSucceeded:
+    """Return the fastest level of a group with what can be said of it."""
     timed = [level for level in group.levels if level.time]
     if not timed:
         return NothingSucceeded(group=group.setting, made=True)
@@ -219,14 +214,12 @@ def group_answer(
     if only or best is None or best.time is None:
         return CannotSay(
             group=group.setting,
-            factor=None if only else factor,
             reasons=open_levels | ({} if only else group.unfair),
             more_runs=1 if open_levels else None,
             only=only,
         )
     return Fastest(
         group=group.setting,
-        factor=factor,
         level=best.setting,
         time=best.time,
         accuracy=best.accuracy,
@@ -272,9 +265,8 @@ def level_verdict(level: Level, group: Group, margin: float) -> str:
         }[group.unfair[level.label]]
     if len(group.levels) == 1:
         return ""
-    alike = {*group.indistinguishable} - {group.best} <= {*group.equivalent}
     if level.label in group.equivalent or (
-        level.label == group.best and group.equivalent and alike
+        level.label == group.best and group.equivalent and group.tied_are_equal
     ):
         return f"equal within {margin:.0%}"
     behind = level.label not in group.indistinguishable

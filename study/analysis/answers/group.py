@@ -97,6 +97,11 @@ class Group(Strict):
         """Its setting in words."""
         return self.setting.label
 
+    @property
+    def tied_are_equal(self) -> bool:
+        """Whether each level that may be as fast as the best one is shown to be equal to it."""
+        return {*self.indistinguishable} - {self.best} <= {*self.equivalent}
+
 
 @dataclass(frozen=True)
 class End:

@@ -29,7 +29,6 @@ class Way(Strict):
     """The fastest level of a group."""
 
     group: Setting
-    factor: str | None = Field(description="Null where the levels differ in several factors.")
     level: Setting
     seconds: float
     times: Estimate | None
@@ -50,7 +49,6 @@ class Ways(Strict):
         description="The study's first group: the others are named by what they do otherwise."
     )
     ways: list[Way] = Field(min_length=2)
-    without: list[Setting] = Field(description="Groups that have no answer of their own.")
     margin: float = Field(0.0, description="The study's margin of equivalence.")
 
     @property
@@ -124,14 +122,11 @@ class Ways(Strict):
         group = context.group(self.ways[0].group)
         if group is None or len(group.indistinguishable) < 2:
             return ""
-        alike = {*group.indistinguishable} - {group.best} <= {*group.equivalent}
-        words = f"equal within {context.margin}" if alike else "tied"
+        words = f"equal within {context.margin}" if group.tied_are_equal else "tied"
         return f"; {context.settings(group.indistinguishable)} are **{words}**"
 
 
-def ways_of(
-    study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], factor: str | None
-) -> list[Ways]:
+def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group]) -> list[Ways]:
     """Return the fastest level of each group side by side; nothing where switches compare the
     groups."""
     bests = {index: group.best for index, group in enumerate(groups) if group.best}
@@ -148,7 +143,6 @@ def ways_of(
         ends = (index, bests[index]), (first, bests[first])
         return Way(
             group=groups[index].setting,
-            factor=factor,
             level=fitted[index].levels[bests[index]],
             seconds=fitted[index].times[bests[index]].value,
             times=None if index == first else quotient_of(fitted, *ends, study.total, len(others)),
@@ -165,7 +159,6 @@ def ways_of(
         Ways(
             base=groups[0].setting,
             ways=ways,
-            without=[group.setting for group in groups if not group.best],
             margin=study.equivalence_margin,
         )
     ]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from study.analysis.answers.group import Group
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.usable import counted
+from study.analysis.stats.usable import usable_runs
 from study.analysis.table.exclusions import BY_RULE
 from study.analysis.words import group_names, listed
 from study.artifacts.checked import Records
@@ -44,11 +44,7 @@ class Seen:
     @cached_property
     def usable(self) -> pd.DataFrame:
         """The rows of the runs that count and have the time that is compared."""
-        return counted(
-            self.recorded[
-                (self.recorded["outcome"] == "ok") & self.recorded[self.study.total].notna()
-            ]
-        )
+        return usable_runs(self.frame, self.study.total)
 
     @property
     def kept(self) -> Collection[Record]:

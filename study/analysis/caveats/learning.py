@@ -22,9 +22,6 @@ class Unlearned(Strict):
     reason: Literal["at_chance", "below_best", "unclear"]
     """`unclear`: its runs' accuracies differ too much to tell."""
     accuracy: float = Field(description="Mean over its runs, 0 to 1.")
-    beside: float = Field(
-        description="The accuracy of chance, or with `below_best` that of the group's best level."
-    )
 
 
 class NotLearned(OneCaveat):
@@ -33,7 +30,6 @@ class NotLearned(OneCaveat):
 
     kind: Literal["not_learned"] = "not_learned"
     levels: list[Unlearned]
-    margin: float = Field(description="Shortfall from the best that the study allows.")
     everywhere: bool = Field(
         description="Whether they are the same levels in each group of the study."
     )
@@ -47,7 +43,6 @@ class NotLearned(OneCaveat):
     def find(cls, seen: Seen) -> Iterator[Self]:
         found, labels = [], set()
         for group, told in zip(seen.fitted, seen.groups, strict=True):
-            best = max((one.accuracy or 0.0 for one in group.learning.values()), default=0.0)
             every = [level.label for level in told.levels]
             lost = [
                 Unlearned(
@@ -55,7 +50,6 @@ class NotLearned(OneCaveat):
                     setting=seen.setting(group, group.levels[label]),
                     reason=one.reason,
                     accuracy=one.accuracy or 0.0,
-                    beside=best if one.reason == "below_best" else group.chance,
                 )
                 for label, one in sorted(
                     group.learning.items(), key=lambda item: every.index(item[0])
@@ -65,7 +59,7 @@ class NotLearned(OneCaveat):
             found += lost
             labels.add(frozenset(one.level.label for one in lost))
         if found:
-            yield cls(levels=found, margin=seen.study.learning_margin, everywhere=len(labels) == 1)
+            yield cls(levels=found, everywhere=len(labels) == 1)
 
     def text(self) -> str:
         """Return which settings are out of the ranking, and the accuracies that they reach."""
@@ -151,10 +145,8 @@ class MayLearnLess(OneCaveat):
     def text(self) -> str:
         """Return both accuracies."""
         where = f"{place_words(self.where)}: " if self.where else ""
-        names, reached = (
-            [one.setting.label for one in self.levels],
-            spans([one.value for one in self.levels]),
-        )
+        names = [one.setting.label for one in self.levels]
+        reached = spans([one.value for one in self.levels])
         best = f"{self.best.value:.0%} at {self.best.setting.label}"
         return f"{where}{few(names, 'setting')} may learn less, {reached} against {best}"
 

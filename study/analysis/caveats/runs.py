@@ -106,11 +106,9 @@ class FarRuns(OneCaveat):
 
     def text(self) -> str:
         """Return the run beside the others, or the two groups of times with their shares."""
-        far, others, runs = (
-            geometric_mean(self.far),
-            geometric_mean(self.others),
-            len(self.far) + len(self.others),
-        )
+        far = geometric_mean(self.far)
+        others = geometric_mean(self.others)
+        runs = len(self.far) + len(self.others)
         if len(self.far) == 1:
             more = (
                 f"{short(far / others)} times as long"

@@ -214,10 +214,8 @@ def lines_of(text: str, room: float, look: str = "") -> list[str]:
 
 
 def _words(drawing: Drawing, row: Row, chart: RowsChart, columns: _Columns, y: float) -> None:
-    best, bold = (
-        "answer" if row.look == "answer" else _tone(row),
-        "bold" if row.look == "answer" else "",
-    )
+    best = "answer" if row.look == "answer" else _tone(row)
+    bold = "bold" if row.look == "answer" else ""
     if columns.beside:
         drawing.text(columns.left - GAP, y + 4.5, row.label, "end", _tone(row))
     drawing.text(columns.left, y + 4.5, row.cause, "small", "muted")

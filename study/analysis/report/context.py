@@ -181,13 +181,12 @@ class LevelRow:
     """``best``, ``doubt`` or nothing: how the row is marked, beside its words."""
 
 
-def level_row(level: Level, group: Group) -> LevelRow:
-    """Return one row of the table of a group's settings."""
+def level_row(level: Level, group: Group, margin: float) -> LevelRow:
+    """Return one row of the table of a group's settings, in a study with this margin."""
     best = next(
         (one.time.value for one in group.levels if one.label == group.best and one.time), None
     )
     time = level.time
-    margin = group.sensitivity.margin if group.sensitivity else 0.05
     return LevelRow(
         label=level.label,
         time=three_digits(time.value) if time else NONE,
@@ -219,10 +218,9 @@ def sensitivity_words(found: Sensitivity) -> str:
         [f"{names[name]} by {100 * spread:.2g}%" for name, spread in found.spreads.items()]
     )
     return (
-        f"In 4 of 5 studies of {found.blocks} blocks like these, a ratio of two settings is "
-        "found from "
-        f"{found.smallest_ratio:.3g} on; {margin} a "
-        f"difference of {found.margin:.0%}. Apart: {apart}."
+        f"In 4 of 5 studies of {found.blocks} blocks like these, a ratio of two settings is found "
+        f"from {found.smallest_ratio:.3g} on; {margin} a difference of {found.margin:.0%}. Apart: "
+        f"{apart}."
     )
 
 

@@ -19,7 +19,7 @@ from study.analysis.figures import rows
 from study.analysis.figures.marks import Arrow, Dot, Row
 from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
-from study.analysis.rows import Levelled, parts_of
+from study.analysis.rows import PARTS, Levelled, parts_of
 from study.analysis.screen.limit import Bar
 from study.analysis.table.exclusions import keys_of, place_of_record
 from study.analysis.words import device_words, place_words, setting_words, short, short_key
@@ -33,23 +33,9 @@ MOST_PAIRS = 4
 """Pairs that one chart can show."""
 LOGARITHMIC_FROM = 3
 """Ratios that equal lengths show best."""
-PARTS = {
-    "model_seconds": "building the model",
-    "graph_warm_up_seconds": "warm-up before capture",
-    "data_wait_seconds": "waiting for data",
-    "transfer_seconds": "host to device",
-    "device_transform_seconds": "transforms on the device",
-    "forward_seconds": "forward",
-    "backward_seconds": "backward",
-    "optimizer_seconds": "optimizer",
-    "valid_seconds": "validation",
-    "other_seconds": "rest",
-}
-"""The words of each part of a time, from left to right, by its column of the table of timings."""
 CAPTION = (
-    "The mean of each setting, by the shares of its runs' time, all on one scale. Rest is "
-    "the time outside the steps: "
-    "ends of epochs, start and end of the loader's workers."
+    "The mean of each setting, by the shares of its runs' time, all on one scale. Rest is the time "
+    "outside the steps: ends of epochs, start and end of the loader's workers."
 )
 ON_A_GPU = (
     " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."

@@ -41,7 +41,7 @@ from study.base.strict import Strict
 
 
 class Listed(Strict):
-    """A figure in the list of the step ``figures``."""
+    """A figure in the list of the step ``analyse``."""
 
     name: str
     title: str
@@ -205,7 +205,7 @@ def _view(result: StudyResult, linked: Path, page: Path) -> StudyView:
 
 
 def _pictures(pictures: Path, folder: str) -> list[dict[str, str]]:
-    """Return the pictures that the step ``figures`` listed, each with its address as seen from the
+    """Return the pictures that the step ``analyse`` listed, each with its address as seen from the
     page; none without a list, where they have not been drawn."""
     index = pictures / "index.json"
     if not index.exists():

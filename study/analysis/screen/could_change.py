@@ -6,13 +6,14 @@ from math import log
 
 from study.analysis.answers import Answer
 from study.analysis.answers.context import Context
-from study.analysis.answers.contrast import Contrast, RatioAt
+from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.fastest import Fastest
 from study.analysis.answers.group import ends_with
 from study.analysis.answers.switches import Combination, Switches
 from study.analysis.answers.ways import Ways
 from study.analysis.caveats import Caveat
 from study.analysis.caveats.runs import Unsuccessful
+from study.analysis.stats.ratios import Ratio
 from study.analysis.words import at_setting, short
 from study.artifacts.setting import Setting
 from study.base.errors import quantity
@@ -107,7 +108,9 @@ def _leads(context: Context, first: Fastest, means: Means) -> Becomes | None:
     if best != first.level.label:
         return True, change, f"{context.setting(best)} leads at {short(fair[best])} s."
     old, new = short(first.time.value), short(fair[best])
-    return (False, change, f"{context.setting(best)} takes {new} s.") if old[0] != new[0] else None
+    if old[0] == new[0] and change < log(2):
+        return None
+    return False, change, f"{context.setting(best)} takes {new} s."
 
 
 def _ways(context: Context, first: Ways, means: Mapping[Setting, Means]) -> Becomes | None:
@@ -150,7 +153,7 @@ def _ratios(context: Context, first: Contrast, means: Mapping[Setting, Means]) -
 
 
 def _side(
-    context: Context, contrast: str, side: str, ratio: RatioAt, means: Mapping[Setting, Means]
+    context: Context, contrast: str, side: str, ratio: Ratio, means: Mapping[Setting, Means]
 ) -> tuple[float, float] | None:
     """Return the mean at one side of a ratio as it becomes, and as it is."""
     found = ends_with(context.study, context.groups, ratio.at.levels | {contrast: side})

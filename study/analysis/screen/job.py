@@ -77,11 +77,9 @@ def _machines(used: Sequence[Record]) -> list[str]:
         if machine and record.settings.device != "cpu":
             told[machine.device_name] = None
         elif machine:
-            name, cores, share = (
-                processor_words(machine.cpu_name),
-                machine.cpu_cores or 1,
-                _share_of(record),
-            )
+            name = processor_words(machine.cpu_name)
+            cores = machine.cpu_cores or 1
+            share = _share_of(record)
             brief = f"{share}{cores} {name.partition(' ')[2] or name} core{'s' * (cores != 1)}"
             told[brief if beside else f"{name}, {share}{quantity(cores, 'core')}"] = None
     return list(told)

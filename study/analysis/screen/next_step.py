@@ -99,8 +99,7 @@ def _beyond(plan: Plan, first: Answer | Switches, frame: pd.DataFrame) -> Next |
     largest = max(plan.study.factors[key])
     if first.level.levels.get(key) != largest:
         return None
-    images, share = plan.study.dataset.images, plan.study.dataset.valid_fraction
-    if key == "training.batch_size" and images and 2 * largest > images * (1 - share):
+    if key == "training.batch_size" and 2 * largest > frame["train_images"].max():
         return None
     # As many blocks more, which hold both: the blocks that are there hold the smaller one alone.
     blocks = plan.replicates

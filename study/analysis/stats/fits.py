@@ -90,9 +90,8 @@ class Shapes:
 
     def squares(self) -> Array:
         """Return the sums of squared residuals of the means over their variance."""
-        residuals = (self.target.logs - self.logs()).reshape(
-            -1, len(self.target.u)
-        )  # one product, not one a row
+        # one product, not one a row
+        residuals = (self.target.logs - self.logs()).reshape(-1, len(self.target.u))
         found: Array = ((residuals @ self.target.whiten.T) ** 2).sum(-1).reshape(self.z.shape)
         return found
 

@@ -54,6 +54,7 @@ class Law:
     """The coefficient that is the parameter."""
 
 
+# z of the part that rises, in what is not constant
 LAWS = (
     Law(
         "constant",
@@ -86,9 +87,7 @@ LAWS = (
             "g": column * share(z) / mean,
         },
         seconds=lambda c, b: c["T0"] + c["A"] / b + c["g"] * b,
-        grid=np.linspace(
-            -LARGEST, LARGEST, 121
-        ),  # z of the part that rises, in what is not constant
+        grid=np.linspace(-LARGEST, LARGEST, 121),
     ),
 )
 

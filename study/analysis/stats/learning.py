@@ -33,7 +33,6 @@ class Learning(Strict):
     runs differ too much to say so of their mean, or to say why it is more than ten points short of
     the best level's. `unknown`: no run has an accuracy."""
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
-    runs: int = Field(description="Runs with an accuracy.")
 
     @property
     def learned(self) -> bool | None:
@@ -67,7 +66,7 @@ def learning_of(
     study asks this.
     """
     means = {level: fmean(values) for level, values in accuracies.items() if len(values)}
-    found = {level: Learning(reason="unknown", accuracy=None, runs=0) for level in accuracies}
+    found = {level: Learning(reason="unknown", accuracy=None) for level in accuracies}
     if not means:
         return found
     best = max(means, key=means.__getitem__)
@@ -85,7 +84,7 @@ def learning_of(
             reason = "below_best"
         elif reason == "learned" and gap > LARGE_SHORTFALL:
             reason = "unclear"
-        found[level] = Learning(reason=reason, accuracy=means[level], runs=len(values))
+        found[level] = Learning(reason=reason, accuracy=means[level])
     return found
 
 

@@ -173,9 +173,8 @@ class LogModel:
         upper = np.sign(rows) == side
         slow, fast = self.readings.slow, self.readings.fast
         estimates = rows @ self.effects + (rows * np.where(upper, slow.shifts, fast.shifts)).sum(1)
-        if (
-            not self.met.all()
-        ):  # what a level is to those that no start holds beside it, nothing tells
+        # what a level is to those that no start holds beside it, nothing tells
+        if not self.met.all():
             apart = (np.abs(rows @ self.met) > ROUNDING).any(1) & (np.abs(rows.sum(1)) < ROUNDING)
             variances = np.where(apart, np.inf, variances)
         own = rows**2 * np.where(upper, slow.variances, fast.variances)
@@ -190,9 +189,8 @@ class LogModel:
         ) + common**2 / degrees
         whole = common + own.sum(1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            joined = np.fmax(
-                np.where(scatter > 0, whole**2 / scatter, degrees), 1
-            )  # NaN where nothing tells the sum
+            # NaN where nothing tells the sum
+            joined = np.fmax(np.where(scatter > 0, whole**2 / scatter, degrees), 1)
         return estimates, np.sqrt(whole), np.where(own.any(1), joined, degrees)
 
     def interval(self, weights: Array, critical: Critical | None = None) -> Estimate:
@@ -228,10 +226,8 @@ class LogModel:
 
     def degrees_of(self, rows: Array) -> Array:
         """Return Satterthwaite's degrees of freedom (r,) for each row of weights (r, m)."""
-        shared, count = (
-            slice(int(self.uneven), None),
-            len(self.levels),
-        )  # the variances that all levels share
+        # the variances that all levels share
+        shared, count = (slice(int(self.uneven), None), len(self.levels))
         covariances = (self.covariance, *self.fit.slopes[shared, :count, :count])
         variances, *slopes = (((rows @ matrix) * rows).sum(1) for matrix in covariances)
         scatter = self._own_scatter(rows**2)
@@ -253,9 +249,8 @@ class LogModel:
         if not self.uneven:
             return np.zeros(len(squares))
         parts, own = squares * self.noise.variances / self.counts, self.noise.own
-        degrees = np.maximum(
-            self.spare / self.counts.sum() * self.counts, 1
-        )  # those that are left to each level
+        # those that are left to each level
+        degrees = np.maximum(self.spare / self.counts.sum() * self.counts, 1)
         shared = parts[:, ~own].sum(1) ** 2 / degrees[~own].sum()
         found: Array = 2 * ((parts[:, own] ** 2 / degrees[own]).sum(1) + shared)
         return found
@@ -295,10 +290,8 @@ def fit_log_model(
         np.int64
     )
     start, kept = places([0] * len(seconds) if starts is None else starts), ends == 0
-    block, dummies = (
-        places(list(zip(start.tolist(), blocks, strict=True))),
-        np.eye(int(level.max()) + 1)[level],
-    )
+    block = places(list(zip(start.tolist(), blocks, strict=True)))
+    dummies = np.eye(int(level.max()) + 1)[level]
     random = [
         Groups(name, places(one[kept].tolist()))
         for name, one in (("block", block), ("start", start))

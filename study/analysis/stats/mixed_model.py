@@ -123,9 +123,8 @@ class _Restricted:
         column: Array = np.ones((len(self.y), 1))
         determinant = 0.0
         for groups, ratio in zip(self.random, ratios, strict=True):
-            weights = groups.sums(
-                column
-            )  # z'A^-1z of each group, A being what is already taken out
+            # z'A^-1z of each group, A being what is already taken out
+            weights = groups.sums(column)
             scale = ratio / (1 + ratio * weights)
             solved = solved - column * (scale * groups.sums(solved))[groups.places]
             determinant += float(np.log1p(ratio * weights).sum())
@@ -305,8 +304,7 @@ class _Restricted:
         spread: Array = 2 * np.linalg.pinv(information, hermitian=True).astype(float)
         inner = np.einsum("ij,ijkl->kl", spread, q - p[:, None] @ plain @ p)
         adjusted = plain + 2 * plain @ inner @ plain
-        if (
-            np.diag(adjusted) < np.diag(plain) * (1 - 1e-6)
-        ).any():  # columns that are all but dependent
+        # columns that are all but dependent
+        if (np.diag(adjusted) < np.diag(plain) * (1 - 1e-6)).any():
             adjusted = plain
         return (adjusted + adjusted.T) / 2, np.array([plain @ part @ plain for part in p]), spread

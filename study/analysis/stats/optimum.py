@@ -69,9 +69,8 @@ def _left(model: LogModel, levels: Sequence[Level]) -> set[Level]:
         levels reach."""
         differences, errors, degrees = apart[rank]
         reach = ranges(count, degrees) * errors
-        with np.errstate(
-            divide="ignore", invalid="ignore"
-        ):  # errors are 0 for a clock that shows no noise
+        # errors are 0 for a clock that shows no noise
+        with np.errstate(divide="ignore", invalid="ignore"):
             found: Array = np.where(
                 reach > 0, differences / reach, np.where(differences > 0, np.inf, 0.0)
             )

@@ -93,10 +93,8 @@ def overall_of(
         np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist()
     )
     # Both sides of each pair: the place of the group, and the level in it.
-    places, levels = (
-        chain(pairs["group_a"], pairs["group_b"]),
-        chain(pairs["level_a"], pairs["level_b"]),
-    )
+    places = chain(pairs["group_a"], pairs["group_b"])
+    levels = chain(pairs["level_a"], pairs["level_b"])
     ends = zip(places, levels, strict=True)
     undetermined = any(str(level) in groups[place].undetermined for place, level in ends)
     ratio, leans = model.mean("all"), _leans(pairs)
@@ -190,17 +188,13 @@ def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.
 
 def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[Ratio]:
     """Return one ratio for each distinct setting of the pairs."""
-    y, x, pairs, settings = (
-        study.total,
-        study.curve.x if study.curve else None,
-        overall.pairs,
-        overall.settings,
-    )
+    y = study.total
+    x = study.curve.x if study.curve else None
+    pairs = overall.pairs
+    settings = overall.settings
     # Within a block its own factor cancels; what is left is the noise.
-    quotients, blocks = (
-        (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(),
-        pairs["session_block"].tolist(),
-    )
+    quotients = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist()
+    blocks = pairs["session_block"].tolist()
     starts = pairs["session"].tolist()
     paired = fit_log_model(quotients, settings, blocks, starts, far=_far(pairs))
     parts = {

@@ -107,10 +107,8 @@ def starts_of(
         effects = (sums / runs).reshape(count, most)
     # A level's mean in a start has what the start itself shifts.
     effects += (np.bincount(start, logs - left) / np.bincount(start))[:, None]
-    own, inside = (
-        within_blocks(logs, levels, block),
-        within_blocks(logs, places(cells.tolist()), block),
-    )
+    own = within_blocks(logs, levels, block)
+    inside = within_blocks(logs, places(cells.tolist()), block)
     spare, more = inside.degrees, own.degrees - inside.degrees
     if spare <= 0 or more <= 0:
         return Starts(effects, own, False, None)

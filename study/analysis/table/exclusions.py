@@ -97,10 +97,8 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
             rows[study.total].iloc[kept].tolist(), own, [blocks[place] for place in kept]
         )
         frame.loc[rows.index[kept], "far"] = far
-        runs, found = (
-            Counter(own),
-            Counter(level for level, one in zip(own, far, strict=True) if one),
-        )
+        runs = Counter(own)
+        found = Counter(level for level, one in zip(own, far, strict=True) if one)
         lone = [
             bool(one) and found[at] == 1 and runs[at] >= MANY
             for at, one in zip(own, far, strict=True)
@@ -152,10 +150,8 @@ def far_runs(
     """
     left, deviation = polished(seconds, levels, blocks)
     far = np.abs(left) > max(DEVIATIONS * deviation, np.log(FACTOR))
-    counts, found = (
-        Counter(levels),
-        Counter(level for level, one in zip(levels, far, strict=True) if one),
-    )
+    counts = Counter(levels)
+    found = Counter(level for level, one in zip(levels, far, strict=True) if one)
     may = np.array(
         [counts[level] >= 3 and found[level] <= counts[level] / 2 for level in levels], bool
     )

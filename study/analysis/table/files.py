@@ -93,7 +93,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
     """Return the table of timings of ``plan`` in ``path``, with the columns and types of
-    :func:`table`.
+    :func:`table_of`.
 
     Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for
     another study's table.

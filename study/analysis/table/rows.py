@@ -101,9 +101,8 @@ def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
     if images is not None and joules:
         values["images_per_joule"] = images / joules
     used, reserved = values.get("peak_device_used_bytes"), values.get("peak_device_reserved_bytes")
-    if (
-        used is not None and reserved is not None and used < reserved
-    ):  # the samples missed it: torch alone held more
+    # the samples missed it: torch alone held more
+    if used is not None and reserved is not None and used < reserved:
         values["peak_device_used_bytes"] = None
     factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
     return Timing.model_validate(values).model_dump() | {
@@ -149,8 +148,8 @@ def _recorded(record: Record) -> dict[str, Any]:
 
 
 def _chance(data: DataUsed) -> float:
-    """Return the share of the most frequent class; of an older record, whose counts are unknown,
-    that of equal ones."""
+    """Return the share of the most frequent class; where files hold images of several
+    classes, whose counts are unknown, that of equal ones."""
     most = (data.valid_majority_images or 0) / data.valid_images
     return max(most, 1 / len(data.classes))
 
@@ -209,10 +208,8 @@ def _int8_share(operators: Mapping[str, int]) -> float | None:
 
 
 def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
-    full, stages = (
-        max((step.images for step in measured.steps), default=0),
-        [epoch.stage for epoch in measured.epochs],
-    )
+    full = max((step.images for step in measured.steps), default=0)
+    stages = [epoch.stage for epoch in measured.epochs]
     steady = [
         step.seconds
         for step in measured.steps

@@ -18,13 +18,11 @@ BUILD_SECONDS = 7200
 
 @dataclass(frozen=True)
 class StoredImage:
-    """An image that the engine has. ``run_as`` is the name by which it runs; ``digest`` its
-    checksum in a registry."""
+    """An image that the engine has, which runs by its id. ``digest`` is its checksum in a
+    registry."""
 
     id: str
-    run_as: str
     digest: str | None = None
-    created: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -14,9 +14,8 @@ from study.host.engine.docker import Docker
 
 LOCK_LABEL = "study.lock-sha256"
 WITHOUT_GPU = (
-    "look at the NVIDIA Container Toolkit, leave the GPU out (--config 'devices=[cpu]') or "
-    "run on the host "
-    "(--config container=none)"
+    "look at the NVIDIA Container Toolkit, leave the GPU out (--config 'devices=[cpu]') or run on "
+    "the host (--config container=none)"
 )
 
 
@@ -27,22 +26,20 @@ def make(engine: Docker, wanted: ImageRequest, results: Path, log: TextIO, gpu: 
     :class:`StudyError` if a step fails.
     """
     seconds = engine.build(wanted, log) if wanted.kind == "built" else None
-    base = engine.image(wanted.base_image) if wanted.base_image else None
+    beneath = engine.image(wanted.base_image) if wanted.base_image else None
     stored = engine.image(engine.bring(wanted))
     if stored is None:
         raise StudyError(f"images.{wanted.device}: {engine.name} has no image {wanted.reference!r}")
     lock = stored.labels.get(LOCK_LABEL)
-    seen = _try(engine, stored.run_as, results, log, wanted.device, gpu)
+    seen = _try(engine, stored.id, results, log, wanted.device, gpu)
     return Image(
         request=wanted,
         engine=engine.name,
         engine_version=engine.version(),
         id=stored.id,
         digest=stored.digest,
-        run_as=stored.run_as,
-        created=stored.created,
         lock_sha256=None if lock == "unknown" else lock,  # which a build by hand leaves in place
-        base_digest=base.digest if base else None,
+        base_digest=beneath.digest if beneath else None,
         build_seconds=seconds,
         python=seen.python,
         libraries=seen.libraries,
@@ -55,14 +52,14 @@ def bring_here(engine: Docker, image: Image) -> None:
 
     Raise :class:`StudyError` if it cannot be had, or if it is another one by now.
     """
-    if engine.image(image.run_as):
+    if engine.image(image.id):
         return
     lacking = f"images.{image.request.device}: {engine.name} lacks the image of the start"
     try:
         stored = engine.image(engine.bring(image.request))
     except StudyError as error:
         raise StudyError(f"{lacking}, and cannot bring it: {error}") from None
-    if stored is None or stored.run_as != image.run_as:
+    if stored is None or stored.id != image.id:
         raise StudyError(f"{lacking}, and has another one in its place")
 
 
@@ -74,15 +71,13 @@ class Seen(Strict):
     gpu_trouble: str | None
 
 
-def _try(
-    engine: Docker, run_as: str, results: Path, log: TextIO, device: Device, gpu: bool
-) -> Seen:
+def _try(engine: Docker, image: str, results: Path, log: TextIO, device: Device, gpu: bool) -> Seen:
     with lifetime.scratch_folder(results) as scratch:
         command = ["python", "-m", "study.training.instruments.machine"]
         title = f"image {device}"
         try:
             ended = lifetime.enter(
-                engine, run_as, command, scratch, [code_mount()], log, title, gpus=gpu
+                engine, image, command, scratch, [code_mount()], log, title, gpus=gpu
             )
         except StudyError as error:
             raise StudyError(
@@ -113,4 +108,4 @@ def is_current(path: Path, engine: Docker, wanted: ImageRequest, gpu: bool) -> b
     asked_for = (
         there.engine == engine.name and there.request == wanted and (there.gpu_seen or not gpu)
     )
-    return asked_for and engine.image(there.run_as) is not None
+    return asked_for and engine.image(there.id) is not None

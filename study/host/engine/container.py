@@ -64,9 +64,8 @@ class Box:
     user: tuple[int, int]
     mounts: Sequence[Mount] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    passed: Sequence[
-        str
-    ] = ()  # names whose values the engine takes from its own environment: no secret in an argv
+    # names whose values the engine takes from its own environment: no secret in an argv
+    passed: Sequence[str] = ()
     groups: tuple[int, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     gpus: tuple[str, ...] | None = None
@@ -151,30 +150,20 @@ def pairs(values: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{key}={value}" for key, value in values]
 
 
-def limits(box: Box) -> list[str]:
-    """Return the options for memory and CPUs. Swap adds nothing to the memory."""
-    memory = [str(box.memory_bytes)] if box.memory_bytes else []
-    cpus = [",".join(map(str, box.cpus))] if box.cpus else []
-    return [*each("--memory", memory), *each("--memory-swap", memory), *each("--cpuset-cpus", cpus)]
+def mounts(shown: Iterable[Mount]) -> list[str]:
+    """Return the options for mounts. Raise :class:`StudyError` if a path has a line break, which no
+    engine reads."""
+    return each("--mount", map(_mount, shown))
 
 
-def mounts(shown: Iterable[Mount], read_only: str) -> list[str]:
-    """Return the options for mounts. ``read_only`` is the engine's word for a mount that nobody may
-    write.
-
-    Raise :class:`StudyError` if a path has a line break, which no engine reads.
-    """
-    return each("--mount", [_mount(mount, read_only) for mount in shown])
-
-
-def _mount(mount: Mount, read_only: str) -> str:
+def _mount(mount: Mount) -> str:
     for path in (str(mount.source), mount.target):
         if "\n" in path:
             raise StudyError(
                 f"{path!r}: a path with a line break cannot be mounted into a container"
             )
     fields = ["type=bind", f"source={mount.source}", f"target={mount.target}"]
-    return csv_line(fields if mount.writable else [*fields, read_only])
+    return csv_line(fields if mount.writable else [*fields, "readonly"])
 
 
 def csv_line(fields: Sequence[str]) -> str:
@@ -243,9 +232,8 @@ def check_readable(mounts: Sequence[Mount], user: tuple[int, int]) -> None:
         needed = 0o005 if mount.source.is_dir() else 0o004
         if mount.source.stat().st_mode & needed != needed:
             raise StudyError(
-                f"{mount.source.name}: root's containers run as user {UNPRIVILEGED}, which "
-                "may not read it; "
-                f"allow it with: chmod -R o+rX, or run as a user other than root"
+                f"{mount.source.name}: root's containers run as user {UNPRIVILEGED}, which may not "
+                "read it; allow it with: chmod -R o+rX, or run as a user other than root"
             )
 
 
@@ -260,9 +248,8 @@ def check_visible(folder: Path, names: Sequence[str], root: bool) -> None:
         path = (base / name).resolve()
         if not path.is_relative_to(base):
             raise StudyError(
-                f"dataset.path: {name!r} is a link to outside the folder, which a container "
-                "does not see; copy the "
-                "file, or run on the host: --config container=none"
+                f"dataset.path: {name!r} is a link to outside the folder, which a container does "
+                "not see; copy the file, or run on the host: --config container=none"
             )
         if root and not path.stat().st_mode & 0o004:
             raise StudyError(

@@ -42,7 +42,6 @@ from study.host.engine.container import (
     csv_line,
     each,
     id_file,
-    limits,
     mounts,
     pairs,
 )
@@ -120,10 +119,6 @@ class Docker:
             return Trouble(f"{self.name} does not answer", str(error))
         return None
 
-    def explained(self, said: str) -> str:
-        """Return the last words of the engine's client, with what to do where it is known."""
-        return said
-
     def argv(self, box: Box) -> list[str]:
         """Return the command line that executes ``box``: no network, no capabilities, no writable
         root."""
@@ -155,14 +150,21 @@ class Docker:
         line += [] if box.gpus is None else self._gpus(box.gpus)
         line += each("--env", [*pairs(self.variables(box).items()), *box.passed])
         line += each("--label", pairs(box.labels.items()))
-        line += mounts([*box.mounts, Mount(box.scratch, SCRATCH, writable=True)], "readonly")
+        line += mounts([*box.mounts, Mount(box.scratch, SCRATCH, writable=True)])
         return [*line, box.image, *box.command]
 
     def _groups(self, box: Box) -> list[str]:
         return each("--group-add", map(str, box.groups))
 
     def _limits(self, box: Box) -> list[str]:
-        return limits(box)
+        """Return the options for memory and CPUs. Swap adds nothing to the memory."""
+        memory = [str(box.memory_bytes)] if box.memory_bytes else []
+        cpus = [",".join(map(str, box.cpus))] if box.cpus else []
+        return [
+            *each("--memory", memory),
+            *each("--memory-swap", memory),
+            *each("--cpuset-cpus", cpus),
+        ]
 
     def _gpus(self, gpus: tuple[str, ...]) -> list[str]:
         return ["--gpus", csv_line([f"device={','.join(gpus)}"]) if gpus else "all"]
@@ -208,9 +210,7 @@ class Docker:
         identity = "sha256:" + str(values["Id"]).removeprefix("sha256:")
         digests = [str(digest).rsplit("@", 1)[-1] for digest in values.get("RepoDigests") or []]
         labels = (values.get("Config") or {}).get("Labels")
-        return StoredImage(
-            identity, identity, next(iter(digests), None), values.get("Created"), labels or {}
-        )
+        return StoredImage(identity, next(iter(digests), None), labels or {})
 
     def image_trouble(self, wanted: ImageRequest, fetch: bool) -> Trouble | None:
         """Return the reason why neither the image nor its base image is here or can be pulled, or
@@ -360,11 +360,6 @@ class Podman(Docker):
             most = PROCESSES if hard == resource.RLIM_INFINITY else min(PROCESSES, hard)
             line += ["--ulimit", f"{name}={most}:{most}"]
         return line
-
-    def explained(self, said: str) -> str:
-        """Return podman's last words, with what to install where it lacks the init of its
-        containers."""
-        return f"{said}; install catatonit" if "container-init binary not found" in said else said
 
     def _gpus(self, gpus: tuple[str, ...]) -> list[str]:
         return each("--device", [f"nvidia.com/gpu={gpu}" for gpu in gpus or ("all",)])

@@ -140,9 +140,8 @@ def _execute(
         wait_for_turn(engine, title)
         time.sleep(1)
     raise StudyError(
-        f"{engine.name}: a container {box.name} exists that belongs to no running launcher; "
-        "remove it with: "
-        f"{engine.name} rm --force {box.name}"
+        f"{engine.name}: a container {box.name} exists that belongs to no running launcher; remove "
+        f"it with: {engine.name} rm --force {box.name}"
     )
 
 
@@ -187,7 +186,9 @@ def wait_for_turn(engine: Docker, title: str) -> None:
 def _of_the_container(engine: Docker, identity: str, ended: Ended, kernel_killed: bool) -> Ended:
     """Return the end of a container, from the end of the engine's client and the engine's state of
     the container."""
-    said, trouble = engine.explained(base.last_words(ended.tail)), engine.why_not()
+    said, trouble = base.last_words(ended.tail), engine.why_not()
+    if "container-init binary not found" in said:  # podman's words
+        said += "; install catatonit"
     if not identity:
         raise StudyError(f"{engine.name} made no container: {trouble or said}")
     if trouble:

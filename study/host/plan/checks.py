@@ -36,10 +36,8 @@ def check_images(plans: list[Plan], fetch: bool) -> None:
     for plan in plans:
         used = {run.image: run.settings for run in plan.runs if run.image in plan.images}
         for name, settings in used.items():
-            wanted, key = (
-                plan.images[name],
-                f"images.{settings.device}" if settings.image is None else "image",
-            )
+            wanted = plan.images[name]
+            key = f"images.{settings.device}" if settings.image is None else "image"
             if wanted.kind == "built":
                 raise StudyError(
                     source=f"study {plan.name}",
@@ -114,8 +112,7 @@ def forget_damaged(study: str, runs: Iterable[Run], files: Results) -> None:
 MIB, GIB = 2**20, 2**30
 CURE = (
     "a worker without room ends with a bus error. Make it larger (mount -o remount,size=2G "
-    "/dev/shm; docker run "
-    "--shm-size 2g), or take fewer loader.workers, or loader.kind threads"
+    "/dev/shm; docker run --shm-size 2g), or take fewer loader.workers, or loader.kind threads"
 )
 
 
@@ -126,9 +123,8 @@ def warnings(plans: Sequence[Plan]) -> Iterator[str]:
     if runs and surroundings() == "WSL2":
         memory = psutil.virtual_memory().total / GIB
         yield (
-            f"WSL2: Windows lends {memory:.0f} GiB of memory, and the GPU's spills into it. "
-            "Near a limit runs grow "
-            "slow without an error: keep clear of both (memory= in .wslconfig)"
+            f"WSL2: Windows lends {memory:.0f} GiB of memory, and the GPU's spills into it. Near a "
+            "limit runs grow slow without an error: keep clear of both (memory= in .wslconfig)"
         )
     needs = [
         (loader_bytes(run.settings, run.settings.limits.cpus or usable_cpus()), run.name)
@@ -140,6 +136,5 @@ def warnings(plans: Sequence[Plan]) -> Iterator[str]:
         if size > free:
             yield (
                 f"{SHARED_MEMORY} has {free / MIB:.0f} MiB free, and the loader's workers of "
-                f"{name} may need "
-                f"{size / MIB:.0f} MiB: {CURE}"
+                f"{name} may need {size / MIB:.0f} MiB: {CURE}"
             )

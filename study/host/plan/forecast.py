@@ -14,9 +14,13 @@ from study.artifacts.record_store import Session, next_session
 from study.artifacts.run import Run
 from study.base.devices import surroundings
 from study.base.errors import duration_words, quantity
+from study.base.extras import scheduler
 from study.base.files import write_whole
 from study.config.selection import Selection
-from study.host.allocation import MARGIN_SECONDS, scheduler
+
+MARGIN_SECONDS = 60.0
+"""Seconds before the end of an allocation in which no run is begun: the last record is to be
+written, and a report."""
 
 
 def pending(plan: Plan, files: Results) -> list[Run]:

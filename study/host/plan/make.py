@@ -60,11 +60,9 @@ def make_plan(
     :class:`StudyError` for a study that cannot be planned.
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
-    parts, before, combined = (
-        Parts(name, choice),
-        _processes_before(earlier),
-        list(_combinations(name, study)),
-    )
+    parts = Parts(name, choice)
+    before = _processes_before(earlier)
+    combined = list(_combinations(name, study))
     configurations = []
     for settings, _ in combined:
         processes = before.get(_levels({key: get(settings, key) for key in study.factors}))
@@ -82,9 +80,8 @@ def make_plan(
             source=f"study {name}", key="process", value=levels, context=context, why=why
         )
     levels = [{key: get(item.settings, key) for key in study.factors} for item in configurations]
-    as_checked = {
-        key: list(dict.fromkeys(own[key] for own in levels)) for key in study.factors
-    }  # 1 may be 1.0 now
+    # 1 may be 1.0 now
+    as_checked = {key: list(dict.fromkeys(own[key] for own in levels)) for key in study.factors}
     full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])
     replicates = [runs for _, runs in combined]
     only = [own | {"replicates": runs} for own, runs in zip(levels, replicates, strict=True)]

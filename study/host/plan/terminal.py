@@ -145,8 +145,7 @@ def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
 def tell_answer() -> None:
     """Print the answers, the report's address and the next step. A process of its own reads them:
     ``study answer``."""
-    with suppress(
-        OSError, AttributeError
-    ):  # nobody reads what is printed, or there is nowhere to print to
+    # nobody reads what is printed, or there is nowhere to print to
+    with suppress(OSError, AttributeError):
         sys.stdout.flush()
     subprocess.run([sys.executable, "-m", "study", "answer"], check=False)

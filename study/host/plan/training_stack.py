@@ -31,9 +31,8 @@ def check_training_stack(plan: Plan) -> None:
     wanted = set().union(*(_modules(run.settings) for run in runs))
     if missing := [module for module in sorted(wanted) if importlib.util.find_spec(module) is None]:
         raise StudyError(
-            f"study {plan.name}: the runs would execute on the host ({plan.engine_reason}), "
-            "which lacks "
-            f"{', '.join(missing)}; to install that: {install}"
+            f"study {plan.name}: the runs would execute on the host ({plan.engine_reason}), which "
+            f"lacks {', '.join(missing)}; to install that: {install}"
         )
     build = TorchBuild.here()
     if build and build.is_old:

@@ -17,11 +17,11 @@ from study.artifacts.plan import Command, Plan, options_of, read_earlier, select
 from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
+from study.base.extras import scheduler
 from study.base.fork_server import FORK_SERVERS
 from study.base.processes import ASKED_TO_END
 from study.config.load import read_selection, read_study, study_name
 from study.config.selection import MachineClass, Selection
-from study.host.allocation import scheduler
 from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, choose_engine
 from study.host.fork_servers import start_fork_servers
@@ -91,8 +91,8 @@ class Workflow:
 
     @cached_property
     def missing(self) -> list[str]:
-        """The paths of every image, every manifest and every decision about weights that is still
-        to be made.
+        """The paths of every image, environment, manifest and decision about weights that is
+        still to be made.
 
         Each block waits for all of them: preparing beside a run would disturb it.
         """

@@ -1,1 +1,2 @@
-"""The steps of the pipeline on the host: data, weights, and one run."""
+"""The steps of the pipeline on the host: images, environments, data, weights, and the runs
+of a block."""

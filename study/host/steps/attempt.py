@@ -28,11 +28,11 @@ from study.artifacts.run import RESULT, TELEMETRY, Run
 from study.artifacts.setting import shareable
 from study.artifacts.telemetry import Samples
 from study.base.errors import StudyError
+from study.base.extras import scheduler
 from study.base.files import file_sha256, git_commit, git_is_changed, write_new
 from study.base.privacy import node
 from study.base.processes import oom_kills_of_the_group
 from study.host import packages
-from study.host.allocation import scheduler
 from study.host.engine import bring, container, lifetime
 from study.host.engine.container import run_mounts, settings_inside
 from study.host.engine.engine_choice import engine
@@ -136,7 +136,7 @@ def attempt(context: RunContext) -> Attempt:
             end, started_as = _in_a_container(context, image, scratch), "fresh"
         process_seconds = time.perf_counter() - clock
         discard_odd(scratch, LIMITS)
-        elsewhere = elsewhere if image is None else _elsewhere(plan, scratch)
+        elsewhere = elsewhere if image is None else _elsewhere(scratch)
         seen = watch.between(first, watch.read(cpus), elsewhere)
         processes_after = watch.still_there(context.gpus) if context.gpus else None
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
@@ -185,7 +185,7 @@ def _together(
     )
 
 
-def _elsewhere(plan: Plan, scratch: Path) -> float | None:
+def _elsewhere(scratch: Path) -> float | None:
     """Return the CPU time of a container's processes in seconds, which are no children of ours;
     None if unknown."""
     try:
@@ -246,7 +246,7 @@ def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:
         lend(context.results, scratch, [cache])
     ended = lifetime.enter(
         engine(context.plan.engine),
-        image.run_as,
+        image.id,
         timed(["python", "-m", JOB_MODULE, f"{container.SCRATCH}/job.json", container.SCRATCH]),
         scratch,
         [*run_mounts(run, context.plan.name, context.results), *mounts],

@@ -133,9 +133,8 @@ def _set_aside(runs: Sequence[Run], context: BlockContext) -> None:
     for run in runs:
         move_aside(context.files.record(context.plan.name, run.file), "broken")
     context.say(
-        f"{context.title} of {context.plan.name} was broken off: "
-        f"{quantity(len(runs), 'record')} excluded and kept "
-        "aside, and the block is measured anew"
+        f"{context.title} of {context.plan.name} was broken off: {quantity(len(runs), 'record')} "
+        "excluded and kept aside, and the block is measured anew"
     )
 
 

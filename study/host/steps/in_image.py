@@ -99,7 +99,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
         limits = trial_limits(run.settings.limits) if own else Limits()
         ended = lifetime.enter(
             engine(plan.engine),
-            image.run_as,
+            image.id,
             ["python", "-m", "study", *arguments(task, at.plan(plan.name), at.root)],
             scratch,
             [

@@ -243,7 +243,6 @@ def _holder() -> str | None:
     with suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
         asked.settimeout(ANSWER_SECONDS)
         asked.connect(_name())
-        return (
-            printable(asked.recv(1000).decode("utf-8", "replace")) or None
-        )  # any user may have sent it
+        # any user may have sent it
+        return printable(asked.recv(1000).decode("utf-8", "replace")) or None
     return None

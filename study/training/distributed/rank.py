@@ -36,9 +36,8 @@ def main(job_file: str, scratch: str, parent: str) -> int:
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
     settings = job.run.settings
     rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    own = (
-        int(os.environ["LOCAL_RANK"]) if job.nodes else rank
-    )  # nodes of one machine share its GPUs
+    # nodes of one machine share its GPUs
+    own = int(os.environ["LOCAL_RANK"]) if job.nodes else rank
     device = torch_device(settings.device, own)
     target = result_file(Path(scratch), rank)
     try:

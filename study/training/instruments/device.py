@@ -24,9 +24,8 @@ def torch_device(name: str, number: int | None = None) -> torch.device:
     if stand_in := os.environ.get(TPU_STAND_IN):
         return torch.device(stand_in)
     tpu: Any = _tpu()
-    tpu.eager_mode = (
-        tpu.EagerMode.DEFER_NEVER
-    )  # else work is put off until a value is read: after the clock
+    # else work is put off until a value is read: after the clock
+    tpu.eager_mode = tpu.EagerMode.DEFER_NEVER
     return torch.device(name)
 
 

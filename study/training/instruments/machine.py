@@ -1,9 +1,9 @@
 """The machine of a run as the process that trains sees it: a description without names and paths,
 fp32, peak memory.
 
-``python -m study.training.instruments.machine`` is the probe of an image: it prints Python,
-libraries and any trouble with the GPU as one line of JSON, and fails if the training stack cannot
-be imported.
+``python -m study.training.instruments.machine`` is the probe of an image and of an environment:
+it prints Python, libraries and any trouble with the GPU as one line of JSON, and fails if the
+training stack cannot be imported.
 """
 
 import json
@@ -88,8 +88,7 @@ def check_packages(wanted: Mapping[str, str]) -> None:
         more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
         raise StudyError(
             "the packages are not those for which this run was planned: "
-            f"{', '.join(others[:MOST])}{more}; start again "
-            "for runs of the packages that are there"
+            f"{', '.join(others[:MOST])}{more}; start again for runs of the packages that are there"
         )
 
 
@@ -170,9 +169,8 @@ def set_algorithms(training: Training) -> None:
     cudnn = torch.backends.cudnn
     if training.deterministic:
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # without it torch refuses cuBLAS
-    if (
-        torch.are_deterministic_algorithms_enabled() != training.deterministic
-    ):  # the call imports torch's compiler
+    # the call imports torch's compiler
+    if torch.are_deterministic_algorithms_enabled() != training.deterministic:
         torch.use_deterministic_algorithms(training.deterministic)
     cudnn.deterministic = training.deterministic
     cudnn.benchmark = training.cudnn_benchmark and not training.deterministic
@@ -186,16 +184,12 @@ def fp32_in_use(kind: str) -> Fp32:
             torch.get_float32_matmul_precision(), "bf16"
         )
         return Fp32(products=name, convolutions=name)
-    backends: Any = (
-        torch.backends
-    )  # its settings are made at import, out of sight of a type checker
-    on_gpu, on_cpu = (
-        (backends.cuda.matmul, backends.cudnn.conv),
-        (backends.mkldnn.matmul, backends.mkldnn.conv),
-    )
-    names = [
-        str(part.fp32_precision) for part in (on_gpu if kind == "cuda" else on_cpu)
-    ]  # inherited ones resolved
+    # its settings are made at import, out of sight of a type checker
+    backends: Any = torch.backends
+    on_gpu = (backends.cuda.matmul, backends.cudnn.conv)
+    on_cpu = (backends.mkldnn.matmul, backends.mkldnn.conv)
+    # inherited ones resolved
+    names = [str(part.fp32_precision) for part in (on_gpu if kind == "cuda" else on_cpu)]
     names = ["ieee" if name == "none" else name for name in names]
     if kind == "cuda" and not has_tf32():
         names = ["ieee" if name == "tf32" else name for name in names]

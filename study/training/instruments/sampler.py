@@ -62,9 +62,8 @@ class Tree:
         never goes back."""
         if now >= self._refresh_at:
             self._refresh_at = now + REFRESH_SECONDS
-            if (
-                not self._root.is_running()
-            ):  # also checks that the id is not another process's by now
+            # also checks that the id is not another process's by now
+            if not self._root.is_running():
                 return None
             with suppress(psutil.Error):
                 every = self._root.children(recursive=True)
@@ -138,9 +137,8 @@ def open_gpu(nvml: Any = None, number: int = 0) -> Gpu | None:
         nvml = nvml or importlib.import_module("pynvml")
         nvml.nvmlInit()
         return Gpu(nvml, nvml_handle(nvml, number))
-    except (
-        Exception
-    ):  # no bindings, no driver, no such device: the host's columns are still worth having
+    # no bindings, no driver, no such device: the host's columns are still worth having
+    except Exception:
         return None
 
 

@@ -172,7 +172,6 @@ class InitialWeights:
                 torch.equal(parameters[name].detach().cpu(), self.values[name]) for name in names
             ):
                 raise StudyError(
-                    f"training: no weight from {names[0]} to {names[-1]} has moved in the "
-                    "whole training: its steps do "
-                    "not train them"
+                    f"training: no weight from {names[0]} to {names[-1]} has moved in the whole "
+                    "training: its steps do not train them"
                 )

@@ -67,10 +67,8 @@ def make_loaders(
         resident_valid = ResidentLoader(lambda: pixels()[count:], labels[count:], in_order)
         return Loaders(resident, resident_valid, 0, pixels)
     workers, pinned = workers_of(settings), pins(settings, device)
-    decoded, decoded_valid = (
-        Decoded(images, images.train, settings),
-        Decoded(images, valid_images, settings),
-    )
+    decoded = Decoded(images, images.train, settings)
+    decoded_valid = Decoded(images, valid_images, settings)
     if settings.loader.kind == "threads":
         ahead = settings.loader.prefetch_factor or 2
         train: Iterable[Batch] = ThreadedLoader(decoded, micro_batches, workers, ahead, pinned)

@@ -203,8 +203,7 @@ class ImageCount:
         for epoch, images in enumerate(self.replicas.added(self.epochs), start=1):
             if images != planned:
                 raise StudyError(
-                    f"epoch {epoch} trained on {images:.0f} images in place of the {planned} "
-                    "of the plan: "
-                    "the loader repeats images or leaves some out"
+                    f"epoch {epoch} trained on {images:.0f} images in place of the {planned} of "
+                    "the plan: the loader repeats images or leaves some out"
                 )
         return sum(self.epochs)

@@ -112,9 +112,8 @@ def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
             "resnet50",
         ]
         raise StudyError(
-            f"model.name: {name!r} is not allowed: no such model; near: {', '.join(near)}; or "
-            "a model of your own as "
-            "package.module:factory"
+            f"model.name: {name!r} is not allowed: no such model; near: {', '.join(near)}; or a "
+            "model of your own as package.module:factory"
         )
     torch.manual_seed(seed)
     model: nn.Module = torchvision.models.get_model(
@@ -150,8 +149,7 @@ def _load(model: nn.Module, name: str, state: State, without: Collection[str]) -
         if current[key].shape != body[key].shape:
             raise StudyError(
                 f"model.weights: the file is not for {name}: {key} has shape "
-                f"{tuple(body[key].shape)}, "
-                f"allowed: {tuple(current[key].shape)}"
+                f"{tuple(body[key].shape)}, allowed: {tuple(current[key].shape)}"
             )
     model.load_state_dict(body, strict=False)
 

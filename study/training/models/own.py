@@ -39,10 +39,8 @@ def made(path: str, classes: int, seed: int) -> nn.Module:
         factory = getattr(module, attribute)
         torch.manual_seed(seed)
         model = factory(classes=classes)
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # a user's code can raise anything, and argparse ends the process
+    # a user's code can raise anything, and argparse ends the process
+    except (Exception, SystemExit) as error:
         raise refused(path, f"cannot be loaded ({words_of(error)})", error, FACTORY) from None
     loaded = [getattr(sys.modules[name], "__file__", None) for name in sys.modules.keys() - before]
     if beside := outside_its_folder(path, Path.cwd(), filter(None, loaded)):
@@ -55,10 +53,8 @@ def made(path: str, classes: int, seed: int) -> nn.Module:
         why = f"made a {type(model).__name__} for classes={classes}"
         raise refused(path, why, allowed="a torch.nn.Module")
     if graded and not torch.is_grad_enabled():
-        why, allowed = (
-            "switches gradients off for the whole process",
-            "with torch.no_grad(), where needed",
-        )
+        why = "switches gradients off for the whole process"
+        allowed = "with torch.no_grad(), where needed"
         raise refused(path, why, _at(module, "set_grad_enabled"), allowed)
     if lazy := [name for name, value in model.named_parameters() if is_lazy(value)]:
         why = (

@@ -153,9 +153,8 @@ def fetch_imagenet(name: str, hub: Path) -> Path:
     weights = torchvision.models.get_model_weights(name).DEFAULT
     file_name = weights.url.rsplit("/", 1)[-1]
     target: Path = hub / "checkpoints" / file_name
-    prefix = target.stem.rsplit("-", 1)[
-        -1
-    ]  # torchvision's file names end with the first digits of the checksum
+    # torchvision's file names end with the first digits of the checksum
+    prefix = target.stem.rsplit("-", 1)[-1]
     cached = Path(torch.hub.get_dir()) / "checkpoints" / file_name
     for path in (target, cached):
         if path.is_file() and file_sha256(path).startswith(prefix):

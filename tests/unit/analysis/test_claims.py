@@ -59,9 +59,8 @@ def study_of(folder: Path, claims: dict[str, Any] | list[dict[str, Any]], **chan
         factors={"device": ["cpu"], LOOP: ["fastai", "torch"], SIZE: [4, 8, 16]}, replicates=5,
         claims=claims, **changes,
     )  # fmt: skip
-    (folder / "mine.yaml").write_text(
-        json.dumps(values), encoding="utf-8"
-    )  # JSON is YAML without aliases
+    # JSON is YAML without aliases
+    (folder / "mine.yaml").write_text(json.dumps(values), encoding="utf-8")
     return read_study("mine", [folder], read_selection({"studies": ["mine"]}))
 
 

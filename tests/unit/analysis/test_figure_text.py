@@ -30,14 +30,10 @@ def test_a_name_with_dollar_signs_is_drawn_with_them(name: str, tmp_path: Path) 
         words: group.count("<use ")
         for words, group in re.findall(r"(?s)<!-- (.*?) -->(.*?)(?:<g id=|</svg>)", picture)
     }
-    assert (drawn_as[name], drawn_as[title]) == (
-        len(name),
-        len(title),
-    )  # a shape for each sign: no formula ate one
-    assert [words for words in drawn_as if "$" in words] == [
-        title,
-        name,
-    ]  # no number of an axis is a formula either
+    # a shape for each sign: no formula ate one
+    assert (drawn_as[name], drawn_as[title]) == (len(name), len(title))
+    # no number of an axis is a formula either
+    assert [words for words in drawn_as if "$" in words] == [title, name]
 
 
 def test_a_control_character_is_drawn_as_a_sign_that_fonts_have() -> None:

@@ -20,7 +20,7 @@ from study.analysis.analysis import Analysis, result_of
 from study.analysis.answers import Answer
 from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.context import Context
-from study.analysis.answers.contrast import Contrast, NoRatio, NullControl, RatioAt
+from study.analysis.answers.contrast import Contrast, NoRatio, NullControl
 from study.analysis.answers.curve import REASONS, CurveFit, Kind, Reason, Verdict
 from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
 from study.analysis.answers.switches import Combination
@@ -41,6 +41,7 @@ from study.analysis.report.step import write_page
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.fits import Bounds, Fitted
+from study.analysis.stats.ratios import Ratio
 from study.analysis.table.exclusions import FAR, FIRST
 from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
@@ -97,7 +98,6 @@ CURVES = [
 def fastest(**changes: object) -> Fastest:
     plain = Fastest(
         group=setting(device="cuda", loop="fastai"),
-        factor=BATCH,
         level=setting(size=64),
         time=TIME,
         accuracy=None,
@@ -114,18 +114,29 @@ def fastest(**changes: object) -> Fastest:
 
 
 LOADER = setting(size=64, kind="workers")
-RATIO = RatioAt(at=LOADER, ratio=TIME, together=TOGETHER, slower_seconds=45.3, faster_seconds=4.79)
+RATIO = Ratio(
+    contrast="device",
+    at=LOADER,
+    x=None,
+    slower="cpu",
+    faster="cuda",
+    ratio=TIME,
+    together=TOGETHER,
+    slower_seconds=45.3,
+    faster_seconds=4.79,
+    slower_images=None,
+    faster_images=None,
+    slower_accuracy=None,
+    faster_accuracy=None,
+)
 CONTRAST = Contrast(
     contrast="device",
     slower="cpu",
     faster="cuda",
     least=RATIO,
-    most=RatioAt(
-        at=setting(size=128), ratio=LONE, together=LONE, slower_seconds=37.6, faster_seconds=3.98
-    ),
+    most=RATIO.model_copy(update={"at": setting(size=128), "ratio": LONE, "together": LONE}),
     overall=TIME,
     machine=False,
-    alone=[setting(size=256)],
 )
 OF_PRECISION = Contrast(
     contrast="training.precision",
@@ -149,21 +160,18 @@ WAYS = [
         ways=[
             Way(
                 group=setting(device="cuda", loop="torch"),
-                factor=BATCH,
                 level=setting(size=64),
                 seconds=2.5,
                 times=None,
             ),
             Way(
                 group=setting(device="cuda", loop="fastai"),
-                factor=BATCH,
                 level=setting(size=32),
                 seconds=6.0,
                 times=TIME,
                 slower=slower,
             ),
         ],
-        without=[setting(device="cpu", loop="torch")],
     )
     for slower in (True, False)
 ]
@@ -182,31 +190,26 @@ ANSWERS: list[Answer] = [
     NoRatio(contrast="training.precision", slower="fp32", faster="bf16"),
     CannotSay(
         group=setting(precision="fp32"),
-        factor="loader.workers",
         reasons={"2": "few_runs", "4": "few_runs", "8": "one_block"},
         more_runs=2,
     ),
     CannotSay(
         group=setting(device="cpu"),
-        factor=BATCH,
         reasons={"16": "one_block", "32": "wide_interval", "64": "not_learned"},
         more_runs=1,
     ),
     CannotSay(
         group=setting(device="cpu"),
-        factor=None,
         reasons={"a": "not_learned", "b": "censored"},
         more_runs=None,
     ),
-    CannotSay(
-        group=setting(device="cpu"), factor=None, reasons={"a": "few_runs"}, more_runs=1, only=True
-    ),
+    CannotSay(group=setting(device="cpu"), reasons={"a": "few_runs"}, more_runs=1, only=True),
     fastest(tied=["32", "128"], equivalent=["32"], left_out=["16"], unfair={"256": "not_learned"}),
     fastest(unfair={"256": "not_learned", "512": "censored"}, missing=["16"]),
     fastest(slower=[]),
     fastest(),
     fastest(accuracy=0.79),
-    fastest(tied=["16", "32", "128"], factor=None, level=setting(precision="fp32", size=64)),
+    fastest(tied=["16", "32", "128"], level=setting(precision="fp32", size=64)),
     fastest(machine=True),
     CONTRAST,
     OF_PRECISION,
@@ -235,12 +238,12 @@ def unlearned(
 ) -> Unlearned:
     level = setting(size=size)
     own = level.within(setting(device="cuda", loop="torch"))
-    return Unlearned(level=level, setting=own, reason=reason, accuracy=accuracy, beside=0.5)
+    return Unlearned(level=level, setting=own, reason=reason, accuracy=accuracy)
 
 
 CAVEATS: list[Caveat] = [
-    NotLearned(levels=[unlearned(128, 0.57), unlearned(256, 0.51)], margin=0.02, everywhere=True),
-    NotLearned(levels=[unlearned(128, 0.75, "unclear")], margin=0.02, everywhere=False),
+    NotLearned(levels=[unlearned(128, 0.57), unlearned(256, 0.51)], everywhere=True),
+    NotLearned(levels=[unlearned(128, 0.75, "unclear")], everywhere=False),
     Censored(
         missed=[
             Missed(setting=ON_GPU, missed=1, runs=3),

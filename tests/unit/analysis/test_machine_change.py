@@ -155,9 +155,8 @@ def test_a_real_difference_that_is_larger_than_the_machines_change_in_each_block
     # What the machine may have added in the mean moves the bound that does not know, that of a
     # single setting, too.
     lean = (np.log(swing).reshape(-1, 2) @ [1, -1]).mean()
-    assert (
-        lean > 0
-    )  # the slower side met the slower machine: the ratio may be smaller, and no larger
+    # the slower side met the slower machine: the ratio may be smaller, and no larger
+    assert lean > 0
     one = contrast.least.ratio
     assert one.low and one.high
     assert np.log(one.value / one.low) - lean == pytest.approx(np.log(one.high / one.value))

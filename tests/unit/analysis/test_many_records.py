@@ -88,9 +88,8 @@ def test_the_analysis_opens_each_record_once_and_the_page_none(
     )
     write_analysis(name, files)
     assert [opened[file] for file in records] == [1] * len(records)
-    assert [opened[file] for file in samples] == [2] * len(
-        samples
-    )  # a figure shows them one by one
+    # a figure shows them one by one
+    assert [opened[file] for file in samples] == [2] * len(samples)
     opened.clear()
     render([name], files.root, files.report)
     assert not opened.keys() & {*records, *samples}

@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study.analysis.report.drawings import PARTS, Parts, time_parts
+from study.analysis.report.drawings import Parts, time_parts
 from study.analysis.report.step import stylesheet
-from study.analysis.rows import level_rows
+from study.analysis.rows import PARTS, level_rows
 from study.analysis.screen.limit import Bar
 from study.artifacts.plan import Plan
 from study.config.study import shown

@@ -148,9 +148,8 @@ def test_four_of_five_studies_find_the_difference_that_is_said_to_be_found(
     )
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        shift = stated * np.sqrt(
-            rng.chisquare(degrees) / degrees
-        )  # another study of that size has measured the noise
+        # another study of that size has measured the noise
+        shift = stated * np.sqrt(rng.chisquare(degrees) / degrees)
         logs = (
             rng.normal(0, 0.03, len(names))
             + rng.normal(0, 0.03, blocks)[order]

@@ -82,9 +82,8 @@ def test_a_full_disk_is_a_sentence_and_costs_no_earlier_file(
     with pytest.raises(StudyError) as caught:
         write(small_disk / "new.json", b"x" * 100_000)
     assert str(caught.value) == (
-        f"{small_disk}/new.json: cannot be written (No space left on device); every record "
-        "that is there already is "
-        "kept: make room, and start again"
+        f"{small_disk}/new.json: cannot be written (No space left on device); every record that is "
+        "there already is kept: make room, and start again"
     )
     assert [(path.name, path.read_text()) for path in small_disk.iterdir()] == [("earlier", "kept")]
 

@@ -32,7 +32,7 @@ NO_PART_OF_A_RUN = {"limits.timeout_seconds", "seed", "image", "dataset.seed"}
 """Keys that change no record, or change it by way of the data, the order and the image, whose names
 have them."""
 MANY = settings(
-    max_examples=len(repeats(200, 5000)), derandomize=True, deadline=None, database=None,
+    max_examples=len(repeats(200, 1500)), derandomize=True, deadline=None, database=None,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 
@@ -120,7 +120,7 @@ def test_a_run_has_each_value_that_was_asked_for_and_a_key_that_tells_it_from_ot
         assert (run.key != before.key) or not changed or inert, asked
 
     is_in_force_or_refused()
-    assert len(made) > len(repeats(200, 5000)) / 10
+    assert len(made) > len(repeats(200, 1500)) / 10
 
 
 @st.composite
@@ -156,4 +156,4 @@ def test_two_levels_are_two_runs_with_names_of_their_own_or_are_refused(tmp_path
             )
 
     are_told_apart_or_refused()
-    assert len(made) > len(repeats(200, 5000)) / 10
+    assert len(made) > len(repeats(200, 1500)) / 10

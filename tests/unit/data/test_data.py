@@ -160,9 +160,8 @@ def test_an_exif_rotation_is_applied_and_damaged_exif_data_leave_the_image_as_it
     assert pixels[:, -3].mean() < 50
     whole = (tmp_path / "a.jpg").read_bytes()
     start = whole.index(b"Exif\0\0") + 6
-    for offset in range(
-        start, start + 26
-    ):  # each byte of the header and the one tag, broken in turn
+    # each byte of the header and the one tag, broken in turn
+    for offset in range(start, start + 26):
         (tmp_path / "b.jpg").write_bytes(whole[:offset] + b"\xff" + whole[offset + 1 :])
         assert decode(tmp_path / "b.jpg", 3, 8).shape == (3, 8, 8)
         read_otherwise(tmp_path / "b.jpg")

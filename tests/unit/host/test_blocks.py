@@ -172,9 +172,8 @@ def test_a_budget_begins_no_block_that_it_cannot_end_by_the_earlier_runs(machine
     left = "of tiny is left for the next start (3 runs): it would take about 300 s"
     assert said[-2:] == [f"time budget: block 2 of 3 {left}", f"time budget: block 3 of 3 {left}"]
     assert len(machine.made()) == 3
-    assert (
-        machine.start(0, deadline=late) == said[-2:]
-    )  # what was left is forgotten, and left again
+    # what was left is forgotten, and left again
+    assert machine.start(0, deadline=late) == said[-2:]
     assert len(machine.start(deadline=time.time() + 3600)) == 6
     assert machine.broken() == []
 

@@ -129,10 +129,8 @@ def test_a_link_to_outside_the_folder_is_refused_before_a_container_starts(tmp_p
 
 
 def test_root_becomes_nobody_inside_and_others_stay_who_they_are() -> None:
-    assert container.user_inside(1000, 100, rootless=True) == (
-        0,
-        0,
-    )  # the caller, as a rootless docker calls him
+    # the caller, as a rootless docker calls him
+    assert container.user_inside(1000, 100, rootless=True) == (0, 0)
     assert container.user_inside(0, 0) == (65532, 65532)
     assert container.user_inside(1000, 100) == (1000, 100)
     assert "--userns" not in engine("podman").argv(replace(BOX, user=(65532, 65532)))

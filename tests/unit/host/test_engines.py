@@ -69,15 +69,13 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
     return made
 
 
-def described(wanted: ImageRequest, name: str, run_as: str) -> Image:
+def described(wanted: ImageRequest, name: str, identity: str) -> Image:
     return Image(
         request=wanted,
         engine=name,
         engine_version="1",
-        id="sha256:9",
+        id=identity,
         digest=None,
-        run_as=run_as,
-        created=None,
         lock_sha256=None,
         python="3",
         libraries={},
@@ -99,16 +97,13 @@ def test_an_image_is_its_id_its_digest_and_its_labels(name: str, client: Client)
     values = {
         "Id": "9",
         "RepoDigests": ["x/study@sha256:5"],
-        "Created": "now",
         "Config": {"Labels": {"a": "b"}},
     }
     client.says(
         {"image inspect full": json.dumps([values]), "image inspect bare": '[{"Id": "sha256:9"}]'}
     )
-    assert engine(name).image("full") == StoredImage(
-        "sha256:9", "sha256:9", "sha256:5", "now", {"a": "b"}
-    )
-    assert engine(name).image("bare") == StoredImage("sha256:9", "sha256:9")
+    assert engine(name).image("full") == StoredImage("sha256:9", "sha256:5", {"a": "b"})
+    assert engine(name).image("bare") == StoredImage("sha256:9")
     assert engine(name).image("absent") is None
 
 

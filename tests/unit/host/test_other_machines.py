@@ -11,12 +11,12 @@ import yaml
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
+from study.base.extras import scheduler
 from study.base.files import remove_unfinished
 from study.base.fork_server import FORK_SERVERS
 from study.base.privacy import node
 from study.config.selection import MachineClass
 from study.config.study import Study
-from study.host.allocation import scheduler
 from study.host.engine import lifetime
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import forecast

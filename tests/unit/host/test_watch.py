@@ -39,9 +39,8 @@ def test_the_cpu_time_of_others_is_what_is_busy_less_what_is_ours() -> None:
     assert seen.steal_percent == pytest.approx(1.5)
     assert seen.io_pressure_percent == pytest.approx(25.0)
     assert (seen.cpu_pressure_percent, seen.device_processes) == (None, None)
-    assert watch.between(START, later(), elsewhere=1.0).others_cpu_percent == pytest.approx(
-        0.0
-    )  # a container's second
+    # a container's second
+    assert watch.between(START, later(), elsewhere=1.0).others_cpu_percent == pytest.approx(0.0)
     assert watch.between(START, later(), elsewhere=None).others_cpu_percent is None
 
 

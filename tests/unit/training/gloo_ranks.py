@@ -117,9 +117,8 @@ def _rank(
         )
     except Exception as error:
         torch.save({"error": str(error)}, meeting / str(rank))
-        os._exit(
-            1
-        )  # as study.training.distributed.rank: leaving the group would wait for the others
+        # as study.training.distributed.rank: leaving the group would wait for the others
+        os._exit(1)
     torch.save({"measured": measured, "weights": models_built[0].state_dict()}, meeting / str(rank))
     if together:
         torch.distributed.destroy_process_group()

@@ -191,11 +191,8 @@ class TestRecordsOfGpusThatAreAway:
         there = [
             run for run in look(tmp_path, monkeypatch, 2).plan("tiny").runs if not run.unavailable
         ]
-        assert sorted(run.settings.training.replicas for run in there) == [
-            1,
-            2,
-            2,
-        ]  # and not an earlier plan's 4
+        # and not an earlier plan's 4
+        assert sorted(run.settings.training.replicas for run in there) == [1, 2, 2]
 
 
 class TestSeeds:

@@ -134,9 +134,8 @@ def test_work_on_a_tpu_is_not_put_off_and_is_left_to_the_processes_that_train(
 ) -> None:
     tpu = SimpleNamespace(EagerMode=SimpleNamespace(DEFER_NEVER="never"), eager_mode="fuse")
     monkeypatch.setattr(torch, "tpu", tpu, raising=False)
-    monkeypatch.setattr(
-        torch, "device", lambda name, *number: name
-    )  # torch knows no such device here
+    # torch knows no such device here
+    monkeypatch.setattr(torch, "device", lambda name, *number: name)
     settings = tiny_run().settings.model_copy(update={"device": "tpu"})
     assert str(own_device(settings)) == "tpu"
     assert tpu.eager_mode == "never"

@@ -57,11 +57,8 @@ def test_every_module_and_every_package_that_a_run_imports_is_in_its_key() -> No
         "pyyaml",
         "packaging",
     }
-    only_looked_for = {
-        "dill",
-        "tqdm",
-        "pyarrow",
-    }  # by torch and by pandas, which ask for none of them
+    # by torch and by pandas, which ask for none of them
+    only_looked_for = {"dill", "tqdm", "pyarrow"}
     checks_values = {"data/splits.py", "data/sources.py"}  # a source's own code is in its key
     imports = [
         ", ".join(f"study.training.{name}" for name in ["job", *modules.split()])

@@ -152,6 +152,7 @@ def planted_driver(asked: list[str]) -> Any:
             raise answer
         return answer
 
+    # it does not answer now, and may later
     return SimpleNamespace(
         NVMLError=Refused,
         NVML_ERROR_NOT_SUPPORTED=3,
@@ -167,9 +168,7 @@ def planted_driver(asked: list[str]) -> Any:
         nvmlDeviceGetPowerUsage=lambda _: note("power", Refused(3)),
         nvmlDeviceGetTotalEnergyConsumption=lambda _: 1_234_500,
         nvmlDeviceGetClockInfo=lambda _, kind: {1: 1980}[kind],
-        nvmlDeviceGetTemperature=lambda *_: note(
-            "temperature", Refused(999)
-        ),  # it does not answer now, and may later
+        nvmlDeviceGetTemperature=lambda *_: note("temperature", Refused(999)),
         nvmlDeviceGetCurrentClocksThrottleReasons=lambda _: 0x24,
     )
 

@@ -253,9 +253,8 @@ def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
     """
     architecture = getattr(torchvision.models, job.settings.model.name)
     one_channel = {"n_in": 1} if job.settings.dataset.channels == 1 else {}
-    if (
-        job.weights.kind == "imagenet" and architecture in model_meta
-    ):  # others would get older weights
+    # others would get older weights
+    if job.weights.kind == "imagenet" and architecture in model_meta:
         learner = vision_learner(dataloaders, architecture, metrics=error_rate, **one_channel)
     else:
         learner = vision_learner(
@@ -344,10 +343,8 @@ def train(job: TrainingJob) -> Measurement:
     if job.replicas.together:
         learner.add_cb(Together(job.replicas, job.settings, len(job.images.train)))
     job.replicas.meet()
-    with (
-        measure.loader_marks(),
-        contextlib.redirect_stdout(io.StringIO()),
-    ):  # fastai's own bar and table
+    # fastai's own bar and table
+    with measure.loader_marks(), contextlib.redirect_stdout(io.StringIO()):
         fit_started, started = time.time(), time.perf_counter()
         fit(learner, job.settings)
         measure.recorder.clock.settle()

@@ -53,9 +53,8 @@ def train(job: TrainingJob) -> Measurement:
     if device.type == "cuda":
         torch.cuda.empty_cache()
     reset_peak(device)
-    set_fp32(
-        "tf32" if settings.inference.precision == "tf32" else "fp32"
-    )  # whatever the training computed in
+    # whatever the training computed in
+    set_fp32("tf32" if settings.inference.precision == "tf32" else "fp32")
     weights_sha256 = models.body_sha256(model.state_dict())
     held = held_in_order(
         job.images, job.images.valid, settings, device, settings.inference.batch_size

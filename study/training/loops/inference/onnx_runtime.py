@@ -75,9 +75,8 @@ def quantise(path: Path, calibration: Iterable[torch.Tensor]) -> Path:
     """
     folded, quantised = path.with_name("folded.onnx"), path.with_name("int8.onnx")
     inputs = ({INPUT: batch.numpy()} for batch in calibration)
-    quant_pre_process(
-        path, folded, skip_symbolic_shape=True
-    )  # batch normalisation becomes part of the convolution
+    # batch normalisation becomes part of the convolution
+    quant_pre_process(path, folded, skip_symbolic_shape=True)
     quantize_static(
         folded,
         quantised,

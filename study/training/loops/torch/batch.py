@@ -114,9 +114,8 @@ class Captured:
         batch.labels.copy_(labels, non_blocking=True)
         if self.model.training and first and self.owner is not batch:
             self.owner = batch
-            self._set_gradients(
-                batch.gradients or [None] * len(self.parameters)
-            )  # none: not recorded yet
+            # none: not recorded yet
+            self._set_gradients(batch.gradients or [None] * len(self.parameters))
         return batch
 
     def _set_gradients(self, gradients: Sequence[torch.Tensor | None]) -> None:
@@ -159,10 +158,8 @@ class Captured:
         that.
         """
         parts = self.training_parts if self.model.training else [self.judge]
-        gradients, buffers = (
-            [parameter.grad for parameter in self.parameters],
-            list(self.model.buffers()),
-        )
+        gradients = [parameter.grad for parameter in self.parameters]
+        buffers = list(self.model.buffers())
         before = [buffer.clone() for buffer in buffers]
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.random.fork_rng([self.device]), torch.cuda.stream(self.stream):

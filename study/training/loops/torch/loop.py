@@ -47,10 +47,8 @@ class Trainer:
         settings, device = job.settings, job.device
         name, channels = settings.model.name, settings.dataset.channels
         model = model_of(job)
-        self.body_sha256, self.start = (
-            models.body_sha256(models.body_state(model, name)),
-            InitialWeights(model),
-        )
+        self.body_sha256 = models.body_sha256(models.body_state(model, name))
+        self.start = InitialWeights(model)
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
         self.eager = model.to(device).to(memory_format=self.memory_format)
         freeze_epochs = settings.training.freeze_epochs
@@ -191,9 +189,8 @@ class Trainer:
         right."""
         self.transform(batch)
         with self.autocast():
-            outputs = self.whole(
-                batch.inputs
-            )  # unwrapped: shares may differ in their number of batches
+            # unwrapped: shares may differ in their number of batches
+            outputs = self.whole(batch.inputs)
             batch.loss = self.loss(outputs, batch.labels)
         batch.right = (outputs.argmax(1) == batch.labels).sum()
 
