@@ -103,6 +103,10 @@ class Results:
         """Return the plan of ``study``."""
         return self.root / study / "plan.json"
 
+    def length(self, study: str) -> Path:
+        """Return the length that a study with a ladder has in these results."""
+        return self.root / study / "length.json"
+
     def session(self, study: str) -> Path:
         """Return what the last session meant to do in ``study``."""
         return self.root / study / "session.json"

@@ -16,7 +16,7 @@ class Fp32(Strict):
     convolutions: str
 
 
-MAIN = ("torch", "torchvision", "fastai", "numpy", "pillow", "torch_tpu", "libtpu")
+MAIN = ("torch", "torchvision", "fastai", "numpy", "pillow")
 """The packages that decide most."""
 Magnitude = Annotated[float, Field(ge=-1e12, le=1e12)]
 """A frequency, a power or a share that a machine tells."""

@@ -264,6 +264,22 @@ def table(plan: Plan) -> str:
     )
 
 
+class Length(Strict):
+    """The length that a study with a ladder has in a folder of results: chosen once."""
+
+    remedy = "remove it, and the next start chooses anew"
+    rung: dict[str, int] = Field(
+        description="The values of the rung; empty for the study as its file has it."
+    )
+    minutes: float = Field(description="Minutes that its runs were foretold to take.")
+
+
+def length_of(study: str, files: Results) -> Length | None:
+    """Return the length that was chosen for a study; None if none was yet."""
+    path = files.length(study)
+    return Length.read(path) if path.exists() else None
+
+
 class Selected(Strict):
     """The studies of the last start."""
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from study.artifacts.machine import Fp32, Machine, Magnitude, Observed
+from study.artifacts.pace import Pace
 from study.artifacts.prepared import Weights
 from study.artifacts.samples import Count, Images, Measurement, ReferenceWorkload, Seconds, Timeline
 from study.artifacts.setting import Setting
@@ -59,6 +60,9 @@ class JobResult(Strict):
     timeline: Timeline | None = Field(default=None, description="Null without a training.")
     fp32: Fp32 | None = Field(
         default=None, description="Arithmetic of fp32; null if nothing was measured."
+    )
+    paces: dict[str, Pace] = Field(
+        {}, description="Of a warm-up run: what a few steps of each of its settings took, by name."
     )
 
     @model_validator(mode="after")

@@ -41,6 +41,7 @@ class Session(Strict):
     name: str = Field(
         "by-hand", description="When it began, in UTC; the same in all of its studies."
     )
+    began: float = Field(0.0, description="Its beginning in epoch seconds.")
     warm_up_run: bool = False
     quiet_wait_seconds: float = Field(0, ge=0, allow_inf_nan=False)
     deadline: float | None = Field(

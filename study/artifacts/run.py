@@ -74,8 +74,10 @@ class Job(Strict):
     packages: dict[str, str] = Field(
         {}, description="Versions that the process has to find, by the packages' names."
     )
-    small: bool = Field(
-        False, description="Whether few steps are enough: nothing of it is a number."
+    paced: dict[str, Settings] = Field(
+        {},
+        description="Settings of which a few steps are made, by the names of their paces: the "
+        "run's own first. Nothing of it is a number. Empty for a run that counts.",
     )
     reference_workload: bool = True
     nodes: list[Node] = Field(

@@ -57,7 +57,7 @@ class Timing(Strict):
     )
     block: int = Field(description="Number of the block (replicate), from 1.")
     position: int = Field(description="Place in the seeded order of the whole study, from 1.")
-    device: str = Field(description="`cpu`, `cuda` or `tpu`.")
+    device: str = Field(description="`cpu` or `cuda`.")
     precision: str = Field(description="Precision of the training.")
 
     outcome: str

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -55,31 +54,10 @@ def _driver() -> Iterator[Any]:
         pynvml.nvmlShutdown()
 
 
-TPU_STAND_IN = "STUDY_TPU_STAND_IN"
-"""Variable with the device of torch that takes a TPU's place, as in tests."""
-PCI = Path("/sys/bus/pci/devices")
-TPUS = ("0x005e", "0x0062", "0x0063", "0x006f", "0x0076")
-"""What Google's TPUs call themselves on the PCI bus: v4, v5p, v5e, v6e and v7."""
-
-
-def _tpus() -> int:
-    """Return the number of this machine's TPU chips."""
-    found = [
-        [(one / name).read_text().strip() for name in ("vendor", "device")] for one in PCI.glob("*")
-    ]
-    return sum(vendor == "0x1ae0" and device in TPUS for vendor, device in found)
-
-
 def absent(device: str) -> str | None:
     """Return why ``device`` cannot be used on this machine, or None if it can."""
-    if device == "cpu" or (device == "tpu" and TPU_STAND_IN in os.environ):
+    if device == "cpu":
         return None
-    if device == "tpu":
-        if find_spec("torch_tpu") is None:
-            return (
-                "torch_tpu is not installed: a TPU needs the extra packages of training-study[tpu]"
-            )
-        return None if _tpus() else "no TPU is found on this machine"
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return "CUDA_VISIBLE_DEVICES hides every GPU"
     try:
@@ -113,14 +91,12 @@ def unfit(build: TorchBuild | None) -> str | None:
 
 
 def count(device: str) -> int:
-    """Return how many of ``device`` can train together: the CPUs that this process may use, its
-    visible GPUs, or the TPU chips."""
-    if device == "cpu" or (device == "tpu" and TPU_STAND_IN in os.environ):
+    """Return how many of ``device`` can train together: the CPUs that this process may use, or
+    its visible GPUs."""
+    if device == "cpu":
         return usable_cpus()
     if absent(device):
         return 0
-    if device == "tpu":
-        return _tpus()
     with _driver() as nvml:
         there = int(nvml.nvmlDeviceGetCount())
     return min(there, len(visible_gpus())) if visible_gpus() else there

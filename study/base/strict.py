@@ -174,7 +174,7 @@ class Declared(Strict):
             raise explain(error, cls, source) from None
 
 
-GONE: dict[str, str] = {}
+GONE = {"loader.sharding": "each process takes one contiguous part of a batch"}
 """Each key of a plan or a record that went and that a committed bundle holds, such as
 `measurement.flops`, and why it went. It is dropped where a file is read: the file stays, and a
 record's checksum is that of all that it holds."""

@@ -77,7 +77,6 @@ IDLE: tuple[Idle, ...] = (
     ),
     Idle("loader.pin_memory", ON_DEVICE, A_LOADER),
     Idle("loader.pin_memory", NO_GPU, "device cuda"),
-    Idle("loader.sharding", SINGLE, "training.strategy ddp or ddp_two_nodes"),
     Idle("loader.decoder", {"dataset.source": one_of("cifar10", "mnist", "digits")}, JPEG),
     Idle(
         "loader.decoder",
@@ -90,7 +89,6 @@ IDLE: tuple[Idle, ...] = (
         JPEG,
     ),
     Idle("loader.decoder", GENERATED | {"dataset.channels": one_of(1)}, JPEG),
-    Idle("loader.sharding", ONE_PROCESS, "training.processes 2 and more"),
     Idle("training.batch_size_is", ONE_PROCESS, "training.processes 2 and more"),
     Idle("training.processes", SINGLE, "training.strategy ddp or ddp_two_nodes"),
     Idle("training.batch_size_is", SINGLE, "training.strategy ddp or ddp_two_nodes"),

@@ -5,7 +5,7 @@ The line names the key, the value and the allowed values.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -100,9 +100,17 @@ def _check_name(name: str, key: str) -> None:
         raise StudyError(key=key, value=name, context="as a study's name", allowed=allowed)
 
 
-def read_study(called: str, folders: Sequence[Path], selection: Selection) -> Study:
+def read_study(
+    called: str,
+    folders: Sequence[Path],
+    selection: Selection,
+    rung: Mapping[str, Any] | None = None,
+) -> Study:
     """Return a study, with the devices and overrides of ``selection`` applied: see
-    :func:`study_file`."""
+    :func:`study_file`.
+
+    ``rung`` are the values of its ladder that were chosen. In the reduced size there is no ladder.
+    """
     values = strict_yaml.read_mapping(study_file(called, folders))
     written, source = values, f"study {study_name(called)}"
     asked = overrides = _plain(selection)
@@ -113,6 +121,10 @@ def read_study(called: str, folders: Sequence[Path], selection: Selection) -> St
         overrides = {
             key: value for key, value in reduced.items() if key not in overrides
         } | overrides
+    if full:
+        values = {key: value for key, value in values.items() if key != "ladder"}
+    elif rung:
+        overrides = {**rung, **overrides}
     values = _without_lost_levels(values, _override(values, overrides))
     declared = StudyFile.of_values(values, source)
     _check_claims(declared, written, source)

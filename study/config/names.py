@@ -11,7 +11,7 @@ APART = (", ", " + ")
 LONGEST = 40
 """Letters of a name."""
 LEVELS: dict[str, dict[str, str]] = {
-    "device": {"cpu": "CPU", "cuda": "GPU", "tpu": "TPU"},
+    "device": {"cpu": "CPU", "cuda": "GPU"},
     "process": {"forked": "forked process", "fresh": "fresh process"},
     "machine": {"None": "any machine"},
     "image": {"None": "the device's image"},
@@ -73,10 +73,8 @@ LEVELS: dict[str, dict[str, str]] = {
     "loader.decoder": {
         "pillow": "Pillow",
         "torchcodec": "TorchCodec",
-        "torchcodec_cuda": "TorchCodec on the GPU",
     },
     "loader.workers": {"auto": "default workers"},
-    "loader.sharding": {"contiguous": "contiguous shares", "strided": "strided shares"},
     "loader.pin_memory": {
         "auto": "default pinning",
         "pin memory": "pinned memory",

@@ -107,13 +107,10 @@ A_RULE = {"training.learning_rate_rule": one_of("linear", "square_root")}
 REFERENCE = Values("the images of a step for which training.learning_rate is meant", bool)
 NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers", "alone")}
 THREADS = {"loader.kind": one_of("threads")}
-LOADED = {"loader.kind": one_of("workers", "threads", "alone")}
 ONNX = {"inference.precision": one_of("fp32_onnx", "int8")}
-CPU_DECODERS = one_of("pillow", "torchcodec")
 NO_TF32 = one_of("fp32", "bf16", "fp32_onnx", "int8")
 TRAINS = one_of("workers", "threads", "device")
-NO_GPU = {"device": one_of("cpu", "tpu")}
-TPU = {"device": one_of("tpu")}
+NO_GPU = {"device": one_of("cpu")}
 SWITCHES = {
     "training.compile": False,
     "training.cuda_graph": False,
@@ -186,16 +183,6 @@ RULES: tuple[Rule, ...] = (
         "ONNX Runtime has an order of its own",
     ),
     Rule("inference.compile", one_of(False), ONNX, "ONNX Runtime has a compiler of its own"),
-    Rule("training.loop", one_of("torch"), TPU, "nobody has tried stock fastai there"),
-    Rule(
-        "training.strategy",
-        one_of("single", "ddp"),
-        TPU,
-        "two nodes of one machine cannot share its TPUs",
-    ),
-    Rule(
-        "training.precision", one_of("auto", "fp32", "bf16"), TPU, "a TPU has neither TF32 nor fp16"
-    ),
     Rule("loader.kind", TRAINS, INFERENCE, "`alone` trains nothing"),
     Rule(
         "training.precision",
@@ -255,7 +242,5 @@ RULES: tuple[Rule, ...] = (
         "without a thread nothing is decoded",
     ),
     Rule("loader.decoder", one_of("pillow"), FASTAI, "fastai brings its own loader"),
-    Rule("loader.decoder", CPU_DECODERS, NO_GPU, "only a GPU has nvJPEG"),
-    Rule("loader.decoder", CPU_DECODERS, LOADED, "what the GPU decodes stays there"),
 )
 """The rules in the order in which they are checked."""

@@ -25,7 +25,7 @@ MOST_SECONDS = 30_000_000
 LARGEST_SEED = 2**32 - 1
 """The largest seed that every generator takes."""
 
-Device = Literal["cpu", "cuda", "tpu"]
+Device = Literal["cpu", "cuda"]
 Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
 AUXILIARY = ("googlenet", "inception_v3")
 """torchvision's models with outputs beside the last layer's, which are left out here."""
@@ -289,17 +289,12 @@ class Loader(Declared):
     `device`: all images are decoded before the clock starts and stay on the device. `alone`:
     batches are fetched from the DataLoader and discarded without training, which measures the
     loader by itself."""
-    decoder: Literal["pillow", "torchcodec", "torchcodec_cuda"] = "pillow"
+    decoder: Literal["pillow", "torchcodec"] = "pillow"
     """What decodes JPEG files; Pillow decodes all others. `torchcodec`: the library on the CPU,
-    whose images Pillow squishes. `torchcodec_cuda`: the GPU (nvJPEG), which also squishes them. The
-    record tells how far the pixels lie from Pillow's."""
+    whose images Pillow squishes. The record tells how far the pixels lie from Pillow's."""
     workers: Annotated[int | Literal["auto"], _auto_or(0, 256)] = "auto"
     """Worker processes, or threads, of each replica's loader. `auto`: fastai's default, min(16,
     CPUs), divided among all replicas."""
-    sharding: Literal["contiguous", "strided"] = "contiguous"
-    """Division of a batch among the replicas. The batch holds the same images as with one process.
-    `contiguous`: each replica takes one contiguous part. `strided`: the replicas take the images in
-    turn."""
     pin_memory: bool | Literal["auto"] = "auto"
     """True to hand batches over in page-locked memory. `auto`: true for a GPU, but always false
     with stock fastai."""

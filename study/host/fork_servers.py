@@ -56,10 +56,7 @@ def start_fork_servers(
         if plan.engine == "none":
             known |= {(plan.name, run.name): run for run in plan.runs}
     wanted = [known[run] for run in pending if run in known]
-    # A TPU that a process has begun to use is lost to those that are forked from it.
-    forked = [
-        run for run in wanted if run.settings.process == "forked" and run.settings.device != "tpu"
-    ]
+    forked = [run for run in wanted if run.settings.process == "forked"]
     runs = {kind_of(run.settings): run for run in forked}
     for name, run in runs.items():
         settings = run.settings

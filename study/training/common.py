@@ -116,7 +116,7 @@ def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) 
     )
     return TrainingJob(
         settings=settings,
-        images=_few(images, settings) if job.small else images,
+        images=_few(images, settings) if job.paced else images,
         weights=inputs.weights,
         state=_state(inputs.weights, settings.model.weights, results),
         device=device,
@@ -134,12 +134,18 @@ def _few(images: ImageSet, settings: Settings) -> ImageSet:
     training = settings.training
     steps = 12 if training.precision == "fp16" else 3
     last = 0 if training.drop_last else len(images.train) % training.global_batch_size
-    judged = 2 * training.global_batch_size + len(images.valid) % training.global_batch_size
     return replace(
         images,
         train=images.train[: steps * training.step_images + last],
-        valid=images.valid[:judged],
+        valid=images.valid[: few_judged(settings, len(images.valid))],
     )
+
+
+def few_judged(settings: Settings, valid_images: int) -> int:
+    """Return the number of images that a run in small is validated on: two batches, and the last
+    one of all."""
+    size = settings.training.global_batch_size
+    return min(valid_images, 2 * size + valid_images % size)
 
 
 def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:

@@ -8,12 +8,15 @@ these.
 
 import os
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import torch
 
 from study.artifacts.machine import Machine
+from study.artifacts.pace import Pace
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, TELEMETRY, Job
 from study.artifacts.samples import Measurement, ReferenceWorkload
@@ -23,13 +26,13 @@ from study.training.common import (
     Inputs,
     checked_inputs,
     failed,
+    few_judged,
     leave,
     loop_of,
     prepare,
     seed_everything,
 )
 from study.training.instruments.clock import Stopwatch
-from study.training.instruments.device import before_ranks, own_device, tpus
 from study.training.instruments.machine import (
     check_packages,
     describe,
@@ -42,6 +45,9 @@ from study.training.instruments.reference_workload import first_use, repetitions
 from study.training.instruments.sampler import sampling
 from study.training.loops.replicas import Replicas
 
+PACED_SECONDS = 8.0
+"""Seconds in which a warm-up run begins further settings."""
+
 
 def made_ready(
     job: Job, inputs: Inputs, job_file: Path, scratch: Path
@@ -52,9 +58,9 @@ def made_ready(
     if settings.training.strategy != "single":
         from study.training.distributed.ranks import train_ranks
 
-        before_ranks(settings)
         return lambda: train_ranks(job_file, scratch, settings, job.nodes)
-    training_job, train = prepare(job, inputs, own_device(settings), Replicas()), loop_of(settings)
+    training_job = prepare(job, inputs, torch.device(settings.device), Replicas())
+    train = loop_of(settings)
     return lambda: train(training_job)
 
 
@@ -63,6 +69,7 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
     ``scratch``."""
     inputs: Inputs | None = None
     measured: ReferenceWorkload | None = None
+    paces: dict[str, Pace] = {}
     settings, watch = job.run.settings, Stopwatch()
     try:
         if trouble := _no_device(settings):
@@ -74,7 +81,7 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         check_packages(job.packages)
         seed_everything(job.seed, settings.training.threads)
         inputs = checked_inputs(job)
-        train, device = made_ready(job, inputs, job_file, scratch), own_device(settings)
+        train, device = made_ready(job, inputs, job_file, scratch), torch.device(settings.device)
         set_fp32(settings.training.precision)
         watch.mark("inputs")
         # Outside every timed region, and before the window of peak memory opens.
@@ -89,7 +96,10 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
                 after=[],
             )
         watch.mark("instruments")
+        began = time.perf_counter()
         measurement = train()
+        if job.paced:
+            paces = paces_of(job, inputs, measurement, time.perf_counter() - began)
         watch.mark("training")
         if measured:
             after, host_after = _reference_times(device)
@@ -98,7 +108,11 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         machine: Machine | None = describe(settings.device, job.packages)
         fp32 = fp32_in_use(settings.device)
         result = JobResult(
-            outcome="ok", measurement=measurement, fp32=fp32, timeline=watch.timeline()
+            outcome="ok",
+            measurement=measurement,
+            fp32=fp32,
+            timeline=watch.timeline(),
+            paces=paces,
         )
     # every outcome is a result: the other runs go on, and the report shows this one
     except Exception as error:
@@ -113,10 +127,30 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
     )
 
 
+def paces_of(job: Job, inputs: Inputs, first: Measurement, seconds: float) -> dict[str, Pace]:
+    """Return the paces that the job asks for: of its own run, which took so many ``seconds``, and
+    of the others as far as the time of a warm-up run goes.
+
+    One that fails here has none: its own run will tell why.
+    """
+    valid_images = inputs.manifest.valid_images
+    paces, ends = dict[str, Pace](), time.perf_counter() + PACED_SECONDS
+    for name, settings in job.paced.items():
+        judged, began = few_judged(settings, valid_images), time.perf_counter()
+        if not paces:
+            paces[name] = Pace.of(first, seconds, judged)
+        elif began < ends:
+            run = job.run.model_copy(update={"settings": settings})
+            own = job.model_copy(update={"run": run})
+            with suppress(Exception):
+                again = prepare(own, inputs, torch.device(settings.device), Replicas())
+                measured = loop_of(settings)(again)
+                paces[name] = Pace.of(measured, time.perf_counter() - began, judged)
+    return paces
+
+
 def _no_device(settings: Settings) -> str | None:
     """Return why torch cannot train on the device as the settings say, or None if it can."""
-    if settings.device == "tpu" and tpus() < settings.training.replicas:
-        return f"torch finds {tpus()} TPUs, and the run needs {settings.training.replicas}"
     if settings.device != "cuda":
         return None
     if not torch.cuda.is_available():

@@ -85,6 +85,15 @@ def measure(options: argparse.Namespace) -> None:
 
 
 @verb(argument("study", help="name of a study with a plan"), RESULTS, LOG)
+def length(options: argparse.Namespace) -> None:
+    """Choose the length of a study that has a ladder, from a few steps of each setting."""
+    from study.host.steps.warm_up import choose_length
+
+    end_with_parent()
+    choose_length(options.study, options.results, partial(say, log=options.log))
+
+
+@verb(argument("study", help="name of a study with a plan"), RESULTS, LOG)
 def analyse(options: argparse.Namespace) -> str | None:
     """Write the table, the analysis and the figures of a study from its records."""
     from study.analysis.step import write_analysis

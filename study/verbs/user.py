@@ -69,7 +69,7 @@ def new(options: argparse.Namespace) -> str:
         "--device",
         action="append",
         metavar="DEVICE",
-        help="cpu, cuda or tpu, instead of the study's",
+        help="cpu or cuda, instead of the study's",
     ),
     argument(
         "--reduced",

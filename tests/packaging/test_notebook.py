@@ -92,7 +92,9 @@ def test_the_notebook_shows_the_example(kernels: Kernels) -> None:
         "25 rows at 5 values of training.batch_size. Standard deviations: noise"
         in shown["fit"]["text"]
     )
-    assert "The points are too few to compare any law with a constant" in shown["blog"]["text"]
+    assert (
+        "No law can be weighed against a constant: the points are too few" in shown["blog"]["text"]
+    )
 
 
 @pytest.mark.timeout(1800)
@@ -123,7 +125,8 @@ def test_a_runtime_like_colabs_measures_and_shows_the_page_with_the_torch_that_i
     assert 'srcdoc="' in shown["start"]["text/html"]
     assert "Quickstart" in shown["start"]["text/html"]
     assert "6 runs pending in 3 blocks" in shown["start"]["text"]
-    assert shown["table"]["text/html"].count("<tr") == 7
+    # One block of two runs at least: how many fit the notebook's time budget is the machine's.
+    assert shown["table"]["text/html"].count("<tr") in (3, 5, 7)
     assert "my: 18 runs planned" in shown["own"]["text"]
     assert (cwd / "results.bundle.zip").is_file()
 

@@ -66,7 +66,8 @@ def test_two_locks_are_compared_in_the_same_blocks(plain: Checkout) -> None:
         lock_with(plain.root, version, code)
     # Each environment holds the planted package alone; the training stack is the tests' own.
     plain.variables["PYTHONPATH"] = sysconfig.get_path("purelib")
-    (plain.root / ".uv").symlink_to(own().tools)
+    (plain.root / "results" / "environments").mkdir(parents=True)
+    (plain.root / "results" / "environments" / ".uv").symlink_to(own().tools)
     locks = ["with-1.0.lock", "with-2.0.lock"]
     plain.study("tiny", factors={"environment": locks}, curve=None, replicates=2)
     said = plain.good("overrides={training.optimizer: sgd}")

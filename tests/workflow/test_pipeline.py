@@ -241,7 +241,6 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
     assert "1 of 2 planned runs are there: this is no final report." in ready.page()
     ready.good("time_budget_minutes=0")
     assert ready.records() == {}  # the block was broken off, and is excluded
-    assert "A start broke off in block 1: " in ready.page()
 
 
 @pytest.mark.parametrize("at", ["study/host/plan/make.py", "workflow/rules/report.smk"])

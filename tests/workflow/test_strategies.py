@@ -3,7 +3,6 @@ dies."""
 
 import pytest
 
-from study.base.devices import TPU_STAND_IN
 from tests.waiting import at_work, wait_for
 from tests.workflow.conftest import OWN_MODEL, Checkout
 
@@ -59,19 +58,3 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
     assert "rank 1 of 2 was ended by SIGKILL" in checkout.page()
     # a loader's worker looks for its parent every five seconds
     wait_for(lambda: not at_work(checkout.root), 30)
-
-
-def test_a_study_of_a_tpu_is_measured_by_one_process_and_by_two(checkout: Checkout) -> None:
-    factors = {"device": ["tpu"], "training.strategy": ["single", "ddp"]}
-    training = {"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 4, "processes": 2}
-    checkout.study("tiny", factors=factors, training=training, curve=None)
-    checkout.good()
-    assert checkout.records() == {}
-    checkout.variables[TPU_STAND_IN] = "cpu"
-    checkout.good()
-    records = checkout.measured().values()
-    assert {(one.outcome, one.settings.device, one.started_as) for one in records} == {
-        ("ok", "tpu", "fresh")
-    }
-    assert sorted(len(one.measurement.replicas) for one in records if one.measurement) == [0, 2]
-    assert "in place of a TPU" in checkout.page()

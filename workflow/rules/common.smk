@@ -6,7 +6,7 @@ from pathlib import Path
 from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
 from study.host.plan.configuration import study_folders
-from study.host.plan.workflow import joined, start, use_this_checkout
+from study.host.plan.workflow import chosen, joined, start, use_this_checkout
 
 use_this_checkout(BASE)
 
@@ -60,3 +60,12 @@ wildcard_constraints:
 def requested(name):
     """Return the function that tells Snakemake what a block asks an executor for under the name of a resource."""
     return lambda wc: FLOW.resource(wc.study, wc.block, name)
+
+
+def blocks(wildcards):
+    """Return the blocks of a study, once its length is chosen."""
+    global FLOW
+    if wildcards.study in FLOW.waiting:
+        checkpoints.length.get(study=wildcards.study)
+        FLOW = chosen(FLOW, config, study_folders())
+    return ancient(FLOW.inputs(wildcards.study))

@@ -6,11 +6,22 @@ RESOURCES = (
 )
 
 
-# One block is one process, alone on the machine: it takes every core. Only preparation that is missing is an input, and
-# only of a block that is missing: what exists has no time that counts. The output is an index of the block's records,
-# because Snakemake deletes what it calls an output: a record, never. On another machine a block has the CPUs that
-# `set-threads` of a profile names. An executor makes the blocks alone: what is before and after them needs the network,
-# or is quickly done.
+# A study with a ladder is given its length once.
+checkpoint length:
+    input:
+        FLOW.missing,
+    output:
+        "results/{study}/length.json",
+    log:
+        "results/logs/{study}/length.log",
+    threads: 1 if ON_OTHER_MACHINES else workflow.resource_settings.cores or 1
+    shell:
+        "exec python -m study length {wildcards.study} --log {log:q}"
+
+
+# One block is one process, alone on the machine: it takes every core. Only preparation that is missing is an input: what
+# exists has no time that counts. The output is an index of the block's records, because Snakemake deletes what it calls
+# an output: a record, never. On another machine a block has the CPUs that `set-threads` of a profile names.
 rule measure:
     input:
         lambda wc: FLOW.needed(wc.study, wc.block),
@@ -23,7 +34,7 @@ rule measure:
     resources:
         **{name: requested(name) for name in RESOURCES},
     params:
-        # Derived from the input, and so no reason to make a block again.
+        # Derived from the input, no reason for another block.
         told=lambda wc, input: FLOW.told(wc.study, wc.block),
     message:
         "{params.told}"

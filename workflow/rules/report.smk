@@ -4,7 +4,7 @@
 
 rule analyse:
     input:
-        lambda wc: ancient(FLOW.inputs(wc.study)),
+        blocks,
     output:
         "results/{study}/timings.csv",
         "results/{study}/fit.json",

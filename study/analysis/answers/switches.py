@@ -7,7 +7,6 @@ The design is a full factorial, so each effect uses every run, and none is mixed
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
@@ -22,10 +21,10 @@ from study.analysis.stats.log_model import LogModel, together
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import has_noise
 from study.analysis.stats.starts import ROUNDING
-from study.analysis.stats.usable import level_of, model_of, places_of
+from study.analysis.stats.usable import model_of, places_of
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import clear_of, number, short, with_key
-from study.artifacts.setting import Setting, setting_of
+from study.artifacts.setting import Setting
 from study.base.strict import Strict
 from study.config.names import level_words
 from study.config.study import Study, shown
@@ -83,16 +82,6 @@ class Effect(Strict):
         return f"{name} over {level_words(self.factor, self.base)}" if several else name
 
 
-class Interaction(Strict):
-    """Two switches that buy more or less together than each by itself."""
-
-    first: Setting = Field(description="The level of the one, which is not its first.")
-    second: Setting
-    more: Estimate
-    """What both buy together over the product of what each buys; the bounds hold for all pairs at
-    once."""
-
-
 class Combination(Strict):
     """The best setting of all switches, against the one with the first level of each."""
 
@@ -120,9 +109,6 @@ class Switches(Strict):
 
     group: Setting
     effects: list[Effect]
-    interactions: list[Interaction] = Field(
-        description="Those that are shown: their bounds exclude 1."
-    )
     combination: Combination | None = Field(
         description="Null where the first or the best setting is not determined."
     )
@@ -175,7 +161,6 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     return Switches(
         group=group.setting,
         effects=_effects(model, cells, levels, _models_beside(group.clean)),
-        interactions=_interactions(study, model, cells, levels),
         combination=_combination(group, model, cells.get((0,) * len(levels)), best),
     )
 
@@ -224,37 +209,6 @@ def _pairs(cells: Mapping[Cell, str], place: int, at: int) -> list[tuple[str, st
 
 def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:
     found: Array = np.mean([model.weights(base, other) for base, other in pairs], axis=0)
-    return found
-
-
-def _interactions(
-    study: Study, model: LogModel, cells: Mapping[Cell, str], levels: Mapping[str, Sequence[object]]
-) -> list[Interaction]:
-    """Return the pairs of switches whose effects depend on each other, beyond the noise."""
-    keys = list(levels)
-    # The places of two switches, each with the place of one of its levels but the first.
-    pairs = []
-    for one, two in combinations(range(len(keys)), 2):
-        changes = product(range(1, len(levels[keys[one]])), range(1, len(levels[keys[two]])))
-        pairs += [(one, first, two, second) for first, second in changes]
-    found = []
-    for one, first, two, second in pairs:
-        sides = (
-            {cell: label for cell, label in cells.items() if cell[two] == side}
-            for side in (0, second)
-        )
-        alone, beside = (_pairs(side, one, first) for side in sides)
-        if alone and beside:
-            more = model.interval(
-                _difference(model, beside) - _difference(model, alone), together(len(pairs))
-            )
-            if more.excludes_one:
-                ends = ((keys[one], first), (keys[two], second))
-                both = (
-                    setting_of(study, {key: level_of(study, key, levels[key][at])})
-                    for key, at in ends
-                )
-                found.append(Interaction(first=next(both), second=next(both), more=more))
     return found
 
 

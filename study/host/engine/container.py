@@ -116,22 +116,18 @@ def environment(device: str, inherited: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a run on the host, or of an engine's client.
 
     It is ``inherited`` without the thread variables, which Snakemake sets from ``--cores``: that
-    option must not change a measurement. A run on another device sees no GPU, and no other one a
-    TPU.
+    option must not change a measurement. A run on another device sees no GPU.
     """
     threads = ("OMP", "GOTO", "OPENBLAS", "MKL", "NUMEXPR")
     dropped = {f"{name}_NUM_THREADS" for name in threads} | {"VECLIB_MAXIMUM_THREADS"}
     values = {key: value for key, value in inherited.items() if key not in dropped}
     values["PYTHONUNBUFFERED"] = "1"
-    values["CUDA_DEVICE_ORDER"] = (
-        "PCI_BUS_ID"  # the driver's own order: a number names the same GPU everywhere
-    )
+    # The driver's own order: a number names the same GPU everywhere.
+    values["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     if device != "cuda":
         values["CUDA_VISIBLE_DEVICES"] = ""
-    if device != "tpu":
-        values["TORCH_DEVICE_BACKEND_AUTOLOAD"] = (
-            "0"  # torch_tpu would take the place of torch's own compiler
-        )
+    # A plug-in of torch for another device would take the place of its own compiler.
+    values["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     return values
 
 

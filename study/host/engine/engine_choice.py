@@ -60,9 +60,7 @@ class EngineChoice:
         return TorchBuild.of_lock(Path(image.lock or LOCK)) if image.kind == "built" else None
 
 
-DEVICES: tuple[Device, ...] = ("cpu", "cuda", "tpu")
-IN_IMAGES: tuple[Device, ...] = ("cpu", "cuda")
-"""The devices of which there are images: runs on a TPU execute on the host."""
+DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
 
 def choose_engine(
@@ -89,12 +87,10 @@ def choose_engine(
         )
     trouble = Trouble(f"the pipeline itself runs inside a container ({inside})") if inside else None
     asked = engine("docker" if requested == "auto" else requested)
-    wanted: dict[Device, ImageRequest] = {
-        device: request(selection, device) for device in IN_IMAGES
-    }
+    wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
     trouble = trouble or asked.why_not()
     devices_asked = [
-        one for one in IN_IMAGES if selection.devices == "auto" or one in selection.devices
+        one for one in DEVICES if selection.devices == "auto" or one in selection.devices
     ]
     needed = [one for one in devices_asked if not on_other_machines and devices.absent(one) is None]
     for device in needed:

@@ -138,6 +138,7 @@ def note(plan: Plan, selection: Selection, began: float, files: Results) -> None
     session = Session(
         number=next_session(files.records(plan.name)),
         name=datetime.fromtimestamp(began, UTC).strftime("%Y%m%dT%H%M%S.%fZ"),
+        began=began,
         warm_up_run=selection.warm_up_run,
         quiet_wait_seconds=selection.quiet_wait_seconds,
         deadline=min(limits, default=None),

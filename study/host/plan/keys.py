@@ -106,10 +106,8 @@ class Parts:
         of_the_images = tuple(sources.source_of(settings.dataset).packages)
         code = tuple(measured_code(settings))
         imported = self._imported(
-            settings.model.name, of_the_images, "torchcodec" in settings.loader.decoder, code
+            settings.model.name, of_the_images, settings.loader.decoder == "torchcodec", code
         )
-        if settings.device == "tpu":
-            imported += ("torch_tpu",)
         found = self._installed(imported)
         self.packages |= found
         return found

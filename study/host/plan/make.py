@@ -134,12 +134,6 @@ def _configuration(
     Raise :class:`StudyError` if the data, the processes, the batch size or the model do not allow
     it.
     """
-    if settings.device == "tpu" and parts.choice.engine != "none":
-        why = "there is no image for a TPU"
-        source = f"study {parts.study}"
-        raise StudyError(
-            source=source, key="container", value=parts.choice.engine, why=why, allowed="none"
-        )
     dataset, train_images = parts.dataset(settings.dataset)
     devices = counts.get(settings.device, 0)
     settings, trouble = process_count.resolve(settings, devices, parts.study, train_images, before)

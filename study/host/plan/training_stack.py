@@ -50,7 +50,7 @@ def _modules(settings: Settings) -> Iterator[str]:
         yield "fastai"
     if settings.task == "inference" and settings.inference.precision in ON_A_CPU_ALONE:
         yield from ("onnx", "onnxruntime", "onnxscript")
-    if "torchcodec" in settings.loader.decoder:
+    if settings.loader.decoder == "torchcodec":
         yield "torchcodec"
     if settings.model.weights.endswith(".safetensors"):
         yield "safetensors"

@@ -4,8 +4,8 @@ missing blocks."""
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from study.artifacts.block import Block, blocks_of, is_ahead, made_of, page_made_of, tidy
 from study.artifacts.layout import Results
-from study.artifacts.plan import Command, Plan, options_of, read_earlier, selected, write_plans
+from study.artifacts.plan import (
+    Command,
+    Plan,
+    length_of,
+    options_of,
+    read_earlier,
+    selected,
+    write_plans,
+)
 from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
@@ -52,6 +60,8 @@ class Workflow:
     results: Results
     machines: Mapping[str, MachineClass] = field(default_factory=dict)
     on_other_machines: bool = False
+    waiting: Collection[str] = ()
+    """Studies whose length was not chosen when they were planned: a job does, before any block."""
 
     @property
     def studies(self) -> list[str]:
@@ -86,8 +96,10 @@ class Workflow:
 
     @property
     def missing_blocks(self) -> list[str]:
-        """The paths of the blocks that a start would make."""
-        return _missing(self.results.block(*key) for key in self.blocks)
+        """The paths of the blocks that a start would make, of studies whose length is chosen."""
+        return _missing(
+            self.results.block(*key) for key in self.blocks if key[0] not in self.waiting
+        )
 
     @cached_property
     def missing(self) -> list[str]:
@@ -183,6 +195,8 @@ class Workflow:
         its runs."""
         for plan in self.plans:
             lines = [*forecast.summary(plan, self.results), forecast.where(plan)]
+            if plan.name in self.waiting:
+                lines.append(f"{plan.name}: its length is not chosen yet: at most as above")
             print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
 
     def start_fork_servers(self) -> None:
@@ -240,9 +254,11 @@ def plans_for(
         raise StudyError(
             key="studies", value=twice[0], why="another one has its name", allowed="each name once"
         )
-    read = {
-        study_name(called): read_study(called, studies, selection) for called in selection.studies
-    }
+    read = {}
+    for called in selection.studies:
+        name = study_name(called)
+        length = length_of(name, Results(results))
+        read[name] = read_study(called, studies, selection, length.rung if length else None)
     choice = choose_engine(selection, fetch, on_other_machines)
     absent: dict[str, str | None] = {
         d: None if on_other_machines else choice.absent(d) for d in DEVICES
@@ -309,7 +325,8 @@ def start(
     began, selection = time.time(), read_selection(config)
     plans = plans_for(config, studies, results, fetch, on_other_machines)
     layout = Results(results)
-    flow = Workflow(plans, layout, selection.machines, on_other_machines)
+    waiting = waiting_for_a_length(plans, layout)
+    flow = Workflow(plans, layout, selection.machines, on_other_machines, waiting)
     try:
         results.mkdir(parents=True, exist_ok=True)
         if read_only:
@@ -340,6 +357,22 @@ def start(
     told += warnings(plans) if flow.pending and not on_other_machines else []
     print("\n".join(map(printable, told)), file=sys.stderr, flush=True)
     return flow, lock
+
+
+def chosen(flow: Workflow, config: dict[str, Any], studies: Sequence[Path]) -> Workflow:
+    """Return the workflow of a start whose jobs have chosen the length of a study: it is planned
+    again."""
+    others = flow.on_other_machines
+    plans = plans_for(config, studies, flow.results.root, False, others)
+    write_plans(plans, flow.results.root)
+    return replace(flow, plans=plans, waiting=waiting_for_a_length(plans, flow.results))
+
+
+def waiting_for_a_length(plans: Iterable[Plan], files: Results) -> list[str]:
+    """Return the names of the studies with a ladder of which no rung is chosen yet."""
+    return [
+        plan.name for plan in plans if plan.study.ladder and length_of(plan.name, files) is None
+    ]
 
 
 def _forget_stale(flow: Workflow) -> None:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +32,7 @@ from study.base.extras import scheduler
 from study.base.files import file_sha256, git_commit, git_is_changed, write_new
 from study.base.privacy import node
 from study.base.processes import oom_kills_of_the_group
+from study.config.settings import Settings
 from study.host import packages
 from study.host.engine import bring, container, lifetime
 from study.host.engine.container import run_mounts, settings_inside
@@ -88,8 +89,8 @@ class RunContext:
     """The file to which its process writes."""
     warmed_up: bool = False
     """Whether a warm-up run ran before."""
-    small: bool = False
-    """Whether it is a warm-up run that takes few steps."""
+    paced: Mapping[str, Settings] = field(default_factory=dict)
+    """The settings of which a warm-up run makes few steps, by the names of their paces."""
 
     @cached_property
     def image(self) -> Image | None:
@@ -291,9 +292,12 @@ def _write_job(
     job["packages"] = dict(packages)
     if settings.training.nodes > 1 and context.plan.engine == "none" and (known := scheduler()):
         job["nodes"] = [one.model_dump() for one in known.nodes_of(settings.training.nodes)]
+    paced = context.paced
+    if context.image:
+        paced = {name: settings_inside(one)[0] for name, one in paced.items()}
     job |= {
-        "small": context.small,
-        "reference_workload": not context.small and os.environ.get(INSTRUMENTS) != "off",
+        "paced": {name: one.model_dump() for name, one in paced.items()},
+        "reference_workload": not context.paced and os.environ.get(INSTRUMENTS) != "off",
     }
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)

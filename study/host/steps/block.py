@@ -5,6 +5,7 @@ A block is measured whole or not at all. One that was broken off has some of its
 kept aside, and it is measured anew.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from study.base.processes import not_ended
 from study.host.fork_servers import start_fork_servers
 from study.host.plan.forecast import pending
 from study.host.steps.attempt import RunContext, attempt
-from study.host.steps.warm_up import warm_up
+from study.host.steps.warm_up import WarmUp
 from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import new_log
 
@@ -79,13 +80,15 @@ def measure_block(study: str, name: str, results: Path, say: Say, look: Look) ->
     if _is_needless(context, look):
         return defer(block, files)
     known = expected_seconds(study, files)
-    if late := _too_late(context, known):
-        defer(block, files)
-        return say(late)
+    late = _too_late(context, known)
     with room_for(files.block(study, name)):
-        start_fork_servers([plan], [(study, run.name) for run in block.runs], files)
-        with alone_on_this_machine(f"{study}, {context.title}"):
-            _measure(context, known)
+        if not late:
+            start_fork_servers([plan], [(study, run.name) for run in block.runs], files)
+            with alone_on_this_machine(f"{study}, {context.title}"):
+                late = _measure(context, known)
+        if late:
+            say(late)
+            return defer(block, files)
         block.write(files)
 
 
@@ -108,22 +111,33 @@ def _too_late(context: BlockContext, known: Mapping[str, float]) -> str | None:
     """Return a line if the time budget leaves the block for another start; None if it is to be
     measured.
 
-    A setting that was never measured counts as the longest of all. Where nothing was measured the
-    first block is begun, and the others are judged by it.
+    A setting that was never measured counts as the longest of all.
     """
     if context.session.deadline is None:
         return None
-    seconds = (
-        sum(known.get(run.key, max(known.values())) for run in context.block.runs) if known else 0.0
-    )
-    if time.time() + seconds <= context.session.deadline:
+    seconds, left = _block_seconds(context, known), context.session.deadline - time.time()
+    if seconds <= left:
         return None
     needs = f"it would take about {seconds:.0f} s" if seconds else "no time is left"
     runs = quantity(len(context.block.runs), "run")
-    return (
+    told = (
         f"time budget: {context.title} of {context.plan.name} is left for the next start "
         f"({runs}): {needs}"
     )
+    if blocks.begun(context.plan, context.files) or not seconds:
+        return told
+    # The budget began with the start: what came before this block is in it again.
+    spent = time.time() - context.session.began
+    return (
+        f"{told}; time_budget_minutes={math.ceil((spent + seconds) / 60)} makes this block, "
+        "and so do fewer settings (overrides) or size=reduced in less"
+    )
+
+
+def _block_seconds(context: BlockContext, known: Mapping[str, float]) -> float:
+    """Return the seconds that the block will take; 0 where nothing is known."""
+    longest = max(known.values(), default=0.0)
+    return sum(known.get(run.key, longest) for run in context.block.runs)
 
 
 def _set_aside(runs: Sequence[Run], context: BlockContext) -> None:
@@ -138,21 +152,32 @@ def _set_aside(runs: Sequence[Run], context: BlockContext) -> None:
     )
 
 
-def _measure(context: BlockContext, known: Mapping[str, float]) -> None:
+def _measure(context: BlockContext, known: Mapping[str, float]) -> str | None:
     """Measure each run of the block, write its record, and tell how it ended and how long the
-    others will take."""
+    others will take.
+
+    Return why nothing is measured, where the warm-up runs foretell more time than there is.
+    """
     rest = _keys_of_other_blocks(context)
-    took = dict(known)
-    warm = [
-        warm_up(context.plan, run, context.files.root, context.session, context.say)
-        for run in context.block.runs
-    ]
+    warm_up = WarmUp(context.plan, context.files, context.session, context.say)
+    warm = [warm_up.made(run) for run in context.block.runs]
+    took = {**warm_up.foretold(), **known}
+    if late := _too_late(context, took):
+        return late
+    if took and not known:
+        block, whole = _block_seconds(context, took), [run.key for run in context.block.runs] + rest
+        context.say(
+            f"{context.plan.name}: a block takes about {duration_words(block)}; "
+            f"{_time_left(whole, took)}"
+        )
     for place, run in enumerate(context.block.runs):
         record = measure(context, run, context.run(place), warm[place])
-        took.setdefault(run.key, record.process_seconds)
+        if run.key not in known:
+            took[run.key] = record.process_seconds
         left = [later.key for later in context.block.runs[place + 1 :]] + rest
         words = f"; {_time_left(left, took)}" if left else ""
         context.say(f"{context.run(place)}: {record.outcome}, {_told(record)}{words}")
+    return None
 
 
 def _keys_of_other_blocks(context: BlockContext) -> list[str]:

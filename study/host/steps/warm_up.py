@@ -1,32 +1,35 @@
-"""The warm-up runs of a start: on each machine and device, each way of computing and shape once
-before a block counts.
+"""The warm-up runs of a start: on each machine and device, each way of computing once before a
+block counts, in a few steps.
 
 A process leaves nothing to the next but what the machine keeps: files in memory, the driver's
-compiled kernels, the clocks. The first warm-up run of a device is a whole run, which reads all
-images. Each other is one in small: an epoch of few steps reaches each kernel of its shape.
+compiled kernels, the clocks. A few steps are enough for that, and they tell the pace of each
+setting, from which the time of a whole run is foretold.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan
-from study.artifacts.record_store import Session, read_record
+from study.artifacts.plan import Length, Plan
+from study.artifacts.prepared import Manifest
+from study.artifacts.record import Record
+from study.artifacts.record_store import Session, read_record, read_session
 from study.artifacts.run import Run
-from study.base.errors import StudyError
-from study.base.files import digest
+from study.base.errors import StudyError, duration_words, quantity
+from study.base.files import digest, write_whole
 from study.base.privacy import node
 from study.config.settings import Settings, with_values
+from study.host.fork_servers import start_fork_servers
 from study.host.steps.attempt import RunContext, attempt
+from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import new_log
 
 
 def in_small(settings: Settings) -> Settings:
-    """Return the settings of a run in small: one epoch of each stage, or a few batches.
-
-    Those of two runs are equal if they compute in the same way with the same shapes.
-    """
+    """Return the settings of a run in small: one epoch of each stage, or a few batches."""
     asked, training = settings.inference, settings.training
     values: dict[str, Any] = {
         "training.epochs": 1,
@@ -35,41 +38,145 @@ def in_small(settings: Settings) -> Settings:
         "inference.batches": min(asked.batches, 3),
         "inference.warm_up_batches": min(asked.warm_up_batches, 1),
         "inference.calibration_images": min(asked.calibration_images, 8),
-        "loader.workers": "auto",
-        "loader.prefetch_factor": None,
-        "loader.persistent_workers": False,
         "seed": 1,
         "control": "first",
     }
     return Settings.model_validate(with_values(settings.model_dump(), values))
 
 
-def warm_up(
-    plan: Plan, run: Run, results: Path, session: Session, say: Callable[[str], None]
-) -> bool:
-    """Return whether the warm-up run for ``run`` succeeded on this machine in this start; without
-    one, execute it.
+def pace_name(run: Run) -> str:
+    """Return the name of the pace of a run: that of its settings in small."""
+    return digest(in_small(run.settings).model_dump())
 
-    Its record lies in a folder of its own. If it fails, or cannot be started, that is said, and the
-    runs go on.
+
+def way_of(run: Run) -> str:
+    """Return a name that runs share which compute in one way, and differ in their batches alone.
+
+    Several processes that train together end with their run, so each of their batches is a way.
     """
-    if not session.warm_up_run:
-        return False
-    files, device, settings = Results(results), run.settings.device, in_small(run.settings)
-    path = files.warm_up_run(
-        session.name, node(), device, digest([run.image, settings.model_dump()])
+    settings = in_small(run.settings)
+    values: dict[str, Any] = {
+        "loader.workers": "auto",
+        "loader.prefetch_factor": None,
+        "loader.persistent_workers": False,
+    }
+    if settings.training.strategy == "single":
+        values |= {"training.batch_size": 1, "training.learning_rate": 1}
+    shapes = with_values(settings.model_dump(), values)
+    return digest([run.image, run.environment, run.dataset, run.weights, shapes])
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """The warm-up runs of a start, in the folder of its results; ``say`` gets lines for the
+    terminal."""
+
+    plan: Plan
+    files: Results
+    session: Session
+    say: Callable[[str], None]
+
+    @cached_property
+    def settings(self) -> dict[str, Run]:
+        """A run of each setting of the plan, by its key."""
+        return {run.key: run for run in self.plan.runs}
+
+    @cached_property
+    def ways(self) -> dict[str, str]:
+        """The name of the way of computing of each setting, by the key of its runs."""
+        return {key: way_of(run) for key, run in self.settings.items()}
+
+    def path(self, run: Run) -> Path:
+        """Return the path of the record of the warm-up run of a run's way of computing."""
+        device, way = run.settings.device, self.ways[run.key]
+        return self.files.warm_up_run(self.session.name, node(), device, way)
+
+    def made(self, run: Run) -> bool:
+        """Return whether the warm-up run for ``run`` succeeded on this machine in this start;
+        without one, execute it.
+
+        Its record lies in a folder of its own. If it fails, or cannot be started, that is said, and
+        the runs go on.
+        """
+        if not self.session.warm_up_run:
+            return False
+        path, way = self.path(run), self.ways[run.key]
+        alike = [one for key, one in self.settings.items() if self.ways[key] == way]
+        paced = {pace_name(one): in_small(one.settings) for one in (run, *alike)}
+        others = f" and {quantity(len(paced) - 1, 'other setting')}" if len(paced) > 1 else ""
+        title = f"warm-up run on {run.settings.device}, like {run.name}{others}, in small"
+        try:
+            if not path.exists():
+                like = run.model_copy(update={"settings": in_small(run.settings)})
+                with new_log(self.files.log("warm_up_runs", path.stem)) as file:
+                    context = RunContext(
+                        self.plan, like, self.files.root, self.session, title, file, paced=paced
+                    )
+                    tried = attempt(context)
+                record = tried.keep(path, path.with_suffix(".parquet"))
+                told = "" if record.message is None else f" ({record.message})"
+                seconds = f"{record.process_seconds:.1f} s{told}; in no number"
+                self.say(f"{title}: {record.outcome}, {seconds}")
+            return read_record(path).outcome == "ok"
+        except StudyError as error:
+            self.say(f"warm-up run on {run.settings.device}: {error}")
+            return False
+
+    def foretold(self, rung: Mapping[str, Any] | None = None) -> dict[str, float]:
+        """Return the seconds that each run will take, by its key, as the warm-up runs of this start
+        foretell them; with the values of a rung, if one is given.
+
+        A setting whose steps there was no time for is foretold from the others of its way.
+        """
+        known: dict[Path, Record | None] = {}
+        found: dict[str, float] = {}
+        for run in self.settings.values():
+            path = self.path(run)
+            if path not in known:
+                known[path] = read_record(path) if path.exists() else None
+            record = known[path]
+            if record and record.timeline and record.paces:
+                own = record.paces.get(pace_name(run))
+                paces = [own] if own else record.paces.values()
+                manifest = Manifest.read(self.files.manifest(run.dataset))
+                counts = manifest.train_images, manifest.valid_images
+                process = record.process_seconds - record.timeline.training_seconds
+                changed = with_values(run.settings.model_dump(), dict(rung or {}))
+                settings = Settings.model_validate(changed)
+                seconds = min(pace.run_seconds(settings, *counts) for pace in paces)
+                found[run.key] = process + seconds
+        return found
+
+
+def choose_length(study: str, results: Path, say: Callable[[str], None]) -> None:
+    """Write the length that a study with a ladder has in these results: the first rung that is
+    foretold to end in its time, or else the last. ``say`` gets one line about it."""
+    files = Results(results)
+    plan, session = Plan.read(files.plan(study)), read_session(files.session(study))
+    ladder = plan.study.ladder
+    if ladder is None:
+        raise StudyError(f"{study}: it has no ladder")
+    warm_up = WarmUp(plan, files, session.model_copy(update={"warm_up_run": True}), say)
+    runs = [run for run in plan.runs if run.block == 1 and not run.unavailable]
+    start_fork_servers([plan], [(study, run.name) for run in runs], files)
+    with alone_on_this_machine(f"{study}, its length"):
+        for run in runs:
+            warm_up.made(run)
+    told = dict[str, Any](), 0.0
+    for rung in ({}, *ladder.rungs):
+        values = {key: value for key, value in rung.items() if key != "replicates"}
+        seconds = warm_up.foretold(values)
+        blocks = rung.get("replicates", plan.study.most)
+        longest = max(seconds.values(), default=0.0)
+        block = sum(seconds.get(run.key, longest) for run in runs)
+        told = rung, blocks * block / 60
+        if told[1] <= ladder.minutes:
+            break
+    rung, minutes = told
+    length = Length(rung=rung, minutes=minutes)
+    write_whole(files.length(study), length.model_dump_json(indent=1))
+    shorter = ", ".join(f"{key}: {value}" for key, value in rung.items())
+    say(
+        f"{study}: {shorter or 'at its full length'}, about {duration_words(60 * minutes)} by a "
+        f"few steps of each setting (asked for: {ladder.minutes:g} min)"
     )
-    small = any(path.parent.glob(files.warm_up_run(session.name, node(), device, "*").name))
-    title = f"warm-up run on {device}, like {run.name}{' in small' if small else ''}"
-    try:
-        if not path.exists():
-            like = run.model_copy(update={"settings": settings}) if small else run
-            with new_log(files.log("warm_up_runs", path.stem)) as file:
-                tried = attempt(RunContext(plan, like, results, session, title, file, small=small))
-            record = tried.keep(path, path.with_suffix(".parquet"))
-            told = "" if record.message is None else f" ({record.message})"
-            say(f"{title}: {record.outcome}, {record.process_seconds:.1f} s{told}; in no number")
-        return read_record(path).outcome == "ok"
-    except StudyError as error:
-        say(f"warm-up run on {device}: {error}")
-        return False

@@ -18,7 +18,6 @@ from study.artifacts.samples import Measurement
 from study.base.processes import die_with
 from study.training.common import failed, leave, loop_of, prepare, read_inputs, seed_everything
 from study.training.distributed.ranks import result_file
-from study.training.instruments.device import torch_device
 from study.training.instruments.machine import set_fp32
 from study.training.loops.replicas import Replicas
 
@@ -38,7 +37,7 @@ def main(job_file: str, scratch: str, parent: str) -> int:
     rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     # nodes of one machine share its GPUs
     own = int(os.environ["LOCAL_RANK"]) if job.nodes else rank
-    device = torch_device(settings.device, own)
+    device = torch.device("cuda", own) if settings.device == "cuda" else torch.device("cpu")
     target = result_file(Path(scratch), rank)
     try:
         leave(
@@ -74,14 +73,12 @@ def train(job: Job, replicas: Replicas) -> Measurement:
 
 
 def join(device: torch.device) -> None:
-    """Join the group of all ranks: over nccl on GPUs, over torch_tpu's own on TPUs, over gloo on a
-    CPU."""
+    """Join the group of all ranks: over nccl on GPUs, over gloo on a CPU."""
     if device.type == "cuda":
         torch.cuda.set_device(device)
         torch.distributed.init_process_group("nccl", timeout=LONGEST_WAIT, device_id=device)
     else:
-        backend = "tpu_dist" if device.type == "tpu" else "gloo"
-        torch.distributed.init_process_group(backend, timeout=LONGEST_WAIT)
+        torch.distributed.init_process_group("gloo", timeout=LONGEST_WAIT)
 
 
 def end_at_once() -> None:

@@ -1,7 +1,7 @@
 """Times of a run: of its phases, of its process, and which of its steps are warm-up.
 
 Phases are timed by the host's clock on a CPU, by CUDA events on a GPU: no step contains a
-synchronisation. On a TPU each phase ends with one.
+synchronisation.
 """
 
 import time
@@ -14,7 +14,6 @@ import psutil
 import torch
 
 from study.artifacts.samples import PHASES, Step, Timeline
-from study.training.instruments.device import synchronise
 
 MOST_RESERVED = 200_000
 """Largest number of events made before training. A longer training makes the rest as it goes."""
@@ -76,31 +75,12 @@ class CudaClock:
         return float(first.elapsed_time(second)) / 1000.0
 
 
-class WaitingClock(HostClock):
-    """A clock of the host that waits for a device without events that are known to time it, as a
-    TPU, at each mark."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-
-    def mark(self) -> Any:
-        """Return a point in time at which the device has done all that it was given."""
-        self.settle()
-        return super().mark()
-
-    def settle(self) -> None:
-        """Wait for the device."""
-        synchronise(self._device)
-
-
 Clock = HostClock | CudaClock
 
 
 def clock_for(device: torch.device) -> Clock:
     """Return the clock that sees the work of ``device``."""
-    if device.type == "cpu":
-        return HostClock()
-    return CudaClock() if device.type == "cuda" else WaitingClock(device)
+    return CudaClock() if device.type == "cuda" else HostClock()
 
 
 @dataclass

@@ -26,7 +26,6 @@ from study.base.errors import StudyError
 from study.base.files import PACKAGE
 from study.base.imports import PYTHON, distributions, outside, version, versions
 from study.config.sections import Precision, Training
-from study.training.instruments.device import tpu_name
 
 CPUINFO = Path("/proc/cpuinfo")
 CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
@@ -58,8 +57,6 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
             name: installed for name in names if name != PYTHON and (installed := version(name))
         },
     }
-    if device == "tpu":
-        return Machine.model_validate({"device_name": tpu_name(str(common["cpu_name"]))} | common)
     if device != "cuda":
         return Machine.model_validate({"device_name": common["cpu_name"]} | common)
     properties = torch.cuda.get_device_properties(0)
@@ -179,11 +176,6 @@ def set_algorithms(training: Training) -> None:
 def fp32_in_use(kind: str) -> Fp32:
     """Return the arithmetic of fp32 on the device as torch is set now. An older GPU has no TF32 in
     any setting."""
-    if kind == "tpu":  # torch_tpu has one switch for both
-        name = {"highest": "ieee", "high": "bf16x3"}.get(
-            torch.get_float32_matmul_precision(), "bf16"
-        )
-        return Fp32(products=name, convolutions=name)
     # its settings are made at import, out of sight of a type checker
     backends: Any = torch.backends
     on_gpu = (backends.cuda.matmul, backends.cudnn.conv)

@@ -13,14 +13,14 @@ from torch import nn
 from study.artifacts.samples import WARM_UP_REPETITIONS
 from study.training.instruments.device import synchronise
 
-REPETITIONS = {"cpu": 50, "cuda": 25, "tpu": 25}
-SHAPES = {"cpu": (16, 32, 16), "cuda": (512, 64, 32), "tpu": (512, 64, 32)}
+REPETITIONS = {"cpu": 50, "cuda": 25}
+SHAPES = {"cpu": (16, 32, 16), "cuda": (512, 64, 32)}
 """Batch size, image side in pixels and channels of the first layer; a step takes a few
 milliseconds."""
 THREADS = torch.get_num_threads()
 """Number of threads that torch chose itself, read before a study sets it; only ``limits.cpus``
 changes it."""
-MEMORY_COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20, "tpu": 256 * 2**20}
+MEMORY_COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20}
 
 
 def first_use(device: torch.device) -> float:

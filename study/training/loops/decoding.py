@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch.nn.functional import interpolate
 
 from study.artifacts.samples import PixelDifference
 from study.base.devices import usable_cpus
@@ -26,8 +25,6 @@ LEAST_BYTES = 4 * 2**20
 as a fork takes."""
 PART = 16
 """Images that a process decodes before it asks for more."""
-GPU_PART = 256
-"""Images that the GPU decodes at once: their full sizes are in its memory meanwhile."""
 COMPARED = 32
 """Images over which a decoder is compared with Pillow."""
 
@@ -82,8 +79,6 @@ def begin(
     each other up: of the 2 ms for a small photograph Pillow keeps Python's lock for most. Waiting
     raises the error of the first image that cannot be decoded.
     """
-    if settings.loader.decoder == "torchcodec_cuda":
-        return cache(lambda: on_gpu(stored, settings, device))
     decoder, shape, starts = decoder_of(settings), shape_of(settings), range(0, len(stored), PART)
     # Anonymous memory that is shared with forked processes: a container's /dev/shm may be small.
     memory = mmap.mmap(-1, max(1, len(stored) * math.prod(shape)))
@@ -122,38 +117,6 @@ _LENT: list[Callable[[int], None]] = []
 
 def _fill_part(start: int) -> None:
     _LENT[0](start)
-
-
-def on_gpu(stored: Sequence[Stored], settings: Settings, device: torch.device) -> torch.Tensor:
-    """Return images (n, channels, size, size) uint8 whose plain JPEG files the GPU decodes (nvJPEG,
-    by torchcodec).
-
-    The GPU also squishes them, with torch's antialiased bilinear filter. All other images are
-    Pillow's.
-    """
-    from torchcodec.decoders import decode_jpeg
-
-    channels, size, _ = shape_of(settings)
-    done = torch.empty((len(stored), channels, size, size), dtype=torch.uint8, device=device)
-    files = [
-        (index, file)
-        for index, file in enumerate(stored)
-        if isinstance(file, Path) and _is_plain_jpeg(file)
-    ]
-    for index in set(range(len(stored))) - {index for index, _ in files}:
-        done[index] = torch.from_numpy(decode(stored[index], channels, size)).to(device)
-    for start in range(0, len(files), GPU_PART):
-        part = files[start : start + GPU_PART]
-        data = [
-            torch.frombuffer(bytearray(file.read_bytes()), dtype=torch.uint8) for _, file in part
-        ]
-        images = decode_jpeg(data, mode="GRAY" if channels == 1 else "RGB", device=device)
-        for (index, _), pixels in zip(part, images, strict=True):
-            values = interpolate(
-                pixels[None].float(), (size, size), mode="bilinear", antialias=True
-            )
-            done[index] = values[0].round_().clamp_(0, 255).to(torch.uint8)
-    return done
 
 
 def difference_from_pillow(

@@ -11,7 +11,7 @@ shards: the work is equal, and no image counts twice.
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import torch.distributed
 from torch import nn
@@ -21,8 +21,6 @@ from study.artifacts.samples import Memory, Replica, Step
 from study.base.errors import StudyError
 from study.config.settings import Settings
 
-Sharding = Literal["contiguous", "strided"]
-
 
 @dataclass(frozen=True)
 class Share:
@@ -31,7 +29,6 @@ class Share:
 
     rank: int = 0
     replicas: int = 1
-    sharding: Sharding = "contiguous"
 
     def of(self, batch: Any) -> Any:
         """Return this process's shard of a list or a tensor (n, ...), along the first axis.
@@ -40,8 +37,6 @@ class Share:
         """
         if self.replicas == 1:
             return batch
-        if self.sharding == "strided":
-            return batch[self.rank :: self.replicas]
         return batch[
             self.rank * len(batch) // self.replicas : (self.rank + 1) * len(batch) // self.replicas
         ]
@@ -65,9 +60,10 @@ class Replicas:
     together: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
-    def share(self, settings: Settings) -> Share:
-        """Return the share of each batch that this process trains on."""
-        return Share(self.rank, self.count, settings.loader.sharding)
+    @property
+    def share(self) -> Share:
+        """The share of each batch that this process trains on."""
+        return Share(self.rank, self.count)
 
     def wrap(self, model: nn.Module) -> nn.Module:
         """Return the model with its gradients averaged over processes in the backward pass;

@@ -1,4 +1,4 @@
-"""What each switch buys: planted effects are found again, with their interaction, and no effect is
+"""What each switch buys: planted effects are found again, and no effect is
 made up."""
 
 import math
@@ -75,15 +75,6 @@ def test_each_effect_is_the_mean_over_the_settings_of_the_other_switches() -> No
     for level, effect in effects.items():
         assert effect.times_as_fast.value == pytest.approx(wanted[level], rel=0.03)
         assert effect.changes() == ["no change shown", "no change shown", ""]
-
-
-def test_switches_that_depend_on_each_other_are_found_and_no_others() -> None:
-    (found,) = only(analysed(1)).interactions
-    assert [found.first.levels, found.second.levels] == [
-        {"training.precision": "bf16"},
-        {"training.memory_format": "channels_last"},
-    ]
-    assert found.more.value == pytest.approx(TOGETHER, rel=0.04)
 
 
 def test_the_best_combination_is_compared_with_the_first_level_of_each_switch() -> None:

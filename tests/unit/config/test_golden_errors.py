@@ -43,7 +43,6 @@ BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
     ("training.threads", {"training.threads": 0}),
     ("training.processes", {"training.processes": 0}),
     ("training.strategy", {"training.strategy": "horovod"}),
-    ("loader.sharding", {"loader.sharding": "random"}),
     ("loader.workers", {"loader.workers": -1}),
     ("dataset.valid_fraction", {"dataset.valid_fraction": 1.0}),
     ("dataset.images", {"dataset.images": 5, "dataset.classes": 4}),

@@ -18,8 +18,6 @@ INFERENCE = {"task": "inference"}
 TARGET = {"training.target_accuracy": 0.9}
 IDLE = {"loader.workers": 0}
 THREADS = {"loader.kind": "threads"}
-ON_DEVICE = {"loader.kind": "device"}
-TPU = {"device": "tpu"}
 SWITCHED = {
     "training.compile": True,
     "training.cuda_graph": True,
@@ -52,9 +50,6 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("training.loop", INFERENCE | FASTAI),
     ("training.strategy", INFERENCE | DDP),
     *((key, INFERENCE | {key: value}) for key, value in SWITCHED.items()),
-    ("training.loop", TPU | FASTAI),
-    ("training.strategy", TPU | {"training.strategy": "ddp_two_nodes"}),
-    ("training.precision", TPU | {"training.precision": "fp16"}),
     ("loader.kind", INFERENCE | ALONE),
     ("training.precision", {"training.precision": "tf32"}),
     ("training.precision", FASTAI | {"training.precision": "bf16"}),
@@ -73,8 +68,6 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.persistent_workers", THREADS | {"loader.persistent_workers": True}),
     ("loader.workers", THREADS | {"loader.workers": 0}),
     ("loader.decoder", FASTAI | {"loader.decoder": "torchcodec"}),
-    ("loader.decoder", ON_DEVICE | {"loader.decoder": "torchcodec_cuda"}),
-    ("loader.decoder", {"device": "cuda", "loader.decoder": "torchcodec_cuda"}),
     ("inference.cuda_graph", INFERENCE | {"inference.cuda_graph": True}),
     ("inference.precision", INFERENCE | {"inference.precision": "tf32"}),
     *(

@@ -350,7 +350,7 @@ def test_a_run_has_another_key_on_the_host_in_each_image_and_with_a_limit_but_no
     ) -> str:
         selection = Selection(base_image=base)
         wanted = (
-            {d: request(selection, d) for d in engine_choice.IN_IMAGES} if engine != "none" else {}
+            {d: request(selection, d) for d in engine_choice.DEVICES} if engine != "none" else {}
         )
         where = EngineChoice(engine, "", wanted, inside)
         return plan_at(where, limits=limits).runs[0].key

@@ -12,7 +12,7 @@ from study.artifacts.block import Block, blocks_of
 from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.record import JobResult, Record
+from study.artifacts.record import Record
 from study.artifacts.record_store import Session, read_record
 from study.artifacts.run import Run
 from study.base.errors import StudyError
@@ -22,10 +22,8 @@ from study.host.engine import container
 from study.host.fork_servers import can_fork
 from study.host.steps import attempt, watch
 from study.host.steps import block as step
-from study.host.steps.warm_up import warm_up
 from study.verbs.declare import say
 from tests.conftest import tiny_plan
-from tests.unit.artifacts.test_records import make_record
 from tests.unit.base.test_fork_server import ForkServer
 
 
@@ -303,27 +301,3 @@ def test_a_run_disturbed_in_two_starts_loses_neither_record(
     kept = sorted((path.parent / "disturbed").iterdir())
     assert [read_record(file).session for file in kept if file.stem.endswith(".2")] == [2]
     assert len(kept) == 2
-
-
-def test_a_start_warms_up_each_way_of_computing_once_and_a_warm_up_run_that_fails_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    plan = tiny_plan(replicates=2)
-    good = (
-        "(scratch / "
-        f"'result.json').write_bytes(pathlib.Path({str(tmp_path / 'good.json')!r}).read_bytes())"
-    )
-    result = JobResult(outcome="ok", measurement=make_record(plan).measurement)
-    (tmp_path / "good.json").write_text(result.model_dump_json())
-    for number, code in enumerate([good, "sys.exit(3)"], start=1):
-        fake(monkeypatch, code)
-        session = Session(number=number, name=f"start-{number}", warm_up_run=True)
-        warm = [warm_up(plan, run, tmp_path, session, say) for run in plan.runs]
-        assert warm == [code == good] * 4
-    made = [read_record(path) for path in Results(tmp_path).warm_up_runs.glob("start-1.*.json")]
-    whole = {record.run: record.settings in [run.settings for run in plan.runs] for record in made}
-    assert sorted(whole.values()) == [False, True]
-    assert whole[plan.runs[0].name]
-    told = capfd.readouterr().err
-    assert f"warm-up run on cpu, like {plan.runs[0].name}: failed" in told
-    assert f"warm-up run on cpu, like {plan.runs[1].name} in small: failed" in told

@@ -14,7 +14,7 @@ from study.base.errors import StudyError
 from study.base.files import PACKAGE
 from study.config.selection import Selection
 from study.host import packages
-from study.host.engine.engine_choice import IN_IMAGES, EngineChoice, request
+from study.host.engine.engine_choice import DEVICES, EngineChoice, request
 from study.host.fork_servers import kind_of
 from study.host.plan import checks, forecast
 from tests.conftest import plan_at
@@ -97,7 +97,7 @@ LOCKS = ["old.lock", "new.lock"]
 
 def with_images(levels: list[str], engine: str = "docker", **changes: Any) -> Plan:
     selection = Selection(base_image=BASE)
-    wanted = {d: request(selection, d) for d in IN_IMAGES} if engine != "none" else {}
+    wanted = {d: request(selection, d) for d in DEVICES} if engine != "none" else {}
     return plan_at(
         EngineChoice(engine, "a test", wanted), factors={"image": levels}, curve=None, **changes
     )

@@ -33,7 +33,7 @@ from study.training.common import is_out_of_memory, leave
 from study.training.distributed import ranks
 from study.training.distributed.ranks import RankFailed, report_file, result_file
 from study.training.instruments.sampler import read_together
-from study.training.loops.replicas import Sharding, Share
+from study.training.loops.replicas import Share
 from tests.conftest import HERE, MNIST_CNN, ROOT, plan_at, study_values, tiny_plan
 from tests.errors import refused
 from tests.examples import EXAMPLE
@@ -67,19 +67,13 @@ def plan_of(cpus: int = 8, gpus: int = 0, **changes: Any) -> Plan:
     )
 
 
-@pytest.mark.parametrize("sharding", ["contiguous", "strided"])
 @pytest.mark.parametrize(("images", "replicas"), [(8, 2), (12, 4), (7, 2), (11, 4)])
-def test_every_image_is_in_one_shard_and_shards_are_as_large(
-    sharding: Sharding, images: int, replicas: int
-) -> None:
+def test_every_image_is_in_one_shard_and_shards_are_as_large(images: int, replicas: int) -> None:
     batch = list(range(images))
-    shards = [Share(rank, replicas, sharding).of(batch) for rank in range(replicas)]
+    shards = [Share(rank, replicas).of(batch) for rank in range(replicas)]
     assert sorted(image for shard in shards for image in shard) == batch
     assert max(map(len, shards)) - min(map(len, shards)) <= 1
-    tensors = [
-        Share(rank, replicas, sharding).of(torch.arange(images)).tolist()
-        for rank in range(replicas)
-    ]
+    tensors = [Share(rank, replicas).of(torch.arange(images)).tolist() for rank in range(replicas)]
     assert tensors == shards
 
 
@@ -238,12 +232,8 @@ class TestEqualWork:
         ("count", "training", "loader"),
         [
             (2, {}, {"kind": "device"}),
-            (4, {}, {"kind": "workers", "workers": 0, "sharding": "strided"}),
-            (
-                2,
-                {"drop_last": False, "gradient_accumulation": 2},
-                {"kind": "device", "sharding": "strided"},
-            ),
+            (4, {}, {"kind": "workers", "workers": 0}),
+            (2, {"drop_last": False, "gradient_accumulation": 2}, {"kind": "device"}),
             (2, {"loop": "fastai", "drop_last": False}, {"kind": "workers", "workers": 0}),
         ],
     )

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -13,19 +12,15 @@ import torch
 
 from study.artifacts.layout import Results
 from study.artifacts.samples import WARM_UP_REPETITIONS
-from study.base.devices import TPU_STAND_IN, usable_cpus
+from study.base.devices import usable_cpus
 from study.base.fork_server import FORK_SERVERS
 from study.config.settings import Settings
 from study.host.engine import container
 from study.host.fork_servers import Forked, can_fork, fork_server_of, start_fork_servers
 from study.training.common import failed
-from study.training.instruments import clock as clocks
 from study.training.instruments import machine
-from study.training.instruments.device import own_device, torch_device, tpus
-from study.training.instruments.machine import describe
 from study.training.instruments.reference_workload import REPETITIONS, repetitions
-from tests.conftest import ROOT, PlantedClock, tiny_plan
-from tests.unit.training.test_loops import tiny_run
+from tests.conftest import ROOT, tiny_plan
 from tests.unit.training.test_measured_code import said_by_forks
 
 
@@ -117,38 +112,6 @@ def test_a_gpu_for_which_torch_has_no_kernels_is_said_to_be_unavailable(
     assert "no kernels for an old GPU (compute capability 6.0), but for sm_75, sm_90" in str(
         result.message
     )
-
-
-def test_what_takes_the_place_of_a_tpu_computes_and_the_record_names_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv(TPU_STAND_IN, "cpu")
-    assert torch_device("tpu") == torch.device("cpu")
-    assert tpus() > 0
-    assert describe("tpu").device_name.endswith(", in place of a TPU")
-    assert not describe("cpu").device_name.endswith("TPU")
-
-
-def test_work_on_a_tpu_is_not_put_off_and_is_left_to_the_processes_that_train(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tpu = SimpleNamespace(EagerMode=SimpleNamespace(DEFER_NEVER="never"), eager_mode="fuse")
-    monkeypatch.setattr(torch, "tpu", tpu, raising=False)
-    # torch knows no such device here
-    monkeypatch.setattr(torch, "device", lambda name, *number: name)
-    settings = tiny_run().settings.model_copy(update={"device": "tpu"})
-    assert str(own_device(settings)) == "tpu"
-    assert tpu.eager_mode == "never"
-    together = settings.training.model_copy(update={"strategy": "ddp"})
-    assert str(own_device(settings.model_copy(update={"training": together}))) == "cpu"
-
-
-def test_a_mark_of_a_device_without_events_waits_for_it(
-    monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
-) -> None:
-    monkeypatch.setattr(clocks, "synchronise", lambda device: clock.pass_by(2.0))
-    waiting = clocks.clock_for(torch.device("meta"))
-    assert waiting.seconds(waiting.mark(), waiting.mark()) == 2.0
 
 
 @pytest.mark.skipif(not can_fork() or usable_cpus() < 2, reason="needs fork servers and two CPUs")

@@ -141,7 +141,7 @@ class Measure(Callback):
         reached.
         """
         _, loss, errors = (float(value) for value in self.learn.recorder.values[-1])
-        own = len(self.job.replicas.share(self.job.settings).of(self.job.images.valid))
+        own = len(self.job.replicas.share.of(self.job.images.valid))
         loss, errors, images = self.job.replicas.added([loss * own, round(errors * own), own])
         valid_seconds, accuracy = self.valid_ended - self.valid_started, (images - errors) / images
         self.reached.append(Reached(valid_seconds, self.losses, finite(loss / images), accuracy))

@@ -21,7 +21,7 @@ from study.training.loops.replicas import Replicas, planned_steps
 def replica_loader(replicas: Replicas, settings: Settings) -> type[Any]:
     """Return a subclass of fastai's loader that draws the stock order and loads this process's
     share of each batch."""
-    share, size = replicas.share(settings), settings.training.global_batch_size
+    share, size = replicas.share, settings.training.global_batch_size
 
     class ReplicaDL(TfmdDL):
         """Batches of a replica's size: shards of the common batches when training, otherwise of the

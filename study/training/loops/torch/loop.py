@@ -242,9 +242,7 @@ def train(job: TrainingJob) -> Measurement:
 def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     """Train as ``job`` says, and return the trainer with its trained model, and the measurement."""
     started = time.perf_counter()
-    loaders = make_loaders(
-        job.images, job.settings, job.device, job.seed, job.replicas.share(job.settings)
-    )
+    loaders = make_loaders(job.images, job.settings, job.device, job.seed, job.replicas.share)
     setup_seconds = time.perf_counter() - started
     asked = Asked(job.settings, job.device, loaders.workers)
     reset_peak(job.device)
