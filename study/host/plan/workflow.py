@@ -18,6 +18,7 @@ from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.extras import scheduler
+from study.base.files import reason
 from study.base.fork_server import FORK_SERVERS
 from study.base.processes import ASKED_TO_END
 from study.config.load import read_selection, read_study, study_name
@@ -325,7 +326,7 @@ def start(
             tidy(plan.name, layout)
     except OSError as error:
         raise StudyError(
-            f"{results}: the results folder cannot be written ({error.strerror})"
+            f"{error.filename or results}: the results folder cannot be written ({reason(error)})"
         ) from None
     for plan in plans:
         runs = forecast.pending(plan, layout)
