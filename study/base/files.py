@@ -29,6 +29,8 @@ ROOT = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent
 """The checkout, or what the installed package has in its place."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """How the system says that a file has no room: a full disk, a used-up quota, a limit of size."""
+LARGEST_LOCK, LARGEST_WEIGHTS = 2**26, 2**37
+"""Bytes of files that a study names, and whose checksums each start computes."""
 CUT_OFF = 65_536
 """Free bytes of a disk that a large write has filled."""
 
@@ -45,6 +47,17 @@ def json_sha256(value: Any) -> str:
     ).hexdigest()
 
 
+def reason(error: OSError) -> str:
+    """Return why the system refused a path, in words about what lies there."""
+    path = Path(error.filename) if isinstance(error.filename, str) else Path()
+    there = next((one for one in (path, *path.parents) if os.path.lexists(one)), path)
+    if there.is_symlink() and not there.exists():
+        return f"{there} is a link to {str(there.readlink())!r}, where nothing is"
+    if isinstance(error, FileExistsError | NotADirectoryError) and there.is_file():
+        return f"{there} is a file; allowed: a folder"
+    return str(error.strerror or error)
+
+
 def check_plain(path: Path, largest: int) -> None:
     """Raise :class:`StudyError` if ``path`` is there and is no file, or has more than ``largest``
     bytes.
@@ -55,6 +68,24 @@ def check_plain(path: Path, largest: int) -> None:
         raise StudyError("it is not a file")
     if path.exists() and path.stat().st_size > largest:
         raise StudyError(f"it has more than {largest >> 20} MiB")
+
+
+def existing_file(given: str) -> Path | None:
+    """Return the file at a path that a user wrote, or None: also for a name that no file can have,
+    and for a home of nobody's."""
+    with suppress(OSError, RuntimeError, ValueError):
+        path = Path(given).expanduser()
+        return path if path.is_file() else None
+    return None
+
+
+def check_size(path: Path, largest: int, source: str, key: str) -> None:
+    """Raise :class:`StudyError` if a file that a study names has more than ``largest`` bytes: a
+    sparse one of a terabyte takes no room on a disk, and its checksum an hour."""
+    if (size := path.stat().st_size) > largest:
+        why = f"it has {size} bytes"
+        allowed = f"up to {largest}"
+        raise StudyError(source=source, key=key, value=str(path), why=why, allowed=allowed)
 
 
 def read_text(path: Path, largest: int) -> str:

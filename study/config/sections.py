@@ -22,6 +22,8 @@ MOST_BATCHES = 1_000_000
 MOST_CPUS = 10_000
 MOST_SECONDS = 30_000_000
 """A year, about."""
+LONGEST_NAME = 128
+"""Bytes of a model's name: it becomes a part of names of files, which may have 255."""
 LARGEST_SEED = 2**32 - 1
 """The largest seed that every generator takes."""
 
@@ -142,6 +144,11 @@ class Model(Declared):
         ):
             raise ValueRefused(
                 key="name", value=self.name, why="a model of your own is package.module:factory"
+            )
+        if (size := len(self.name.encode())) > LONGEST_NAME:
+            why = f"it has {size} bytes, and names files"
+            raise ValueRefused(
+                key="name", value=self.name, why=why, allowed=f"up to {LONGEST_NAME}"
             )
         return self
 

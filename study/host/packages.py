@@ -11,7 +11,15 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import Packages
 from study.base.environment import HOST, Environment, own
 from study.base.errors import StudyError
-from study.base.files import PACKAGE, digest, file_sha256, write_if_changed
+from study.base.files import (
+    LARGEST_LOCK,
+    PACKAGE,
+    check_size,
+    digest,
+    existing_file,
+    file_sha256,
+    write_if_changed,
+)
 from study.host.engine.base import last_words
 from study.host.supervise import new_log
 
@@ -25,7 +33,7 @@ def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
 
     Raise :class:`StudyError` if there is no such lock, or if runs execute in images.
     """
-    path = Path(lock).expanduser()
+    path = existing_file(lock)
     if engine != "none":
         why = "an image holds its own packages, and `image` takes locks, too"
         raise StudyError(
@@ -35,7 +43,7 @@ def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
             context=f"with {engine}",
             why=why,
         )
-    if not path.is_file():
+    if path is None:
         allowed = "the path of a lock"
         raise StudyError(
             source=f"study {study}",
@@ -44,6 +52,7 @@ def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
             why="no such file",
             allowed=allowed,
         )
+    check_size(path, LARGEST_LOCK, f"study {study}", "environment")
     return digest([file_sha256(path), sys.version_info[:3], sys.platform]), str(path.resolve())
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from study.artifacts.prepared import ImageRequest
 from study.base import devices
 from study.base.errors import StudyError
-from study.base.files import digest, file_sha256
+from study.base.files import LARGEST_LOCK, check_size, digest, existing_file, file_sha256
 from study.base.torch_build import TorchBuild
 from study.config.sections import Device
 from study.config.selection import Selection
@@ -129,10 +129,11 @@ def named(given: str, device: Device, key: str, base_image: str | None) -> Image
     ``base_image`` is that of the device's own image, where it is built here. Raise
     :class:`StudyError` for a file that is not there.
     """
-    path = Path(given).expanduser()
-    if path.suffix == LOCK.suffix and path.is_file():
+    path = existing_file(given)
+    if path and path.suffix == LOCK.suffix:
+        check_size(path, LARGEST_LOCK, "", key)
         return _built(device, base_image, path)
-    if path.is_file():
+    if path:
         full, identity = str(path.resolve()), digest([path.name, path.stat().st_size])
         return ImageRequest(
             device=device, kind="archive", reference=full, base_image=None, identity=identity
