@@ -20,6 +20,7 @@ from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.answers.ways import ways_of
 from study.analysis.caveats import Caveat, find_caveats
 from study.analysis.look import begun_blocks, intervals_of, reached_by, whole_blocks
+from study.analysis.rows import group_rows
 from study.analysis.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, overalls_of, ratios_of
@@ -29,7 +30,7 @@ from study.artifacts.block import Reached
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, Selected
-from study.base.errors import StudyError
+from study.base.errors import StudyError, check_known
 from study.base.strict import Versioned
 
 
@@ -156,6 +157,15 @@ def kept_result(files: Results, name: str) -> StudyResult:
     file is missing."""
     plan = _plan_of(files, name)
     frame, found = read_timings(files.timings(name), plan), read_analysis(files.fit(name))
+    check_known("y", found.y, [plan.study.total], "the study's time is another", "fit.json")
+    known = [group.setting for group, _ in group_rows(plan.study, frame, found.groups)]
+    said = [one.setting for one in found.groups] + [one.group for one in found.switches]
+    for one in (one for one in said if one not in known):
+        why = "no such runs are in the table"
+        allowed = f"what `python -m study analyse {name}` writes"
+        raise StudyError(
+            source="fit.json", key="groups", value=dict(one.levels), why=why, allowed=allowed
+        )
     if found.reached and found.reached.enough:
         plan = plan.with_blocks(set(frame["block"]))
     return StudyResult(plan, frame, found)
