@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import study
 from replications.gpu_blog import figures
 from study.base.files import ROOT
 from study.base.imports import imported
@@ -20,6 +21,17 @@ def test_the_blogs_figures_are_written_under_their_own_names(
     assert [path.name for path in written] == ["GPU-batch-test.png", "batch_size_performance.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
     assert not capsys.readouterr().err
+
+
+def test_a_name_that_no_font_can_show_is_drawn_without_it(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    rows = {"mine\x1b]0;\x07 ok\n": {16: list[str]()}}
+    monkeypatch.setattr(figures, "runs_on_gpu", lambda _: rows)
+    picture = figures.panels(study.open(EXAMPLE)["photographs"])
+    picture.draw_without_rendering()
+    assert picture.subfigs[0].get_suptitle().startswith("mine]0; ok: GPU")
+    assert not recwarn.list
 
 
 def test_results_without_a_study_are_one_line(
