@@ -114,6 +114,9 @@ def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
     found = resolve_snakefile(None, allow_missing=True)
     if found is None or "study" not in found.read_text(encoding="utf-8", errors="replace"):
         arguments = ["--snakefile", str(ROOT / "Snakefile"), *arguments]
+        if not any(word.startswith("--workflow-profile") for word in arguments):
+            # in place of that of another workflow, if this folder has one
+            arguments = ["--workflow-profile", str(ROOT / "profiles" / "default"), *arguments]
     parser, options = parsed(arguments)
     if studies:  # --directory changes the folder before the files are read
         called = [
