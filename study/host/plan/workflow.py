@@ -216,6 +216,7 @@ def use_this_checkout(base: Path) -> None:
     os.environ["PATH"] = os.pathsep.join(
         [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     )
+    os.environ["PYTHONSAFEPATH"] = "1"  # see study.base.python_first
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 
