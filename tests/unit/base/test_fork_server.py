@@ -281,34 +281,6 @@ def test_another_user_has_nothing_imported_and_nothing_forked(tmp_path: Path) ->
                 one.end()
 
 
-def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_connection(
-    fork_server: ForkServer, tmp_path: Path
-) -> None:
-    """What holds the client's end of its own connection would otherwise outlive whoever asked for
-    it."""
-    output = tmp_path / "out"
-    output.touch()
-    asks = (
-        "import os, socket, sys, time; from study.base.fork_server import Request, ask\n"
-        "address, code, output = sys.argv[1:]\n"
-        "held = ask(address, Request('builtins:exec', [code], {}, '/'), [os.open(output, "
-        "os.O_WRONLY)] * 2)\n"
-        "if os.fork() == 0: time.sleep(1000)\n"
-        "time.sleep(1000)"
-    )
-    words = [sys.executable, "-c", asks, fork_server.address, SLEEPS, str(output)]
-    client = subprocess.Popen(words, cwd=ROOT, start_new_session=True)
-    process, _ = numbers(output)
-    (holder,) = psutil.Process(client.pid).children()
-    client.kill()
-    client.wait()
-    try:
-        wait_for(lambda: has_ended(process))
-        assert not has_ended(holder.pid)
-    finally:
-        holder.kill()
-
-
 def test_a_step_whose_start_is_gone_does_nothing() -> None:
     """Snakemake was killed before the step could ask the kernel to end with it: nobody would see it
     work."""

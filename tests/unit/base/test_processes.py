@@ -4,14 +4,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import psutil
 import pytest
 
-from study.base import complete_user, processes
+from study.base import complete_user
 from study.base.processes import oom_kills, oom_kills_of_the_group
 from study.config import own_model
 from tests.conftest import ROOT
-from tests.waiting import has_ended, wait_for
 
 
 def kernel(root: Path, files: dict[str, str]) -> Path:
@@ -50,20 +48,6 @@ def test_where_no_group_is_counted_the_whole_machine_is(tmp_path: Path, groups: 
 
 def test_a_kernel_that_does_not_count_has_killed_none(tmp_path: Path) -> None:
     assert oom_kills_of_the_group(tmp_path) == 0
-
-
-def test_what_no_list_of_processes_has_ends_with_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chain of forks is always a process further than the list."""
-    words = ["sh", "-c", "sleep 1000 & echo $!; wait"]
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as shell:
-        assert shell.stdout
-        unlisted = int(shell.stdout.readline())
-        lists: list[set[psutil.Process]] = [{psutil.Process(shell.pid)}, set()]
-        monkeypatch.setattr(processes, "below", lambda: lists.pop(0))
-        processes.end_left(set())
-        wait_for(lambda: has_ended(unlisted))
 
 
 SHADOWS = (
