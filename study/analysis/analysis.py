@@ -158,14 +158,11 @@ def kept_result(files: Results, name: str) -> StudyResult:
     plan = _plan_of(files, name)
     frame, found = read_timings(files.timings(name), plan), read_analysis(files.fit(name))
     check_known("y", found.y, [plan.study.total], "the study's time is another", "fit.json")
-    known = [group.setting for group, _ in group_rows(plan.study, frame, found.groups)]
-    said = [one.setting for one in found.groups] + [one.group for one in found.switches]
-    for one in (one for one in said if one not in known):
-        why = "no such runs are in the table"
-        allowed = f"what `python -m study analyse {name}` writes"
-        raise StudyError(
-            source="fit.json", key="groups", value=dict(one.levels), why=why, allowed=allowed
-        )
+    known = {group.setting for group, _ in group_rows(plan.study, frame, found.groups)}
+    said = {*(one.setting for one in found.groups), *(one.group for one in found.switches)}
+    for one in said - known:
+        why = f"no such runs are in the table; make it with: python -m study analyse {name}"
+        raise StudyError(source="fit.json", key="groups", value=one.levels, why=why)
     if found.reached and found.reached.enough:
         plan = plan.with_blocks(set(frame["block"]))
     return StudyResult(plan, frame, found)

@@ -18,9 +18,9 @@ def python_first() -> None:
     # an archive, a folder, one of extensions
     sys.path[: place + 3] = sys.path[place : place + 3] + sys.path[:place]
     if sys.flags.safe_path:
-        import os
+        from pathlib import Path
 
-        sys.path.insert(3, os.getcwd())
+        sys.path.insert(3, str(Path.cwd()))
 
 
 def complete_user() -> None:

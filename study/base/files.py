@@ -49,13 +49,13 @@ def json_sha256(value: Any) -> str:
 
 def reason(error: OSError) -> str:
     """Return why the system refused a path, in words about what lies there."""
-    path = Path(error.filename) if isinstance(error.filename, str) else Path()
-    there = next((one for one in (path, *path.parents) if os.path.lexists(one)), path)
-    if there.is_symlink() and not there.exists():
-        return f"{there} is a link to {str(there.readlink())!r}, where nothing is"
-    if isinstance(error, FileExistsError | NotADirectoryError) and there.is_file():
-        return f"{there} is a file; allowed: a folder"
-    return str(error.strerror or error)
+    path = Path(str(error.filename))
+    for one in (path, *path.parents):
+        if one.is_symlink() and not one.exists():
+            return f"{one} is a link to {str(one.readlink())!r}, where nothing is"
+        if one.is_file() and isinstance(error, FileExistsError | NotADirectoryError):
+            return f"{one} is a file; allowed: a folder"
+    return error.strerror or str(error)
 
 
 def check_plain(path: Path, largest: int) -> None:
@@ -70,22 +70,16 @@ def check_plain(path: Path, largest: int) -> None:
         raise StudyError(f"it has more than {largest >> 20} MiB")
 
 
-def existing_file(given: str) -> Path | None:
-    """Return the file at a path that a user wrote, or None: also for a name that no file can have,
-    and for a home of nobody's."""
+def existing_file(given: str, largest: int) -> Path | None:
+    """Return the file at a path that a study gives; None if there is none, also for a name that no
+    file can have, for a home of nobody's, and for more than ``largest`` bytes.
+
+    A sparse file of a terabyte takes no room on a disk, and its checksum an hour.
+    """
     with suppress(OSError, RuntimeError, ValueError):
         path = Path(given).expanduser()
-        return path if path.is_file() else None
+        return path if path.is_file() and path.stat().st_size <= largest else None
     return None
-
-
-def check_size(path: Path, largest: int, source: str, key: str) -> None:
-    """Raise :class:`StudyError` if a file that a study names has more than ``largest`` bytes: a
-    sparse one of a terabyte takes no room on a disk, and its checksum an hour."""
-    if (size := path.stat().st_size) > largest:
-        why = f"it has {size} bytes"
-        allowed = f"up to {largest}"
-        raise StudyError(source=source, key=key, value=str(path), why=why, allowed=allowed)
 
 
 def read_text(path: Path, largest: int) -> str:

@@ -139,17 +139,10 @@ class Model(Declared):
 
     @model_validator(mode="after")
     def _an_own_model_is_an_import_path(self) -> Self:
-        if is_own(self.name) and not re.fullmatch(
-            r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", self.name
-        ):
-            raise ValueRefused(
-                key="name", value=self.name, why="a model of your own is package.module:factory"
-            )
-        if (size := len(self.name.encode())) > LONGEST_NAME:
-            why = f"it has {size} bytes, and names files"
-            raise ValueRefused(
-                key="name", value=self.name, why=why, allowed=f"up to {LONGEST_NAME}"
-            )
+        is_path = re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", self.name)
+        if is_own(self.name) and not (is_path and len(self.name.encode()) <= LONGEST_NAME):
+            why = "a model of your own is package.module:factory, of up to 128 bytes"
+            raise ValueRefused(key="name", value=self.name, why=why)
         return self
 
 

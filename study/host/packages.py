@@ -14,7 +14,6 @@ from study.base.errors import StudyError
 from study.base.files import (
     LARGEST_LOCK,
     PACKAGE,
-    check_size,
     digest,
     existing_file,
     file_sha256,
@@ -33,7 +32,7 @@ def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
 
     Raise :class:`StudyError` if there is no such lock, or if runs execute in images.
     """
-    path = existing_file(lock)
+    path = existing_file(lock, LARGEST_LOCK)
     if engine != "none":
         why = "an image holds its own packages, and `image` takes locks, too"
         raise StudyError(
@@ -49,10 +48,9 @@ def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
             source=f"study {study}",
             key="environment",
             value=lock,
-            why="no such file",
+            why="no such file, or one of more than 64 MiB",
             allowed=allowed,
         )
-    check_size(path, LARGEST_LOCK, f"study {study}", "environment")
     return digest([file_sha256(path), sys.version_info[:3], sys.platform]), str(path.resolve())
 
 

@@ -63,28 +63,21 @@ def parsed(arguments: Sequence[str]) -> tuple[Any, Any]:
     from snakemake.cli import parse_args
 
     said = io.StringIO()
-    try:
-        with _refusals():
+    with _refusals():
+        try:
             with redirect_stderr(said):
                 parser, options = parse_args(list(arguments))
-            given(options)
-            if options.directory and not options.directory.is_dir() and options.directory.exists():
-                raise StudyError(f"snakemake: {options.directory}: not a directory")
-    except SystemExit as end:
-        if not end.code:
+        except SystemExit as end:
+            if end.code:
+                # with arguments alone it refuses them before it says this
+                read = re.findall("^Using (.*) for setting default", said.getvalue(), re.MULTILINE)
+                why = "; read from: ".join([_last_line(said.getvalue()), *read])
+                raise StudyError(f"snakemake: {why}") from None
             raise
-        raise _named(f"snakemake: {_last_line(said.getvalue())}", arguments, said) from None
-    except StudyError as error:
-        raise _named(str(error), arguments, said) from None
+        given(options)
+        if options.directory and not options.directory.is_dir() and options.directory.exists():
+            raise StudyError(f"snakemake: {options.directory}: not a directory")
     return parser, options
-
-
-def _named(text: str, arguments: Sequence[str], said: io.StringIO) -> StudyError:
-    """Return a refusal. Where no argument is what is refused, it names the profiles that Snakemake
-    said it read."""
-    read = re.search(r"^Using (.*) for setting default", said.getvalue(), re.MULTILINE)
-    typed = any(word in text for word in arguments)
-    return StudyError(f"{text}; read from: {read[1]}" if read and not typed else text)
 
 
 def as_snakemake_reads_it(arguments: Sequence[str], config: Path | None = None) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from study.base.errors import StudyError
 from study.base.files import (
     LARGEST_WEIGHTS,
     PACKAGE,
-    check_size,
     code_sha256,
     content_of,
     digest,
@@ -158,13 +157,13 @@ def _weights(model: Model, images: Dataset, seed: int, study: str, engine: str) 
     if weights == "none":
         identity["seed"] = seed
     elif weights != "imagenet":
-        path = existing_file(weights)
+        path = existing_file(weights, LARGEST_WEIGHTS)
         if path is None:
             key, allowed = "model.weights", "imagenet, none, a path"
+            why = "no such file, or one of more than 128 GiB"
             raise StudyError(
-                source=f"study {study}", key=key, value=weights, why="no such file", allowed=allowed
+                source=f"study {study}", key=key, value=weights, why=why, allowed=allowed
             )
-        check_size(path, LARGEST_WEIGHTS, f"study {study}", "model.weights")
         identity["weights"], label = [path.name, content_of(path)], "file"
     # The decision tries the model. For a user's own model, the images that it is tried on are part
     # of the identity.

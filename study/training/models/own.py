@@ -44,12 +44,8 @@ def made(path: str, classes: int, seed: int) -> nn.Module:
     except (Exception, SystemExit) as error:
         os.chdir(here)  # which the lines of the user's files are looked up in
         raise refused(path, f"cannot be loaded ({words_of(error)})", error, FACTORY) from None
-    if not here.samefile("."):
-        os.chdir(here)
-        why = "changes the working folder of the process"
-        raise refused(path, why, _at(module, "chdir"), "a model that leaves it as it is")
     loaded = [getattr(sys.modules[name], "__file__", None) for name in sys.modules.keys() - before]
-    if beside := outside_its_folder(path, Path.cwd(), filter(None, loaded)):
+    if beside := outside_its_folder(path, here, filter(None, loaded)):
         why = (
             f"imports {beside.parent.name}/{beside.name}, which lies outside the folder of "
             "its module: no key holds it"
