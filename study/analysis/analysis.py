@@ -1,6 +1,7 @@
 """One study's result, from the table of timings to an answer, which every page, picture and program
 shares."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -200,9 +201,11 @@ def ending(studies: Sequence[str], results: Path, address: bool = True) -> list[
     )
     lines = []
     for name in names:
-        analysis = _analysis_of(files, name)
+        analysis, start = _analysis_of(files, name), _plan_of(files, name).start
+        # a bundle, and a page that was sent, name files of elsewhere
+        here = results == Path("results") and all(map(os.path.isfile, start.files.values()))
         lines += [f"{name}:"] * (len(names) > 1) + analysis.screen.lines(
-            analysis.answer, analysis.claims
+            analysis.answer, analysis.claims, here
         )
     if address and files.report.is_file():
         lines.append(f"report  {files.report.resolve().as_uri()}")

@@ -4,6 +4,7 @@ compared."""
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from study.artifacts.layout import Results
@@ -33,24 +34,13 @@ def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
     Raise :class:`StudyError` if there is no such lock, or if runs execute in images.
     """
     path = existing_file(lock, LARGEST_LOCK)
+    refused = partial(StudyError, source=f"study {study}", key="environment", value=lock)
     if engine != "none":
         why = "an image holds its own packages, and `image` takes locks, too"
-        raise StudyError(
-            source=f"study {study}",
-            key="environment",
-            value=lock,
-            context=f"with {engine}",
-            why=why,
-        )
+        raise refused(context=f"with {engine}", why=why)
     if path is None:
-        allowed = "the path of a lock"
-        raise StudyError(
-            source=f"study {study}",
-            key="environment",
-            value=lock,
-            why="no such file, or one of more than 64 MiB",
-            allowed=allowed,
-        )
+        why = "no such file, or one of more than 64 MiB"
+        raise refused(why=why, allowed="the path of a lock")
     return digest([file_sha256(path), sys.version_info[:3], sys.platform]), str(path.resolve())
 
 

@@ -71,8 +71,7 @@ class Asked:
         """
         if not self.folder.samefile("."):
             os.chdir(self.folder)  # where results are written
-            why = f"the working folder is another one {when}"
-            raise StudyError(f"{why}: the model, or what it imports, changes it")
+            raise StudyError(f"the working folder is another one {when}: the model changes it")
         found = self._found(model, workers)
         for name in InForce.model_fields:
             asked, now = getattr(self.values, name), getattr(found, name)
