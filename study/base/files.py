@@ -50,11 +50,12 @@ def json_sha256(value: Any) -> str:
 def reason(error: OSError) -> str:
     """Return why the system refused a path, in words about what lies there."""
     path = Path(str(error.filename))
-    for one in (path, *path.parents):
-        if one.is_symlink() and not one.exists():
-            return f"{one} is a link to {str(one.readlink())!r}, where nothing is"
-        if one.is_file() and isinstance(error, FileExistsError | NotADirectoryError):
-            return f"{one} is a file; allowed: a folder"
+    with suppress(OSError):  # a name that is too long
+        for one in (path, *path.parents):
+            if one.is_symlink() and not one.exists():
+                return f"{one} is a link to {str(one.readlink())!r}, where nothing is"
+            if one.is_file() and isinstance(error, FileExistsError | NotADirectoryError):
+                return f"{one} is a file; allowed: a folder"
     return error.strerror or str(error)
 
 

@@ -140,7 +140,7 @@ class Model(Declared):
     @model_validator(mode="after")
     def _an_own_model_is_an_import_path(self) -> Self:
         is_path = re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", self.name)
-        if is_own(self.name) and not (is_path and len(self.name.encode()) <= LONGEST_NAME):
+        if (is_own(self.name) and not is_path) or len(self.name.encode()) > LONGEST_NAME:
             why = "a model of your own is package.module:factory, of up to 128 bytes"
             raise ValueRefused(key="name", value=self.name, why=why)
         return self

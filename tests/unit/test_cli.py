@@ -231,6 +231,7 @@ def test_every_verb_with_every_wrong_thing_ends_in_one_line(
     [
         ("new out/nothing/x.yaml", "out/nothing is a link to 'gone', where nothing is"),
         ("new out/loop/x.yaml", "out/loop is a link to 'loop', where nothing is"),
+        ("new out/" + "x" * 300 + "/x.yaml", "File name too long"),
         ("new out/file/x.yaml", "out/file is a file; allowed: a folder"),
     ],
 )
