@@ -31,8 +31,7 @@ def write_figures(results: Path, output: Path) -> list[Path]:
     drawn: dict[str, Figure] = {}
     opened = study.open(results)
     for name in opened:
-        for figure, picture in figures_of(opened[name]).items():
-            drawn.setdefault(figure, picture)
+        drawn = figures_of(opened[name]) | drawn
     if not drawn:
         raise study.StudyError(
             f"{results}: no study has one of the blog's figures: {', '.join(NAMES.values())}"

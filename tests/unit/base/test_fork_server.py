@@ -171,12 +171,6 @@ def test_a_signal_of_the_client_reaches_the_process(
         assert answer_of(connection).code == -signal.SIGKILL
 
 
-def test_a_process_ends_with_its_client(fork_server: ForkServer, tmp_path: Path) -> None:
-    with fork_server.begin(SLEEPS, tmp_path / "out"):
-        process, _ = numbers(tmp_path / "out")
-    wait_for(lambda: not psutil.pid_exists(process))
-
-
 def test_a_process_ends_with_its_supervisor(fork_server: ForkServer, tmp_path: Path) -> None:
     with fork_server.begin(SLEEPS, tmp_path / "out") as connection:
         process, supervisor = numbers(tmp_path / "out")

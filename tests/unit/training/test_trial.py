@@ -70,14 +70,8 @@ def test_a_good_model_that_reads_files_of_its_own_and_writes_others_is_decided_a
         ),
         ("os.kill(os.getpid(), 9)", "the process was ended by SIGKILL"),
         ("os.chdir('/')", MOVED),
-        (
-            "os.chdir('/'); raise ValueError",
-            "model.name: 'nets:net' cannot be loaded (ValueError: ) (nets.py, line 4)",
-        ),
-        (
-            "torch.nn.Flatten.forward = lambda _, x: os.chdir('/') or x.flatten(1)",
-            "model.name: 'nets:net' changes what a run is asked for: the working folder is another",
-        ),
+        ("os.chdir('/'); 1 / 0", "model.name: 'nets:net' cannot be loaded (ZeroDivisionError"),
+        ("torch.nn.Flatten.forward = lambda _, x: os.chdir('/') or x.flatten(1)", MOVED),
         ("time.sleep(1000)", "timed out after 5 s"),
     ],
 )
