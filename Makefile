@@ -8,7 +8,7 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study published report blog-figures images images-archive host env dev test test-all test-gpu example \
+.PHONY: study published report blog-figures images images-archive there host env dev test test-all test-gpu example \
   lint test-units test-rest format schema docs lock audit clean help
 
 study: host  ## Run the selected studies, and print the answer and the report's address
@@ -23,10 +23,10 @@ define start
 	@$(VENV) -m study start $(addprefix --torch=,$(TORCH)) -- --cores $(CORES) $(1)
 endef
 
-report: host  ## Render the report of the runs that are there, at any time; ARGS="STUDY ..." for some of the studies
+report: there  ## Render the report of the runs that are there, at any time; ARGS="STUDY ..." for some of the studies
 	@$(VENV) -m study report $(ARGS)
 
-blog-figures: host  ## Draw the blog's figures of finished results under its own names; RESULTS=... OUTPUT=...
+blog-figures: there  ## Draw the blog's figures of finished results under its own names; RESULTS=... OUTPUT=...
 	@$(VENV) -m replications.gpu_blog.figures $(or $(RESULTS),results) $(or $(OUTPUT),results/blog)
 
 PUBLISHED := 'studies=[batch-size,speedup,cifar10-cnn,lab-device,lab-batch-size,lab-model-size,lab-workers,lab-precision,mnist-strategies,inference,larger-models]'
@@ -41,6 +41,10 @@ images-archive: images  ## Save the images as results/images/{cpu,cuda}.tar for 
 	  told() { sed -n "s/^ *\"$$1\": \"\(.*\)\",$$/\1/p" $$file.json; }; \
 	  $$(told engine) save --output $$file.tar "$$(told reference)" || exit 1; \
 	done
+
+# What draws installs nothing where the environment serves, also in a checkout that is newer.
+there:
+	@$(VENV) -c 'import pydantic, seaborn, snakemake' 2>/dev/null || $(MAKE) --no-print-directory host
 
 host: .venv/.host  ## Create .venv for the host side only, without torch
 
@@ -87,7 +91,7 @@ test-rest: dev
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
-example: host  ## Make the pages, tables and picture that follow from the committed bundles
+example: there  ## Make the pages, tables and picture that follow from the committed bundles
 	@$(VENV) -m study report --results docs/example/results.zip --output docs/example/report.html
 	@$(VENV) -m tests.unit.test_readme
 	@$(VENV) -m replications.scoreboard docs/example/results.zip docs/claims/*.zip > docs/scoreboard.md

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from study.base.errors import INTERRUPTED, StudyError
+from study.base.files import reason
 from study.base.fork_server import FORK_SERVERS
 from study.base.processes import end_when_told
 from study.verbs.declare import EXTRAS, SHOWN, VERBS, load, say
@@ -51,7 +52,7 @@ def _done(arguments: Sequence[str] | None, prog: str) -> int:
         return 1
     except OSError as error:  # a file that cannot be read or written
         where = f"{error.filename}: " if error.filename else ""
-        say(f"error: {StudyError(f'{where}{error.strerror or error}')}", log)
+        say(f"error: {StudyError(f'{where}{reason(error)}')}", log)
         return 1
 
 

@@ -31,17 +31,16 @@ def write_figures(results: Path, output: Path) -> list[Path]:
     drawn: dict[str, Figure] = {}
     opened = study.open(results)
     for name in opened:
-        for figure, picture in figures_of(opened[name]).items():
-            drawn.setdefault(figure, picture)
+        drawn = figures_of(opened[name]) | drawn
     if not drawn:
         raise study.StudyError(
             f"{results}: no study has one of the blog's figures: {', '.join(NAMES.values())}"
         )
     output.mkdir(parents=True, exist_ok=True)
-    written = [output / NAMES[figure] for figure in NAMES if figure in drawn]
-    for path, figure in zip(written, [figure for figure in NAMES if figure in drawn], strict=True):
+    written = {figure: output / NAMES[figure] for figure in NAMES if figure in drawn}
+    for figure, path in written.items():
         drawn[figure].savefig(path, dpi=DPI)
-    return written
+    return [*written.values()]
 
 
 def figures_of(results: study.StudyResults) -> dict[str, Figure]:
@@ -63,7 +62,8 @@ def panels(results: study.StudyResults) -> Figure:
     columns = max(len(levels) for levels in rows.values())
     figure = Figure(figsize=(2.4 * columns + 1.2, 2.3 * len(rows) + 0.6), layout="constrained")
     parts = figure.subfigures(len(rows), 1, squeeze=False)[:, 0]
-    for part, (label, levels) in zip(parts, rows.items(), strict=True):
+    for part, (name, levels) in zip(parts, rows.items(), strict=True):
+        label = "".join(sign for sign in name if sign.isprintable())
         part.suptitle(f"{label}: GPU utilisation (blue) and memory used (orange)", fontsize=10)
         part.supxlabel("time within a run (s)", fontsize=9)
         every = part.subplots(1, columns, sharey=True, squeeze=False)[0]
@@ -73,8 +73,8 @@ def panels(results: study.StudyResults) -> Figure:
             memory = axes.twinx()
             twins.append(memory)
             axes.set(title=f"batch size {size}", ylim=(0, 105))
-            for name in names:
-                samples = results.telemetry(name)
+            for run_name in names:
+                samples = results.telemetry(run_name)
                 if samples is not None:
                     seconds = samples["seconds"] - samples["seconds"].min()
                     axes.plot(

@@ -19,7 +19,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Epoch
 from study.artifacts.setting import setting_of
-from study.base.privacy import without_folders
+from study.base.privacy import plain
 from study.base.strict import Strict
 from study.config import names
 from study.config.names import level_words
@@ -127,7 +127,7 @@ def _range(name: str, values: list[Any]) -> str:
         ends = dict.fromkeys([words(min(values)), words(max(values))])
         return " to ".join(ends)
     lists = [value if isinstance(value, list) else [value] for value in values]
-    told = {", ".join(without_folders(str(one)) for one in several) for several in lists}
+    told = {", ".join(plain(str(one)) for one in several) for several in lists}
     return "; ".join(sorted(text[:12] if "sha256" in name else text for text in told))
 
 

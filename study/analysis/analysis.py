@@ -1,6 +1,7 @@
 """One study's result, from the table of timings to an answer, which every page, picture and program
 shares."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.answers.ways import ways_of
 from study.analysis.caveats import Caveat, find_caveats
 from study.analysis.look import begun_blocks, intervals_of, reached_by, whole_blocks
+from study.analysis.rows import group_rows
 from study.analysis.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, overalls_of, ratios_of
@@ -29,7 +31,7 @@ from study.artifacts.block import Reached
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, Selected
-from study.base.errors import StudyError
+from study.base.errors import StudyError, check_known
 from study.base.strict import Versioned
 
 
@@ -156,6 +158,12 @@ def kept_result(files: Results, name: str) -> StudyResult:
     file is missing."""
     plan = _plan_of(files, name)
     frame, found = read_timings(files.timings(name), plan), read_analysis(files.fit(name))
+    check_known("y", found.y, [plan.study.total], "the study's time is another", "fit.json")
+    known = {group.setting for group, _ in group_rows(plan.study, frame, found.groups)}
+    said = {*(one.setting for one in found.groups), *(one.group for one in found.switches)}
+    for one in said - known:
+        why = f"no such runs are in the table; make it with: python -m study analyse {name}"
+        raise StudyError(source="fit.json", key="groups", value=one.levels, why=why)
     if found.reached and found.reached.enough:
         plan = plan.with_blocks(set(frame["block"]))
     return StudyResult(plan, frame, found)
@@ -193,9 +201,11 @@ def ending(studies: Sequence[str], results: Path, address: bool = True) -> list[
     )
     lines = []
     for name in names:
-        analysis = _analysis_of(files, name)
+        analysis, start = _analysis_of(files, name), _plan_of(files, name).start
+        # a bundle, and a page that was sent, name files of elsewhere
+        here = results == Path("results") and all(map(os.path.isfile, start.files.values()))
         lines += [f"{name}:"] * (len(names) > 1) + analysis.screen.lines(
-            analysis.answer, analysis.claims
+            analysis.answer, analysis.claims, here
         )
     if address and files.report.is_file():
         lines.append(f"report  {files.report.resolve().as_uri()}")

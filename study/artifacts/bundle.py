@@ -48,6 +48,8 @@ MOST_BYTES = 2**34
 MOST_TIMES = 200
 """How many times as large as the archive its files may be: JSON shrinks to a tenth, a bomb to a
 thousandth."""
+INNER = re.compile(r"\.(zip|tar|tgz|gz|7z)$|^(?!__MACOSX/).+/[^/]+/plan\.json$", re.IGNORECASE)
+"""What a bundle in an archive of something else is called: an archive, or a folder of results."""
 ENCRYPTED = 0x1
 BROKEN = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 """How the standard library says that an archive is damaged, or of a kind that it cannot read."""
@@ -141,8 +143,11 @@ def _checked(zipped: ZipFile, archive: Path) -> list[ZipInfo]:
     # On many disks two names that differ in case alone are one file.
     if len({entry.filename.casefold() for entry in held}) < len(held):
         raise StudyError(f"{archive}: not a bundle: two of its files have one name")
-    if not any(entry.filename.endswith("/plan.json") for entry in held):
-        raise StudyError(f"{archive}: not a bundle: it holds no <study>/plan.json")
+    inner = [entry.filename for entry in entries if INNER.search(entry.filename)]
+    whole = any("/records/" in entry.filename for entry in held) or not inner
+    if not (whole and any(entry.filename.endswith("/plan.json") for entry in held)):
+        one = f", but {inner[0]!r}: unpack the archive, and take what is in it" if inner else ""
+        raise StudyError(f"{archive}: not a bundle: it holds no <study>/plan.json{one}")
     size = sum(entry.file_size for entry in held)
     most = min(MOST_BYTES, MOST_TIMES * archive.stat().st_size)
     if size > most:

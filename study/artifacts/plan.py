@@ -19,6 +19,7 @@ from study.artifacts.run import Run
 from study.artifacts.setting import name_of
 from study.base.errors import StudyError, ValueRefused
 from study.base.files import INSTALLED, ROOT, write_if_changed
+from study.base.privacy import plain
 from study.base.strict import Strict, Versioned, without_gone
 from study.config.settings import get
 from study.config.study import Study
@@ -89,6 +90,10 @@ class Command(Strict):
             f"{own_command()} start "
             f"{shlex.join([called, *(['--', *handed_on] if handed_on else [])])}"
         )
+
+    def without_folders(self) -> "Command":
+        """Return the command with each absolute path cut to its base name: people share pages."""
+        return self.model_validate(plain(self.model_dump()))
 
     def retry(self, study: str, *options: str) -> str:
         """Return the command that moves records of a study aside, in the folder of the start."""

@@ -119,7 +119,7 @@ def lock_results(results: Path) -> "FileLock":
     # a lint of the workflow has only what Snakemake itself needs
     from filelock import FileLock, Timeout
 
-    lock = FileLock(Results(results).lock)
+    lock = FileLock(Results(results).lock, mode=0o600)  # who can open it can hold it
     try:
         lock.acquire(timeout=0)
     except Timeout:

@@ -10,11 +10,17 @@ def python_first() -> None:
     """Let Python's own modules come before those of all folders, such as a user's empty
     ``random.py``.
 
-    Of the others the order stays: the user's folder comes before what is installed.
+    Of the others the order stays: the user's folder comes before what is installed. Python itself
+    imports modules before this is called: each step is told to leave the folder out
+    (``PYTHONSAFEPATH``), and has it from here.
     """
     place = next((place for place, entry in enumerate(sys.path) if entry.endswith(".zip")), 0)
     # an archive, a folder, one of extensions
     sys.path[: place + 3] = sys.path[place : place + 3] + sys.path[:place]
+    if sys.flags.safe_path:
+        from pathlib import Path
+
+        sys.path.insert(3, str(Path.cwd()))
 
 
 def complete_user() -> None:

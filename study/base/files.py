@@ -29,6 +29,8 @@ ROOT = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent
 """The checkout, or what the installed package has in its place."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """How the system says that a file has no room: a full disk, a used-up quota, a limit of size."""
+LARGEST_LOCK, LARGEST_WEIGHTS = 2**26, 2**37
+"""Bytes of files that a study names, and whose checksums each start computes."""
 CUT_OFF = 65_536
 """Free bytes of a disk that a large write has filled."""
 
@@ -45,6 +47,18 @@ def json_sha256(value: Any) -> str:
     ).hexdigest()
 
 
+def reason(error: OSError) -> str:
+    """Return why the system refused a path, in words about what lies there."""
+    path = Path(str(error.filename))
+    with suppress(OSError):  # a name that is too long
+        for one in (path, *path.parents):
+            if one.is_symlink() and not one.exists():
+                return f"{one} is a link to {str(one.readlink())!r}, where nothing is"
+            if one.is_file() and isinstance(error, FileExistsError | NotADirectoryError):
+                return f"{one} is a file; allowed: a folder"
+    return error.strerror or str(error)
+
+
 def check_plain(path: Path, largest: int) -> None:
     """Raise :class:`StudyError` if ``path`` is there and is no file, or has more than ``largest``
     bytes.
@@ -55,6 +69,18 @@ def check_plain(path: Path, largest: int) -> None:
         raise StudyError("it is not a file")
     if path.exists() and path.stat().st_size > largest:
         raise StudyError(f"it has more than {largest >> 20} MiB")
+
+
+def existing_file(given: str, largest: int) -> Path | None:
+    """Return the file at a path that a study gives; None if there is none, also for a name that no
+    file can have, for a home of nobody's, and for more than ``largest`` bytes.
+
+    A sparse file of a terabyte takes no room on a disk, and its checksum an hour.
+    """
+    with suppress(OSError, RuntimeError, ValueError):
+        path = Path(given).expanduser()
+        return path if path.is_file() and path.stat().st_size <= largest else None
+    return None
 
 
 def read_text(path: Path, largest: int) -> str:

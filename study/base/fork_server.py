@@ -81,7 +81,7 @@ def ask(address: str, request: Request, outputs: Sequence[int]) -> socket.socket
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(address)
-        if _peer(connection)[1] != os.getuid():
+        if _user_of(connection) != os.getuid():
             raise ConnectionRefusedError
         socket.send_fds(connection, [json.dumps(asdict(request)).encode() + b"\n"], outputs)
     except OSError:
@@ -98,13 +98,10 @@ def answer_of(connection: socket.socket) -> Answer:
     return Answer(**json.loads(answer)) if answer else Answer(-signal.SIGKILL, None)
 
 
-def _peer(connection: socket.socket) -> tuple[int, int]:
-    """Return the process and the user at the other end when the connection was made, as the kernel
-    tells them."""
-    process, user, _ = struct.unpack(
-        "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS)
-    )
-    return process, user
+def _user_of(connection: socket.socket) -> int:
+    """Return the user at the other end when the connection was made, as the kernel tells it."""
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS)
+    return int(struct.unpack("3i", peer)[1])
 
 
 def serve(listening: socket.socket, modules: Sequence[str]) -> None:
@@ -114,12 +111,10 @@ def serve(listening: socket.socket, modules: Sequence[str]) -> None:
     nothing done at all.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for a supervisor
-    start = os.pidfd_open(os.getppid())
     while True:
         connection, _ = listening.accept()
         with connection:
-            client, user = _peer(connection)
-            if user != os.getuid():
+            if _user_of(connection) != os.getuid():
                 continue
             for module in modules:
                 importlib.import_module(module)
@@ -127,16 +122,15 @@ def serve(listening: socket.socket, modules: Sequence[str]) -> None:
                 listening.close()
                 # a client that is gone, or says something else
                 with suppress(OSError, ValueError, TypeError):
-                    _keep(connection, os.pidfd_open(client), start)
+                    _keep(connection)
                 os._exit(0)
 
 
-def _keep(connection: socket.socket, client: int, start: int) -> None:
+def _keep(connection: socket.socket) -> None:
     """Fork the process that the client asks for, see it to its end, and tell the client.
 
-    It ends with its client and with the start, whose descriptors are ``client`` and ``start``. The
-    end of the fork server is no reason to cut it short. The client is a process and not a
-    connection: a process could hold the client's end of its own.
+    It ends with its client, which ends with the start. The end of the fork server is no reason to
+    cut it short.
     """
     name_process("study-supervise")
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -148,7 +142,7 @@ def _keep(connection: socket.socket, client: int, start: int) -> None:
         _become(request, outputs, supervisor)
     for output in outputs:
         os.close(output)
-    code = _end_of(child, connection, [client, start])
+    code = _end_of(child, connection)
     end_left(set())
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     connection.sendall(json.dumps(asdict(Answer(code, used.ru_utime + used.ru_stime))).encode())
@@ -204,13 +198,13 @@ def _code_of(end: SystemExit) -> int:
     return 1
 
 
-def _end_of(child: int, connection: socket.socket, clients: Sequence[int]) -> int:
+def _end_of(child: int, connection: socket.socket) -> int:
     """Pass the client's signals on to the child until it ends, and return its exit code.
 
-    The child is killed once one of the processes ``clients``, given by their descriptors, is gone.
+    The child is killed once the client is gone.
     """
     ends = os.pidfd_open(child)
-    watched = [ends, connection.fileno(), *clients]
+    watched = [ends, connection.fileno()]
     while ends not in (ready := select.select(watched, [], [])[0]):
         message = connection.recv(1) if connection.fileno() in ready else b""
         if not message:  # the client is gone

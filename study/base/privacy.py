@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 # A network address stays; an absolute path loses its folders.
 PATH = re.compile(
@@ -40,6 +41,19 @@ def anonymous(text: str, *known: str | None) -> str:
 def without_folders(text: str) -> str:
     """Return ``text`` with every absolute path cut to its base name; an address keeps its path."""
     return PATH.sub(lambda match: match.group("url") or "", text)
+
+
+def plain(value: Any) -> Any:
+    """Return a value of JSON in which each absolute path is cut to its base name."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    before, equals, path = value.rpartition("=")  # --directory=/a folder/b
+    cut = Path(path).name if path.startswith(("/", "~")) else path
+    return without_folders(f"{before}{equals}{cut}")
 
 
 def _known(find: Callable[[], object]) -> str:

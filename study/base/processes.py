@@ -45,8 +45,13 @@ def open_streams() -> None:
             with suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_RDWR), number)
                 setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: PTH123, SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    escape(sys.stdout)
+
+
+def escape(stream: object) -> None:
+    """Let a stream escape what its encoding cannot show."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
 
 
 def die_with_parent(number: int = signal.SIGKILL) -> None:
@@ -144,27 +149,10 @@ def below() -> set[psutil.Process]:
     return set(psutil.Process().children(recursive=True))
 
 
-def groups(processes: set[psutil.Process]) -> set[int]:
-    """Return the process groups of those that are still there."""
-    found = set()
-    for one in processes:
-        with suppress(OSError):
-            found.add(os.getpgid(one.pid))
-    return found
-
-
 def end_left(before: set[psutil.Process]) -> None:
-    """End each process below this one that is not among those of ``before``.
-
-    Those of a session that one of them began end at once: a chain of forks would be gone from each
-    list of processes.
-    """
-    ours = {0, os.getpgrp(), *groups(before)}  # 0: a group that this process cannot see
+    """End each process below this one that is not among those of ``before``."""
     latest = time.monotonic() + LEAVE_SECONDS
     while (left := below() - before) and time.monotonic() < latest:
-        for group in groups(left) - ours:
-            with suppress(OSError):
-                os.killpg(group, signal.SIGKILL)
         for one in left:
             with suppress(psutil.NoSuchProcess):
                 one.kill()

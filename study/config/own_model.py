@@ -8,6 +8,7 @@ found from everywhere. No torch is needed and nothing is imported.
 import hashlib
 import importlib.util
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -52,14 +53,16 @@ def sources(name: str, folder: Path) -> list[Path]:
 
     These are the folder of its module, with the ``__init__.py`` of the packages around it. Of a
     module that lies in the home itself they are the Python files there, for the folder of a start
-    holds data and results, too.
+    holds data and results, too; but none with a name of Python's own modules, which are imported
+    in its place.
     """
     at = home(name, folder)
     module = _found(_module(name), at) if is_own(name) else None
     if module is None:
         return []
     if module.parent == at and module.is_file():
-        return sorted(path for path in at.glob("*.py") if path.is_file())
+        files = (path for path in at.glob("*.py") if path.is_file())
+        return sorted(path for path in files if path.stem not in sys.stdlib_module_names)
     own = module.parent if module.is_file() else module
     above = [at / part / "__init__.py" for part in own.relative_to(at).parents if part.parts]
     return sorted([own, *(file for file in above if file.is_file())])

@@ -22,6 +22,8 @@ MOST_BATCHES = 1_000_000
 MOST_CPUS = 10_000
 MOST_SECONDS = 30_000_000
 """A year, about."""
+LONGEST_NAME = 128
+"""Bytes of a model's name: it becomes a part of names of files, which may have 255."""
 LARGEST_SEED = 2**32 - 1
 """The largest seed that every generator takes."""
 
@@ -137,12 +139,10 @@ class Model(Declared):
 
     @model_validator(mode="after")
     def _an_own_model_is_an_import_path(self) -> Self:
-        if is_own(self.name) and not re.fullmatch(
-            r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", self.name
-        ):
-            raise ValueRefused(
-                key="name", value=self.name, why="a model of your own is package.module:factory"
-            )
+        is_path = re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", self.name)
+        if (is_own(self.name) and not is_path) or len(self.name.encode()) > LONGEST_NAME:
+            why = "a model of your own is package.module:factory, of up to 128 bytes"
+            raise ValueRefused(key="name", value=self.name, why=why)
         return self
 
 

@@ -215,9 +215,7 @@ def begin(
     server answers.
 
     ``cpus`` are those of the command: a fork server has its own, and leaves them to what it forks.
-    The process is not told of the fork servers: it has nothing to ask of them.
     """
-    environment = {name: value for name, value in environment.items() if name != FORK_SERVERS}
     if fork_server:
         with suppress(StudyError):
             return Forked(fork_server, function, arguments, environment)

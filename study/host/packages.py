@@ -4,6 +4,7 @@ compared."""
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from study.artifacts.layout import Results
@@ -11,7 +12,14 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import Packages
 from study.base.environment import HOST, Environment, own
 from study.base.errors import StudyError
-from study.base.files import PACKAGE, digest, file_sha256, write_if_changed
+from study.base.files import (
+    LARGEST_LOCK,
+    PACKAGE,
+    digest,
+    existing_file,
+    file_sha256,
+    write_if_changed,
+)
 from study.host.engine.base import last_words
 from study.host.supervise import new_log
 
@@ -25,25 +33,14 @@ def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
 
     Raise :class:`StudyError` if there is no such lock, or if runs execute in images.
     """
-    path = Path(lock).expanduser()
+    path = existing_file(lock, LARGEST_LOCK)
+    refused = partial(StudyError, source=f"study {study}", key="environment", value=lock)
     if engine != "none":
         why = "an image holds its own packages, and `image` takes locks, too"
-        raise StudyError(
-            source=f"study {study}",
-            key="environment",
-            value=lock,
-            context=f"with {engine}",
-            why=why,
-        )
-    if not path.is_file():
-        allowed = "the path of a lock"
-        raise StudyError(
-            source=f"study {study}",
-            key="environment",
-            value=lock,
-            why="no such file",
-            allowed=allowed,
-        )
+        raise refused(context=f"with {engine}", why=why)
+    if path is None:
+        why = "no such file, or one of more than 64 MiB"
+        raise refused(why=why, allowed="the path of a lock")
     return digest([file_sha256(path), sys.version_info[:3], sys.platform]), str(path.resolve())
 
 

@@ -226,6 +226,25 @@ def test_every_verb_with_every_wrong_thing_ends_in_one_line(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("verb", "told"),
+    [
+        ("new out/nothing/x.yaml", "out/nothing is a link to 'gone', where nothing is"),
+        ("new out/loop/x.yaml", "out/loop is a link to 'loop', where nothing is"),
+        ("new out/" + "x" * 300 + "/x.yaml", "File name too long"),
+        ("new out/file/x.yaml", "out/file is a file; allowed: a folder"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_named_with_what_lies_there(
+    verb: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(tmp_path, "nothing").symlink_to("gone")
+    Path(tmp_path, "loop").symlink_to("loop")
+    Path(tmp_path, "file").touch()
+    assert main([word.replace("out", str(tmp_path)) for word in verb.split()]) == 1
+    assert told.replace("out", str(tmp_path)) in capsys.readouterr().err
+
+
 STEERING = "\x1b[2J\x1b]0;mine\x07 <b>\u202e"
 """Words that clear a terminal, rename its window and turn what follows."""
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, product
 from pathlib import Path
-from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from study.artifacts.bundle import CHECKSUMS, HELD, is_held
@@ -17,7 +16,7 @@ from study.artifacts.plan import Plan, selected
 from study.artifacts.record import is_readable
 from study.base.errors import StudyError
 from study.base.files import whole
-from study.base.privacy import without_folders
+from study.base.privacy import plain
 from study.config.load import read_selection, read_study
 
 FILES = Results(Path())
@@ -156,7 +155,7 @@ def _declares(file: Path, plan: Plan) -> bool:
 
 def _tell_levels_apart(plan: Plan) -> None:
     for key, levels in plan.study.factors.items():
-        if len({_plain(level) for level in levels}) < len(set(levels)):
+        if len({plain(level) for level in levels}) < len(set(levels)):
             raise StudyError(
                 f"{plan.name}: factors: {key}: two levels have one name without their folders, "
                 "which a bundle does not hold: give the folders different names"
@@ -171,18 +170,8 @@ def _json_without_folders(name: str, file: Path) -> bytes:
         values = json.loads(content)
     except (ValueError, RecursionError):
         raise StudyError(f"{name}: it is not JSON") from None
-    plain = _plain(values)
-    return content if plain == values else json.dumps(plain, indent=1).encode()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, str):
-        return Path(value).name if value.startswith(("/", "~")) else without_folders(value)
-    return value
+    shared = plain(values)
+    return content if shared == values else json.dumps(shared, indent=1).encode()
 
 
 def _missing(plans: Sequence[Plan], contents: Contents) -> list[str]:

@@ -39,9 +39,9 @@ class Screen(Strict):
     other_notes: int = Field(description="Notes that change no verdict, and are counted.")
     next: Next | None = Field(description="Null where nothing is open.")
 
-    def lines(self, answer: str, claims: Sequence[ClaimRow]) -> list[str]:
+    def lines(self, answer: str, claims: Sequence[ClaimRow], here: bool = True) -> list[str]:
         """Return the first screen of a terminal, with the answer and the claims; each line has its
-        name before it."""
+        name before it. A command that cannot be typed ``here`` is none."""
         parts = [("answer", answer.replace("**", "")), ("job", "; ".join(self.job))]
         for row, before in zip(claims, [None, *claims], strict=False):
             claim = "the same" if before and before.claim == row.claim else f'"{row.claim}"'
@@ -64,9 +64,11 @@ class Screen(Strict):
             may = f"{may} {told}".strip()
         parts.append(("may", may))
         if self.next:
-            command = f": {self.next.command}" if self.next.command else f". {self.next.text}"
+            place = "" if here or not self.next.command else ", where it was measured"
+            words = f"{place}. {self.next.text}"
+            command = f": {self.next.command}" if self.next.command and here else words
             parts.append(("next", f"{self.next.title}{command}"))
-        return [f"{name:<8}{text}" for name, text in parts if text]
+        return [f"{name:<8}{text}".rstrip() for name, text in parts if text]
 
 
 def screen_of(
@@ -86,6 +88,10 @@ def screen_of(
         context, first, level_rows(plan.study, frame, context.groups), plan.study.total
     )
     changes = changes_of(context, first, caveats)
+    following = next_of(plan, context, first, answers, limit, frame)
+    if following and plan.start != plan.start.without_folders():
+        text = f"{following.text} Start it as before, with folders that are left out here."
+        following = following.model_copy(update={"command": None, "text": text.strip()})
     return Screen(
         job=[*job_of(plan, records), *([reached.text()] if reached else [])],
         chart=_shown(context, first),
@@ -93,7 +99,7 @@ def screen_of(
         limit=limit,
         changes=changes,
         other_notes=len(caveats) - len(changes),
-        next=next_of(plan, context, first, answers, limit, frame),
+        next=following,
     )
 
 

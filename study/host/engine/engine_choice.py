@@ -10,7 +10,7 @@ from pathlib import Path
 from study.artifacts.prepared import ImageRequest
 from study.base import devices
 from study.base.errors import StudyError
-from study.base.files import digest, file_sha256
+from study.base.files import LARGEST_LOCK, LARGEST_WEIGHTS, digest, existing_file, file_sha256
 from study.base.torch_build import TorchBuild
 from study.config.sections import Device
 from study.config.selection import Selection
@@ -125,17 +125,20 @@ def named(given: str, device: Device, key: str, base_image: str | None) -> Image
     ``base_image`` is that of the device's own image, where it is built here. Raise
     :class:`StudyError` for a file that is not there.
     """
-    path = Path(given).expanduser()
-    if path.suffix == LOCK.suffix and path.is_file():
+    is_lock = given.endswith(LOCK.suffix)
+    path = existing_file(given, LARGEST_LOCK if is_lock else LARGEST_WEIGHTS)
+    if path and is_lock:
         return _built(device, base_image, path)
-    if path.is_file():
+    if path:
         full, identity = str(path.resolve()), digest([path.name, path.stat().st_size])
         return ImageRequest(
             device=device, kind="archive", reference=full, base_image=None, identity=identity
         )
     if given.endswith((*ARCHIVES, LOCK.suffix)) or given.startswith(("/", "./", "../", "~")):
         allowed = "an archive, a lock, a reference"
-        raise StudyError(key=key, value=given, why="no such file", allowed=allowed)
+        raise StudyError(
+            key=key, value=given, why="no such file, or too large a one", allowed=allowed
+        )
     return ImageRequest(
         device=device, kind="reference", reference=given, base_image=None, identity=digest(given)
     )

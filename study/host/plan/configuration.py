@@ -1,6 +1,7 @@
 """The configuration of a start: ``config/config.yaml``, with what the command line sets."""
 
 import io
+import re
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -68,7 +69,10 @@ def parsed(arguments: Sequence[str]) -> tuple[Any, Any]:
                 parser, options = parse_args(list(arguments))
         except SystemExit as end:
             if end.code:
-                raise StudyError(f"snakemake: {_last_line(said.getvalue())}") from None
+                # with arguments alone it refuses them before it says this
+                read = re.findall("^Using (.*) for setting default", said.getvalue(), re.MULTILINE)
+                why = "; read from: ".join([_last_line(said.getvalue()), *read])
+                raise StudyError(f"snakemake: {why}") from None
             raise
         given(options)
         if options.directory and not options.directory.is_dir() and options.directory.exists():

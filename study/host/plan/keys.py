@@ -9,7 +9,14 @@ from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import image_name
 from study.artifacts.setting import slug
 from study.base.errors import StudyError
-from study.base.files import PACKAGE, code_sha256, content_of, digest
+from study.base.files import (
+    LARGEST_WEIGHTS,
+    PACKAGE,
+    code_sha256,
+    content_of,
+    digest,
+    existing_file,
+)
 from study.base.imports import distributions, outside, versions
 from study.config import own_model
 from study.config.sections import Dataset, Model, short_name
@@ -148,11 +155,12 @@ def _weights(model: Model, images: Dataset, seed: int, study: str, engine: str) 
     if weights == "none":
         identity["seed"] = seed
     elif weights != "imagenet":
-        path = _existing_file(weights)
+        path = existing_file(weights, LARGEST_WEIGHTS)
         if path is None:
             key, allowed = "model.weights", "imagenet, none, a path"
+            why = "no such file, or one of more than 128 GiB"
             raise StudyError(
-                source=f"study {study}", key=key, value=weights, why="no such file", allowed=allowed
+                source=f"study {study}", key=key, value=weights, why=why, allowed=allowed
             )
         identity["weights"], label = [path.name, content_of(path)], "file"
     # The decision tries the model. For a user's own model, the images that it is tried on are part
@@ -163,11 +171,3 @@ def _weights(model: Model, images: Dataset, seed: int, study: str, engine: str) 
         identity["code"] = code
         identity["images"] = [sources.inspect(images).classes, images.channels, images.image_size]
     return f"{slug(short_name(name))}-{label}.{digest(identity)}"
-
-
-def _existing_file(given: str) -> Path | None:
-    try:
-        path = Path(given).expanduser()
-        return path if path.is_file() else None
-    except (OSError, RuntimeError):  # a name that is too long, a user that does not exist
-        return None

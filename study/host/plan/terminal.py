@@ -113,7 +113,10 @@ def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
     LoggerPluginRegistry().register_plugin(PLUGIN, sys.modules[__name__])
     found = resolve_snakefile(None, allow_missing=True)
     if found is None or "study" not in found.read_text(encoding="utf-8", errors="replace"):
-        arguments = ["--snakefile", str(ROOT / "Snakefile"), *arguments]
+        # the profile in place of another workflow's, which this folder may have; a later one counts
+        ours = ["--snakefile", str(ROOT / "Snakefile")]
+        ours += ["--workflow-profile", str(ROOT / "profiles" / "default")]
+        arguments = [*ours, *arguments]
     parser, options = parsed(arguments)
     if studies:  # --directory changes the folder before the files are read
         called = [

@@ -1,6 +1,7 @@
 """The start of the workflow: plan the configuration, lock the results, write the plans, list the
 missing blocks."""
 
+import logging
 import os
 import sys
 import time
@@ -26,8 +27,9 @@ from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.extras import scheduler
+from study.base.files import reason
 from study.base.fork_server import FORK_SERVERS
-from study.base.processes import ASKED_TO_END
+from study.base.processes import ASKED_TO_END, escape
 from study.config.load import read_selection, read_study, study_name
 from study.config.selection import MachineClass, Selection
 from study.host.engine import lifetime
@@ -225,10 +227,13 @@ def _missing(files: Iterable[Path]) -> list[str]:
 
 def use_this_checkout(base: Path) -> None:
     """Make each rule's `python -m study` use the interpreter that runs Snakemake, and the package
-    in ``base``."""
+    in ``base``; and Snakemake's log escape what the locale cannot show, such as its own path."""
+    for handler in logging.getLogger("snakemake.logging").handlers:
+        escape(getattr(handler, "stream", None))
     os.environ["PATH"] = os.pathsep.join(
         [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     )
+    os.environ["PYTHONSAFEPATH"] = "1"  # see study.base.python_first
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 
@@ -342,7 +347,7 @@ def start(
             tidy(plan.name, layout)
     except OSError as error:
         raise StudyError(
-            f"{results}: the results folder cannot be written ({error.strerror})"
+            f"{error.filename or results}: the results folder cannot be written ({reason(error)})"
         ) from None
     for plan in plans:
         runs = forecast.pending(plan, layout)

@@ -49,7 +49,11 @@ def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | No
     source = source_of(wanted)
     results.mkdir(parents=True, exist_ok=True)
     # One download of a source at a time: the next step reuses what this one brought.
-    with FileLock(files.download_lock(wanted.source)) if source.downloads else nullcontext():
+    with (
+        FileLock(files.download_lock(wanted.source), mode=0o600)
+        if source.downloads
+        else nullcontext()
+    ):
         if plan.engine != "none" and (source.downloads or source.in_the_image):
             made = _made_inside(plan, dataset, results, log or files.log("data", dataset))
         else:

@@ -2,8 +2,10 @@
 run."""
 
 import multiprocessing
+import os
 import sys
 from itertools import chain
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -37,6 +39,7 @@ class Asked:
 
     def __init__(self, settings: Settings, device: torch.device, workers: int) -> None:
         self.device, self.format = device, settings.training.memory_format
+        self.folder = Path.cwd()
         training, here = settings.training, torch.empty(0, device=device).device
         asked = {
             "workers": workers,
@@ -66,6 +69,9 @@ class Asked:
         The model need not be on its device if it is not ``moved`` yet: stock fastai does that as
         the training begins.
         """
+        if not self.folder.samefile("."):
+            os.chdir(self.folder)  # where results are written
+            raise StudyError(f"the working folder is another one {when}: the model changes it")
         found = self._found(model, workers)
         for name in InForce.model_fields:
             asked, now = getattr(self.values, name), getattr(found, name)

@@ -3,6 +3,7 @@ each error."""
 
 import importlib
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +34,7 @@ BODY = (
 def made(path: str, classes: int, seed: int) -> nn.Module:
     """Return the model that the user's factory makes, random from ``seed``."""
     module_name, _, attribute = path.partition(":")
-    graded, before = torch.is_grad_enabled(), {*sys.modules}
+    graded, before, here = torch.is_grad_enabled(), {*sys.modules}, Path.cwd()
     try:
         module = importlib.import_module(module_name)
         factory = getattr(module, attribute)
@@ -41,9 +42,10 @@ def made(path: str, classes: int, seed: int) -> nn.Module:
         model = factory(classes=classes)
     # a user's code can raise anything, and argparse ends the process
     except (Exception, SystemExit) as error:
+        os.chdir(here)  # which the lines of the user's files are looked up in
         raise refused(path, f"cannot be loaded ({words_of(error)})", error, FACTORY) from None
     loaded = [getattr(sys.modules[name], "__file__", None) for name in sys.modules.keys() - before]
-    if beside := outside_its_folder(path, Path.cwd(), filter(None, loaded)):
+    if beside := outside_its_folder(path, here, filter(None, loaded)):
         why = (
             f"imports {beside.parent.name}/{beside.name}, which lies outside the folder of "
             "its module: no key holds it"

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from study.artifacts.plan import Command, options_of
+from study.artifacts.layout import Results
+from study.artifacts.plan import Command, options_of, write_plans
 from study.cli import main
+from tests.conftest import tiny_plan
 from tests.examples import STUDIES, with_analysis
+from tests.unit.artifacts.test_records import write_records
 from tests.unit.test_documents import MEANT_BY_A_SHELL
 
 
@@ -59,6 +62,50 @@ def test_the_answer_of_the_example_is_printed_with_a_link_that_opens(
     assert lines[-1] == f"report  file://{tmp_path}/my%20results/report.html"
     assert main(["answer", "photographs-speedup", "--results", str(results)]) == 0
     assert capsys.readouterr().out.startswith("answer  ")
+
+
+MINE = "/home/qbob too/x"
+STARTS = [
+    (Command(), True),
+    (Command(files={"tiny": "tiny.yaml"}), True),
+    (Command(files={"tiny": "gone.yaml"}), False),
+    (Command(program="study", files={"tiny": f"{MINE}/tiny.yaml"}), False),
+    (Command(options=[f"--directory={MINE}/run", "--profile=~/qbob/slurm"]), False),
+    (Command(config={"images": {"cpu": f"{MINE}/a.tar"}, "overrides": {"seed": 7}}), False),
+]
+
+
+@pytest.mark.parametrize(("start", "printed"), STARTS)
+def test_a_page_holds_no_folder_of_its_start_and_a_terminal_no_command_of_elsewhere(
+    start: Command,
+    printed: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").touch()
+    plan, files = (
+        tiny_plan(replicates=2).model_copy(update={"start": start}),
+        Results(Path("results")),
+    )
+    write_plans([plan], files.root)
+    write_records(plan, files.records("tiny"))
+    files.record("tiny", plan.runs[0].file).unlink()
+    for verb in (
+        ["analyse"],
+        ["report", "--from-tables"],
+        ["answer", "--results", f"{tmp_path}/results"],
+    ):
+        assert main([*verb, "tiny"]) == 0
+    assert "qbob" not in files.fit("tiny").read_text() + files.report.read_text()
+    here, elsewhere = (
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("next")
+    )
+    assert here.startswith("next    1 run still to be made")
+    assert (f": {start.again('tiny')}" in here) is printed
+    assert start.again("tiny") not in elsewhere
+    assert "where it was measured" in elsewhere or "folders that are left out" in elsewhere
 
 
 @pytest.mark.parametrize(

@@ -203,10 +203,21 @@ def test_a_bundle_unpacks_beside_itself_under_its_own_name(archive: str, folder:
     assert folder_of(Path(archive)) == Path(folder)
 
 
-def test_an_archive_of_something_else_is_no_bundle(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["README.md"], "$"),
+        (["artifact/b.zip"], ", but 'artifact/b.zip': unpack the archive"),
+        (["results/plan.json", "results/tiny/plan.json"], ", but 'results/tiny/plan.json'"),
+    ],
+)
+def test_an_archive_of_something_else_is_no_bundle(
+    names: list[str], told: str, tmp_path: Path
+) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as zipped:
-        zipped.writestr("README.md", "{}")
-    with pytest.raises(StudyError, match=r"not a bundle: it holds no <study>/plan.json"):
+        for name in names:
+            zipped.writestr(name, "{}")
+    with pytest.raises(StudyError, match=f"not a bundle: it holds no <study>/plan.json{told}"):
         unpack(tmp_path / "a.zip", tmp_path / "out")
 
 

@@ -171,12 +171,6 @@ def test_a_signal_of_the_client_reaches_the_process(
         assert answer_of(connection).code == -signal.SIGKILL
 
 
-def test_a_process_ends_with_its_client(fork_server: ForkServer, tmp_path: Path) -> None:
-    with fork_server.begin(SLEEPS, tmp_path / "out"):
-        process, _ = numbers(tmp_path / "out")
-    wait_for(lambda: not psutil.pid_exists(process))
-
-
 def test_a_process_ends_with_its_supervisor(fork_server: ForkServer, tmp_path: Path) -> None:
     with fork_server.begin(SLEEPS, tmp_path / "out") as connection:
         process, supervisor = numbers(tmp_path / "out")
@@ -279,34 +273,6 @@ def test_another_user_has_nothing_imported_and_nothing_forked(tmp_path: Path) ->
         finally:
             for one in fork_servers:
                 one.end()
-
-
-def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_connection(
-    fork_server: ForkServer, tmp_path: Path
-) -> None:
-    """What holds the client's end of its own connection would otherwise outlive whoever asked for
-    it."""
-    output = tmp_path / "out"
-    output.touch()
-    asks = (
-        "import os, socket, sys, time; from study.base.fork_server import Request, ask\n"
-        "address, code, output = sys.argv[1:]\n"
-        "held = ask(address, Request('builtins:exec', [code], {}, '/'), [os.open(output, "
-        "os.O_WRONLY)] * 2)\n"
-        "if os.fork() == 0: time.sleep(1000)\n"
-        "time.sleep(1000)"
-    )
-    words = [sys.executable, "-c", asks, fork_server.address, SLEEPS, str(output)]
-    client = subprocess.Popen(words, cwd=ROOT, start_new_session=True)
-    process, _ = numbers(output)
-    (holder,) = psutil.Process(client.pid).children()
-    client.kill()
-    client.wait()
-    try:
-        wait_for(lambda: has_ended(process))
-        assert not has_ended(holder.pid)
-    finally:
-        holder.kill()
 
 
 def test_a_step_whose_start_is_gone_does_nothing() -> None:

@@ -1,15 +1,15 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-import psutil
 import pytest
 
-from study.base import complete_user, processes
+from study.base import complete_user
 from study.base.processes import oom_kills, oom_kills_of_the_group
+from study.config import own_model
 from tests.conftest import ROOT
-from tests.waiting import has_ended, wait_for
 
 
 def kernel(root: Path, files: dict[str, str]) -> Path:
@@ -50,20 +50,6 @@ def test_a_kernel_that_does_not_count_has_killed_none(tmp_path: Path) -> None:
     assert oom_kills_of_the_group(tmp_path) == 0
 
 
-def test_what_no_list_of_processes_has_ends_with_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chain of forks is always a process further than the list."""
-    words = ["sh", "-c", "sleep 1000 & echo $!; wait"]
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as shell:
-        assert shell.stdout
-        unlisted = int(shell.stdout.readline())
-        lists: list[set[psutil.Process]] = [{psutil.Process(shell.pid)}, set()]
-        monkeypatch.setattr(processes, "below", lambda: lists.pop(0))
-        processes.end_left(set())
-        wait_for(lambda: has_ended(unlisted))
-
-
 SHADOWS = (
     "random",
     "statistics",
@@ -93,17 +79,39 @@ def said(folder: Path, *command: str, **environment: str) -> subprocess.Complete
     )
 
 
-def test_empty_files_with_names_of_pythons_own_modules_change_nothing(tmp_path: Path) -> None:
-    for name in SHADOWS:
+STEP = (
+    "import subprocess, sys; from pathlib import Path; from study.host.plan import workflow; "
+    f"workflow.use_this_checkout(Path({str(ROOT)!r})); "
+    "sys.exit(subprocess.call([sys.executable, '-m', 'study', 'plan', 'quickstart']))"
+)
+"""Starts a step as a rule does."""
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (SHADOWS, ["-m", "study", "plan", "quickstart"]),
+        ((*SHADOWS, "types", "functools", "contextlib", "enum", "warnings", "os"), ["-Pc", STEP]),
+    ],
+)
+def test_empty_files_with_names_of_pythons_own_modules_change_nothing(
+    names: Sequence[str], words: list[str], tmp_path: Path
+) -> None:
+    for name in names:
         (tmp_path / f"{name}.py").touch()
-    done = said(tmp_path, sys.executable, "-m", "study", "plan", "quickstart")
+    done = said(tmp_path, sys.executable, *words)
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
+    (tmp_path / "nets.py").touch()
+    assert own_model.sources("nets:net", tmp_path) == [tmp_path / "nets.py"]
 
 
-def test_a_module_of_the_users_folder_still_comes_before_an_installed_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [["-m", "study", "plan", "quickstart"], ["-Pc", STEP]])
+def test_a_module_of_the_users_folder_still_comes_before_an_installed_one(
+    words: list[str], tmp_path: Path
+) -> None:
     (tmp_path / "yaml.py").write_text("raise SystemExit('mine')")
-    assert said(tmp_path, sys.executable, "-m", "study", "plan", "quickstart").stderr == "mine\n"
+    assert said(tmp_path, sys.executable, *words).stderr == "mine\n"
 
 
 @pytest.mark.parametrize("variables", [{}, {"HOME": "relative", "LC_ALL": "C"}])

@@ -70,7 +70,7 @@ BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
     ("loader.pin_memory", {"loader.pin_memory": "maybe"}),
     *(
         ("model.name", OWN | {"model.name": f"{bad}:make"})
-        for bad in ("my/nets", "no_such_package.nets", "__main__")
+        for bad in ("my/nets", "no_such_package.nets", "__main__", "x" * 300, "é.a." * 90 + "é")
     ),
     ("factors", {"training.epochs": list(range(1, 2001)), "seed": list(range(1000))}),
     ("", {"training.epochs": list(range(1, 201)), "seed": list(range(11)), "replicates": 1000}),

@@ -15,6 +15,7 @@ FILES = {
     "two.json": '{"container": "podman", "overrides": {"seed": 2}}',
     "list.yaml": "[1, 2]",
     "profiles/default/config.yaml": "quiet: [rules]",
+    "mine/config.yaml": "executor: slurm",
     "site/config.yaml": "{quiet: [rules], config: [container=podman, devices=cpu]}",
 }
 
@@ -59,6 +60,7 @@ def test_the_configuration_is_what_snakemake_would_hand_to_the_workflow(folder: 
             "--configfile .",
         ),
         *("--directory /dev/null", "--no-such-option", "--profile nowhere"),
+        *("--workflow-profile mine", "--profile mine", "--executor slurm"),
     ],
 )
 def test_arguments_that_snakemake_refuses_are_a_line(
@@ -67,4 +69,6 @@ def test_arguments_that_snakemake_refuses_are_a_line(
     with pytest.raises(StudyError) as refused:
         as_snakemake_reads_it(line.split(), folder / "config.yaml")
     assert "\n" not in str(refused.value)
+    named = "; read from: " in str(refused.value)
+    assert named or "mine" not in line
     assert capsys.readouterr() == ("", "")

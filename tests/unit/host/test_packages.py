@@ -1,6 +1,7 @@
 """Versions of the software as a factor: on the host each level of `environment` is made from a
 lock, and each of `image` is an image."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,19 @@ def test_the_content_of_a_lock_decides_and_not_its_name() -> None:
         planned("old.lock", "copy.lock")
 
 
-@pytest.mark.parametrize(("lock", "engine"), [("nowhere.lock", "none"), ("old.lock", "docker")])
-def test_a_lock_that_is_not_there_and_one_beside_images_are_refused(lock: str, engine: str) -> None:
+@pytest.mark.parametrize(
+    ("lock", "engine"),
+    [("nowhere.lock", "none"), ("old.lock", "docker"), ("x" * 300, "none"), ("huge.lock", "none")],
+)
+def test_a_lock_that_is_not_there_or_is_huge_and_one_beside_images_are_refused(
+    lock: str, engine: str
+) -> None:
+    os.truncate("copy.lock", 2**41)  # a sparse file: its checksum would take an hour
+    Path("copy.lock").rename("huge.lock")
     with refused("environment", lock):
         planned(lock, engine=engine)
+    with refused("model.weights", "huge.lock"):
+        plan_at(EngineChoice("none", "a test"), model={"weights": "huge.lock"})
 
 
 def test_a_level_is_a_lock_file() -> None:

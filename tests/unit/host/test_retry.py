@@ -69,6 +69,7 @@ def test_the_chosen_records_move_aside_and_the_others_stay(
     said = capsys.readouterr().out.splitlines()
     assert {line.removeprefix("moved to superseded: ") for line in said[:-1]} == moved
     assert said[-1] == f"{len(moved)} file(s) moved; the next start makes them again"
+    assert results.lock.stat().st_mode & 0o777 == 0o600, "who can open a lock can hold it"
 
 
 def test_no_record_moves_while_a_start_is_at_work(

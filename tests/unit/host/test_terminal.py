@@ -2,6 +2,7 @@
 well."""
 
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -12,8 +13,9 @@ import pytest
 from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from study.host.plan import terminal
+from study.host.plan import terminal, workflow
 from study.host.plan.terminal import Course, LogHandler
+from tests.conftest import ROOT
 
 
 @pytest.fixture
@@ -76,6 +78,21 @@ def test_a_step_told_to_end_did_not_fail(
         log=["results/logs/none.log"],
     )
     assert (capsys.readouterr().err, course.failed) == ("", True)
+
+
+def test_a_log_escapes_what_its_locale_cannot_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("PATH", "PYTHONPATH", "PYTHONSAFEPATH"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    handler = logging.FileHandler(tmp_path / "log", encoding="ascii")
+    log = logging.getLogger("snakemake.logging")
+    log.addHandler(handler)
+    workflow.use_this_checkout(ROOT)
+    log.error("\udce6\u65e5")
+    log.removeHandler(handler)
+    assert (tmp_path / "log").read_text() == "\\udce6\\u65e5\n"
+    assert "Logging error" not in capsys.readouterr().err
 
 
 HELD = """

@@ -20,7 +20,7 @@ def net(classes):
     {body}
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, classes))
 """
-
+MOVED = "model.name: 'nets:net' changes what a run is asked for: the working folder is another one"
 
 Try = Callable[[str], tuple[int, str]]
 
@@ -69,6 +69,9 @@ def test_a_good_model_that_reads_files_of_its_own_and_writes_others_is_decided_a
             "model.name: 'nets:net' cannot be loaded (SystemExit: enough) (nets.py, line 4)",
         ),
         ("os.kill(os.getpid(), 9)", "the process was ended by SIGKILL"),
+        ("os.chdir('/')", MOVED),
+        ("os.chdir('/'); 1 / 0", "model.name: 'nets:net' cannot be loaded (ZeroDivisionError"),
+        ("torch.nn.Flatten.forward = lambda _, x: os.chdir('/') or x.flatten(1)", MOVED),
         ("time.sleep(1000)", "timed out after 5 s"),
     ],
 )
