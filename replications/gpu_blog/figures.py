@@ -4,8 +4,8 @@ OUTPUT``."""
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import fill
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -38,10 +38,10 @@ def write_figures(results: Path, output: Path) -> list[Path]:
             f"{results}: no study has one of the blog's figures: {', '.join(NAMES.values())}"
         )
     output.mkdir(parents=True, exist_ok=True)
-    written = [output / NAMES[figure] for figure in NAMES if figure in drawn]
-    for path, figure in zip(written, [figure for figure in NAMES if figure in drawn], strict=True):
-        drawn[figure].savefig(path, dpi=DPI)
-    return written
+    written = {output / NAMES[name]: drawn[name] for name in NAMES if name in drawn}
+    for path, figure in written.items():
+        figure.savefig(path, dpi=DPI)
+    return list(written)
 
 
 def figures_of(results: study.StudyResults) -> dict[str, Figure]:
@@ -50,9 +50,7 @@ def figures_of(results: study.StudyResults) -> dict[str, Figure]:
     reports = results.figures()
     found = {name: reports[name].figure for name in ("batch_size_performance",) if name in reports}
     if "telemetry_cuda" in reports and SIZE in results.plan().study.factors:
-        with matplotlib.rc_context():
-            matplotlib.rcdefaults()  # nothing of the caller's style
-            found["telemetry_cuda"] = panels(results)
+        found["telemetry_cuda"] = panels(results)
     return found
 
 
@@ -64,7 +62,8 @@ def panels(results: study.StudyResults) -> Figure:
     figure = Figure(figsize=(2.4 * columns + 1.2, 2.3 * len(rows) + 0.6), layout="constrained")
     parts = figure.subfigures(len(rows), 1, squeeze=False)[:, 0]
     for part, (label, levels) in zip(parts, rows.items(), strict=True):
-        part.suptitle(f"{label}: GPU utilisation (blue) and memory used (orange)", fontsize=10)
+        title = f"{label}: GPU utilisation (blue) and memory used (orange)"
+        part.suptitle(fill(title, 20 * columns), fontsize=10)
         part.supxlabel("time within a run (s)", fontsize=9)
         every = part.subplots(1, columns, sharey=True, squeeze=False)[0]
         every[0].set_ylabel("utilisation (%)")
