@@ -1,4 +1,6 @@
 import os
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +132,6 @@ def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path)
         "palette.png": (rgb.convert("P"), {"transparency": 0}),
         "alpha.png": (rgb.convert("RGBA"), {}),
         "grey_alpha.png": (rgb.convert("LA"), {}),
-        "bits16.png": (Image.fromarray(rng.integers(0, 65536, (30, 50), dtype=np.uint16)), {}),
         "bilevel.png": (rgb.convert("1"), {}),
         "rotated.jpg": (rgb, {"exif": TURNED}),
         "modern.webp": (rgb, {}),
@@ -147,6 +148,37 @@ def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path)
             assert pixels.shape == (channels, 16, 16), name
             assert pixels.dtype == np.uint8
             assert name == "dot.png" or pixels.std() > 1, name
+
+
+def sixteen_bits(colour: int, channels: int) -> bytes:
+    """A PNG file of 4 x 4 pixels with 12 bits in 16: Pillow writes none with colours."""
+    parts = [(b"IHDR", struct.pack(">IIBBBBB", 4, 4, 16, colour, 0, 0, 0))]
+    row = b"\0" + struct.pack(">H", 4000) * 4 * channels
+    parts += [(b"IDAT", zlib.compress(4 * row)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in parts
+    )
+
+
+@pytest.mark.parametrize(
+    ("suffix", "picture"),
+    [
+        *((".png", sixteen_bits(colour, count)) for colour, count in ((0, 1), (2, 3), (4, 2), (6, 4))),
+        *((".tif", np.full((4, 4), 4000, kind)) for kind in ("u2", "i4", "f4")),
+    ],
+)  # fmt: skip
+def test_a_picture_of_more_than_8_bits_is_left_out_by_name(
+    suffix: str, picture: Any, photos: Path
+) -> None:
+    deep = sorted(photos.iterdir())[0] / f"deep{suffix}"
+    if isinstance(picture, bytes):
+        deep.write_bytes(picture)
+    else:
+        Image.fromarray(picture).save(deep)
+    (left_out,) = make(own(photos), photos).left_out
+    assert left_out.name == f"{deep.parent.name}/{deep.name}"
+    assert left_out.reason.startswith("its pixels have more than 8 bits")
 
 
 def test_an_exif_rotation_is_applied_and_damaged_exif_data_leave_the_image_as_it_is(
@@ -256,7 +288,7 @@ def test_a_class_that_loses_all_its_files_is_an_error_that_names_one(photos: Pat
     for path in first.iterdir():
         path.write_text("broken")
     with pytest.raises(
-        StudyError, match=r"has 0 image\(s\).*10 file\(s\) cannot be decoded, first"
+        StudyError, match=r"has 0 image\(s\).*10 file\(s\) cannot be decoded, first '.*': it is not"
     ):
         make(own(photos), photos)
 

@@ -79,6 +79,25 @@ def test_what_systems_leave_is_passed_over(hidden: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("ours", "kept"),
+    [
+        (["results/.lock"], "results"),
+        (["results/.lock", "results/tiny/figures/0.png", "results/report.png"], "results"),
+        (["a/project/results/tiny/plan.json", "a/project/results/blog/0.png"], "a/project/results"),
+        (["of_a_friend/tiny/plan.json", "of_a_friend/tiny/figures/0.png"], "of_a_friend"),
+    ],
+)
+def test_results_below_the_folder_are_no_pictures(
+    ours: list[str], kept: str, tmp_path: Path
+) -> None:
+    manifest = made(planted(tmp_path, [*TWO, *ours]))
+    assert (manifest.classes, [item.name for item in manifest.items]) == (["a", "b"], TWO)
+    assert [(one.name, one.reason) for one in manifest.left_out] == [
+        (kept, "it is a folder of results of studies")
+    ]
+
+
+@pytest.mark.parametrize(
     "parts",
     [("train", "val"), ("train", "valid"), ("Train", "VALIDATION")],
 )
@@ -149,9 +168,15 @@ def test_a_class_that_is_called_train_is_a_class(tmp_path: Path) -> None:
         ),
         (
             [*SPLIT, "train/c/1.heic", "val/c/1.heic"],
-            "the class 'c' has no picture",
+            "the class 'c' has no picture to train on; left out: 2 .heic",
             "the same classes in both parts",
         ),
+        (
+            ["README.md", "a/1.HEIC", "a/2.HEIC", "b/1.heic", "b/raw"],
+            "none of its folders holds an image; left out: 2 .HEIC, 1 .heic, 1 without an ending",
+            "files that end in .bmp, .gif",
+        ),
+        ([*TWO, "c/1.CR2"], "class 'c' has 0 image(s)", ""),
         (["train/0.png", "test/1.png"], "hold no folder of a class", "train/bird and train/forest"),
         (
             [f"a/{one}" for one in ("train/0.png", "val/0.png")] + TWO,
@@ -246,7 +271,6 @@ def test_a_file_in_both_parts_is_named_and_one_that_looks_alike_is_another_pictu
 @pytest.mark.parametrize(
     ("name", "picture", "words"),
     [
-        ("deep.png", Image.fromarray(np.full((20, 20), 20_000, np.uint16)), "more than 8 bits"),
         ("clear.png", Image.new("RGBA", (20, 20), (0, 0, 0, 0)), "transparent"),
         ("turned.jpg", HALVES, "EXIF"),
         ("plain.jpg", Image.new("RGB", (20, 20), (9, 200, 7)), None),
@@ -265,13 +289,30 @@ def test_a_picture_that_fastai_reads_otherwise_says_so(
     assert said is None if words is None else said and words in said
 
 
+@pytest.mark.parametrize(
+    ("alike", "names"),
+    [
+        (["caf\N{LATIN SMALL LETTER E WITH ACUTE}", "cafe\N{COMBINING ACUTE ACCENT}"], r"'cafe\u0301' and 'caf\xe9'"),
+        (["Bird", "bird"], "'Bird' and 'bird'"),
+        (["strasse", "straße"], r"'strasse' and 'stra\xdfe'"),
+    ],
+)  # fmt: skip
+def test_two_classes_of_one_name_in_two_spellings_are_one_line(
+    alike: list[str], names: str, tmp_path: Path
+) -> None:
+    wanted = planted(tmp_path, [*TWO, *(f"{label}/{n}.png" for label in alike for n in "01")])
+    assert list(made(wanted).said(with_fastai=False))[1:] == [
+        f"the classes {names} have one name in two spellings"
+    ]
+
+
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
 def test_the_step_says_before_the_runs_what_is_odd_about_the_pictures(
     loop: str, tmp_path: Path
 ) -> None:
     wanted = planted(tmp_path / "x", [*SPLIT, "loose.jpg"])
     shutil.copy(tmp_path / "x/train/a/1.png", tmp_path / "x/val/b/same.png")
-    Image.fromarray(np.full((20, 20), 20_000, np.uint16)).save(tmp_path / "x/train/a/deep.png")
+    Image.new("RGBA", (20, 20)).save(tmp_path / "x/train/a/clear.png")
     plan = tiny_plan(
         dataset={**wanted.model_dump(include={"source", "path"}), "image_size": 32},
         training={"loop": loop, "freeze_epochs": 0, "epochs": 1, "batch_size": 1},
@@ -290,5 +331,5 @@ def test_the_step_says_before_the_runs_what_is_odd_about_the_pictures(
         "first 'val/b/same.png', which is 'train/a/1.png'"
     )
     assert [
-        one.startswith("1 read otherwise by fastai, first 'train/a/deep.png'") for one in otherwise
+        one.startswith("1 read otherwise by fastai, first 'train/a/clear.png'") for one in otherwise
     ] == ([True] if loop == "fastai" else [])
