@@ -39,8 +39,8 @@ def write_figures(results: Path, output: Path) -> list[Path]:
         )
     output.mkdir(parents=True, exist_ok=True)
     written = {output / NAMES[name]: drawn[name] for name in NAMES if name in drawn}
-    for path, figure in written.items():
-        figure.savefig(path, dpi=DPI)
+    for path, picture in written.items():
+        picture.savefig(path, dpi=DPI)
     return list(written)
 
 

@@ -57,8 +57,6 @@ def plain_matplotlib() -> None:
     before = dict(os.environ)
     with tempfile.TemporaryDirectory() as empty, chdir(empty):
         os.environ |= {"MPLBACKEND": "agg", "MPLCONFIGDIR": empty, "MATPLOTLIBRC": empty}
-        try:
-            import_module("matplotlib.style")
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+        import_module("matplotlib.style")
+        os.environ.clear()
+        os.environ.update(before)

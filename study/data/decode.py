@@ -23,8 +23,8 @@ external programs."""
 MAX_PIXELS = 65_000_000
 """Largest image: cameras and phones reach 64 million pixels. Its decoding takes up to 1 GB."""
 DEEP = re.compile(r";(16|32|64)[BLNSF]")
-"""In Pillow's name of how pixels are stored: more than 8 bits, of which it would keep the upper ones
-or cut them off. No file says which of its values is white."""
+"""In Pillow's name of how pixels are stored: more than 8 bits, of which it would keep the upper
+ones or cut them off. No file says which of its values is white."""
 
 ARRAYS = ("images", "labels", "valid")
 """Small images of one size are kept as three arrays, in files of these names: thousands of files
@@ -148,7 +148,7 @@ def opened(file: Path | BinaryIO) -> Iterator[Image.Image]:
                 )
             if image.mode[0] in "IF" or DEEP.search(str(image.tile)):
                 raise StudyError(
-                    "its pixels have more than 8 bits, and no rule says what is white: save it with 8"
+                    "its pixels have more than 8 bits, and nothing says what is white: use 8"
                 )
             yield image
 

@@ -198,18 +198,14 @@ def check_classes(
             why="it holds no image in a subfolder; give a folder with one subfolder per class"
         )
     if not any(classes.values()):
-        raise refused(why=f"none of its folders holds an image{beside}", allowed=readable())
+        allowed = f"files that end in {', '.join(sorted(SUFFIXES))}"
+        raise refused(why=f"none of its folders holds an image{beside}", allowed=allowed)
     if len(classes) < 2:
         raise refused(why=f"it holds one class ({next(iter(classes))!r}); at least two are needed")
     for label, names in classes.items():
         if len(names) < 2:
             needed = "at least two are needed, one to train and one to validate"
             raise refused(why=f"class {label!r} has {len(names)} image(s); {needed}{beside}")
-
-
-def readable() -> str:
-    """Return the endings of images."""
-    return f"files that end in {', '.join(sorted(SUFFIXES))}"
 
 
 def endings(left_out: Sequence[LeftOut]) -> str:

@@ -130,71 +130,35 @@ def test_a_class_that_is_called_train_is_a_class(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "why", "allowed"),
     [
-        (
-            ["train/a/0.png", "test/a/0.png"],
-            "no part to train on and one to validate on",
-            "FOLDER/train, of which",
-        ),
-        (
-            ["train/a/0.png", "train/b/0.png"],
-            "no part to train on and one to validate on",
-            "FOLDER/train, of which",
-        ),
-        (
-            ["seg_train/a/0.png", "seg_val/a/0.png"],
-            "hold folders, and no picture themselves",
-            "train and val above",
-        ),
-        (
-            ["test/a/0.png", "val/a/0.png"],
-            "no part to train on and one to validate on",
-            "FOLDER/val, of which",
-        ),
-        (
-            [*SPLIT, "valid/a/1.png"],
-            "'train' and 'val' and 'valid' are one part twice",
-            "one folder for each part",
-        ),
+        (["train/a/0.png", "test/a/0.png"],
+         "no part to train on and one to validate on", "FOLDER/train, of which"),
+        (["train/a/0.png", "train/b/0.png"],
+         "no part to train on and one to validate on", "FOLDER/train, of which"),
+        (["seg_train/a/0.png", "seg_val/a/0.png"],
+         "hold folders, and no picture themselves", "train and val above"),
+        (["test/a/0.png", "val/a/0.png"],
+         "no part to train on and one to validate on", "FOLDER/val, of which"),
+        ([*SPLIT, "valid/a/1.png"],
+         "'train' and 'val' and 'valid' are one part twice", "one folder for each part"),
         ([*SPLIT, "sample/a/1.png"], "'sample' holds pictures", "FOLDER/train"),
-        (
-            [*SPLIT, "val/c/1.png"],
-            "the class 'c' has no picture to train on",
-            "the same classes in both parts",
-        ),
-        (
-            [*SPLIT, "train/c/1.png"],
-            "the class 'c' has no picture to validate on",
-            "the same classes in both parts",
-        ),
-        (
-            [*SPLIT, "train/c/1.heic", "val/c/1.heic"],
-            "the class 'c' has no picture to train on; left out: 2 .heic",
-            "the same classes in both parts",
-        ),
-        (
-            ["README.md", "a/1.HEIC", "a/2.HEIC", "b/1.heic", "b/raw"],
-            "none of its folders holds an image; left out: 2 .HEIC, 1 .heic, 1 without an ending",
-            "files that end in .bmp, .gif",
-        ),
+        ([*SPLIT, "val/c/1.png"],
+         "the class 'c' has no picture to train on", "the same classes in both parts"),
+        ([*SPLIT, "train/c/1.png"],
+         "the class 'c' has no picture to validate on", "the same classes in both parts"),
+        ([*SPLIT, "train/c/1.heic", "val/c/1.heic"],
+         "the class 'c' has no picture to train on; left out: 2 .heic", "the same classes in both parts"),
+        (["README.md", "a/1.HEIC", "a/2.HEIC", "b/1.heic", "b/raw"],
+         "none of its folders holds an image; left out: 2 .HEIC, 1 .heic, 1 without an ending", "files that end in .bmp, .gif"),
         ([*TWO, "c/1.CR2"], "class 'c' has 0 image(s)", ""),
         (["train/0.png", "test/1.png"], "hold no folder of a class", "train/bird and train/forest"),
-        (
-            [f"a/{one}" for one in ("train/0.png", "val/0.png")] + TWO,
-            "the class 'a' holds the parts",
-            "train/a, val/a",
-        ),
-        (
-            [f"photos/{one}" for one in TWO],
-            "its only folder with pictures, 'photos', holds folders",
-            "FOLDER/photos",
-        ),
-        (
-            [f"x/{one}" for one in SPLIT] + ["labels/train/0.txt"],
-            "its only folder with pictures, 'x'",
-            "FOLDER/x",
-        ),
+        ([f"a/{one}" for one in ("train/0.png", "val/0.png")] + TWO,
+         "the class 'a' holds the parts", "train/a, val/a"),
+        ([f"photos/{one}" for one in TWO],
+         "its only folder with pictures, 'photos', holds folders", "FOLDER/photos"),
+        ([f"x/{one}" for one in SPLIT] + ["labels/train/0.txt"],
+         "its only folder with pictures, 'x'", "FOLDER/x"),
     ],
-)
+)  # fmt: skip
 def test_folders_that_may_mean_another_thing_are_refused_with_what_to_write(
     names: list[str], why: str, allowed: str, tmp_path: Path
 ) -> None:

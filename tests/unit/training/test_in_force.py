@@ -14,9 +14,13 @@ import torch
 
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
-from study.training.common import failed, loop_of
+from study.config.effect import DEFAULTS
+from study.config.rules import broken
+from study.config.settings import Keys, Settings, get, with_values
+from study.training.common import failed, loop_of, seed_everything
 from study.training.instruments.in_force import Asked
 from study.training.instruments.reference_workload import the_same_for_every_setting
+from study.training.loops.loaders import Decoded
 from study.training.loops.torch.loop import train
 from tests.unit.training.gloo_ranks import LOOPS
 from tests.unit.training.test_loops import make_job, tiny_run
@@ -232,3 +236,105 @@ def test_an_operation_without_a_deterministic_form_is_named_in_one_line() -> Non
         torch.zeros(2).put_(torch.tensor([0]), torch.ones(1))
     result = failed(caught.value, settings)
     assert result.message == "training.deterministic: put_ has no deterministic form on cpu"
+
+
+PROBES: dict[str, Any] = {
+    "training.epochs": 1, "training.target_accuracy": 0.001, "training.batch_size": 4,
+    "training.gradient_accumulation": 2, "training.optimizer": "sgd", "training.schedule": "step",
+    "training.learning_rate": 0.1, "training.validation": "end", "training.drop_last": False,
+    "training.precision": "bf16", "training.memory_format": "channels_last",
+    "training.compile": True, "training.deterministic": True, "training.cudnn_benchmark": False,
+    "training.threads": 1, "training.optimizer_implementation": "foreach",
+    "training.cuda_graph": True, "loader.kind": "alone", "loader.workers": 1,
+    "loader.decoder": "torchcodec",
+    "training.learning_rate_rule": {
+        "training.learning_rate_rule": "linear", "training.reference_batch_size": 60},
+    "loader.prefetch_factor": {"loader.workers": 1, "loader.prefetch_factor": 3},
+    "loader.persistent_workers": {"loader.workers": 1, "loader.persistent_workers": True},
+}  # fmt: skip
+"""A value of each key, with others where it needs them, that a run shows, or a rule refuses."""
+ELSEWHERE = {
+    "training.loop": "test_loops.py: test_both_loops_measure_alike",
+    "training.freeze_epochs": "test_loops.py: freeze_epochs",
+    "training.reference_batch_size": "test_in_force.py: training.learning_rate_rule",
+    "training.batch_size_is": "test_distributed.py: batch_size_is",
+    "training.strategy": "test_distributed.py: ddp_two_nodes",
+    "training.processes": "test_distributed.py: processes",
+    "loader.sharding": "test_distributed.py: strided",
+    "loader.pin_memory": "test_instruments.py: test_a_thread_that_pins_memory",
+    "training.cuda_graph": "test_switches.py: cuda_graph",
+    "training.compile": "test_switches.py: compile",
+    "training.optimizer_implementation": "test_switches.py: optimizer_implementation",
+    "loader.prefetch_factor": "test_loops.py: prefetch_factor",
+    "loader.persistent_workers": "test_in_force.py: test_workers_that_stay",
+    "loader.decoder": "test_decoding.py: test_the_record_tells_how_far",
+}
+"""Keys of several processes, of a GPU, of a body or of no record: the file that shows them, and
+where."""
+
+PLAIN: dict[str, Any] = {}
+"""What a run of each loop shows that has no probe."""
+
+
+def changed(key: str, loop: str) -> dict[str, Any]:
+    """The keys of a run of the loop, with the key's probe."""
+    probe = PROBES[key]
+    own = {"training.loop": loop, "loader.kind": "workers", "loader.workers": 0}
+    return own | (probe if isinstance(probe, dict) else {key: probe})
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+@pytest.mark.parametrize(
+    "key",
+    [f"{name}.{key}" for name in ("loader", "training") for key in get(DEFAULTS, name).model_fields],
+)  # fmt: skip
+def test_every_key_has_an_effect_in_either_loop_or_is_refused(
+    key: str, loop: str, tmp_path: Path
+) -> None:
+    if key in PROBES:
+        asked = Keys.model_validate(with_values({}, changed(key, loop)))
+        if any(rule.key == key for rule in broken(asked)):
+            return
+    if key in ELSEWHERE:
+        file, _, words = ELSEWHERE[key].partition(": ")
+        assert words in (Path(__file__).parent / file).read_text(encoding="utf-8")
+        return
+    if loop not in PLAIN:
+        PLAIN[loop] = traces(tmp_path, loop, {})
+    assert traces(tmp_path, loop, changed(key, loop)) != PLAIN[loop]
+
+
+def traces(folder: Path, loop: str, values: dict[str, Any]) -> Any:
+    """What a run of two epochs shows of its keys, without a time."""
+    torch.backends.cudnn.benchmark = True
+    run = tiny_run(loop, training={"freeze_epochs": 0, "epochs": 2, "batch_size": 6})
+    told = with_values(run.settings.model_dump(exclude={"control"}), values)
+    job = make_job(folder, run.model_copy(update={"settings": Settings.model_validate(told)}))
+    seed_everything(1, job.settings.training.threads)
+    found = loop_of(job.settings)(job)
+    steps = [step.images for step in found.steps]
+    epochs = [(epoch.stage, epoch.accuracy is None) for epoch in found.epochs]
+    return steps, epochs, found.trained_sha256, found.threads, found.workers, found.in_force
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("stay", [False, True])
+def test_workers_that_stay_are_the_same_processes_in_two_epochs(
+    stay: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the torch loop; fastai makes a new loader iterator in each epoch."""
+    loader = {"kind": "workers", "workers": 2, "persistent_workers": stay}
+    job = make_job(tmp_path, tiny_run(loader=loader))
+    seen = tmp_path / "seen"
+    stock = Decoded.image
+
+    def image(self: Decoded, index: int) -> torch.Tensor:
+        with seen.open("a") as file:
+            file.write(f"{len(self)} {os.getpid()}\n")
+        return stock(self, index)
+
+    monkeypatch.setattr(Decoded, "image", image)
+    train(job)
+    training = f"{len(job.images.train)} "
+    workers = {line for line in seen.read_text().splitlines() if line.startswith(training)}
+    assert len(workers) == (2 if stay else 4)
