@@ -65,14 +65,9 @@ def test_what_is_no_picture_of_a_class_is_left_out_with_the_reason(
 
 @pytest.mark.parametrize(
     "hidden",
-    [
-        "a/.ipynb_checkpoints/0.png",
-        ".thumbs/a/0.png",
-        "a/.DS_Store",
-        "__MACOSX/a/0.png",
-        "a/@eaDir/0.png/small.jpg",
-    ],
-)
+    ["a/.ipynb_checkpoints/0.png", ".thumbs/a/0.png", "a/.DS_Store", "__MACOSX/a/0.png",
+     "a/@eaDir/0.png/small.jpg"],
+)  # fmt: skip
 def test_what_systems_leave_is_passed_over(hidden: str, tmp_path: Path) -> None:
     manifest = made(planted(tmp_path, [*TWO, hidden]))
     assert ([item.name for item in manifest.items], manifest.left_out) == (TWO, [])

@@ -37,32 +37,23 @@ class Net(nn.Sequential):
 def make(classes):
     return Net(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, classes)){made}
 """
-AT_IMPORT = [
-    (
-        "torch.set_num_threads(1)",
-        "training.threads: asked for threads 2, and 1 is in force once the model is built",
-    ),
-    ("multiprocessing.set_start_method('spawn', force=True)", "start_method fork, and spawn"),
-    ("torch.set_default_dtype(torch.float64)", "default_dtype float32, and float64"),
-    ("torch.use_deterministic_algorithms(True)", "deterministic false, and true"),
-    ("torch.set_float32_matmul_precision('medium')", "matrix_products ieee, and bf16"),
-    (
-        "torch.backends.cudnn.benchmark = False",
-        "training.cudnn_benchmark: asked for cudnn_benchmark true, and false",
-    ),
-    ("torch.backends.cudnn.enabled = False", "cudnn true, and false"),
-    ("torch.set_autocast_enabled('cpu', True)", "autocast false, and true"),
-    ("os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])", "limits.cpus: asked for cpus"),
-]
-MADE = [
-    (
-        "fastai",
-        ".to(memory_format=torch.channels_last)",
-        "memory_format contiguous, and channels_last",
-    ),
-    ("fastai", ".to(torch.bfloat16)", "dtypes float32, and bfloat16"),
-    ("torch", ".double()", "dtypes float32, and float64"),
-]
+SETS = [
+    ("at_import", "torch.set_num_threads(1)",
+     "training.threads: asked for threads 2, and 1 is in force once the model is built"),
+    ("at_import", "multiprocessing.set_start_method('spawn', force=True)", "method fork, and spawn"),
+    ("at_import", "torch.set_default_dtype(torch.float64)", "default_dtype float32, and float64"),
+    ("at_import", "torch.use_deterministic_algorithms(True)", "deterministic false, and true"),
+    ("at_import", "torch.set_float32_matmul_precision('medium')", "products ieee, and bf16"),
+    ("at_import", "torch.backends.cudnn.benchmark = False",
+     "training.cudnn_benchmark: asked for cudnn_benchmark true, and false"),
+    ("at_import", "torch.backends.cudnn.enabled = False", "cudnn true, and false"),
+    ("at_import", "torch.set_autocast_enabled('cpu', True)", "autocast false, and true"),
+    ("at_import", "os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])",
+     "limits.cpus: asked for cpus"),
+    ("made", ".double()", "dtypes float32, and float64"),
+    ("made", ".to(memory_format=torch.channels_last)", "memory_format contiguous, and channels_last"),
+    ("made", ".to(torch.bfloat16)", "dtypes float32, and bfloat16"),
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -112,20 +103,12 @@ def trained(
     return LOOPS[loop](job)
 
 
-@pytest.mark.parametrize(("line", "words"), AT_IMPORT)
-def test_what_a_model_sets_at_its_import_is_a_failed_run_that_names_both(
-    folder: Path, line: str, words: str
+@pytest.mark.parametrize(("place", "line", "words"), SETS)
+def test_what_a_model_sets_is_a_failed_run_that_names_both(
+    folder: Path, place: str, line: str, words: str
 ) -> None:
     with pytest.raises(StudyError, match=words):
-        trained(folder, at_import=line)
-
-
-@pytest.mark.parametrize(("loop", "made", "words"), MADE)
-def test_a_model_in_another_type_or_order_is_a_failed_run(
-    folder: Path, loop: str, made: str, words: str
-) -> None:
-    with pytest.raises(StudyError, match=words):
-        trained(folder, made=made, loop=loop)
+        trained(folder, **{place: line}, loop="fastai" if place == "made" else "torch")
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
@@ -141,17 +124,9 @@ def test_what_a_model_sets_in_its_forward_pass_is_found_as_the_training_ends(
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
 def test_the_record_holds_what_was_in_force(folder: Path, loop: str) -> None:
     found = trained(folder, loop=loop).in_force
-    assert (found.threads, found.workers, found.dtypes, found.devices) == (
-        2,
-        0,
-        ["float32"],
-        ["cpu"],
-    )
-    assert (found.grad_mode, found.memory_format, found.start_method) == (
-        True,
-        "contiguous",
-        "fork",
-    )
+    assert (found.threads, found.workers, found.grad_mode) == (2, 0, True)
+    assert (found.dtypes, found.devices) == (["float32"], ["cpu"])
+    assert (found.memory_format, found.start_method) == ("contiguous", "fork")
 
 
 def test_a_part_of_a_model_on_another_device_is_named(folder: Path) -> None:
@@ -177,15 +152,7 @@ def test_a_model_that_is_not_compiled_as_asked_is_a_failed_run(
 
     monkeypatch.setattr(torch._dynamo.config, "disable", True)
     torch._dynamo.utils.reset_frame_count()
-    run = tiny_run(
-        training={
-            "loop": "torch",
-            "freeze_epochs": 0,
-            "epochs": 1,
-            "batch_size": 4,
-            "compile": True,
-        }
-    )
+    run = tiny_run(training={"epochs": 1, "batch_size": 4, "compile": True})
     with contextlib.suppress(AttributeError):
         torch._dynamo.utils.compilation_time_metrics.clear()
     with pytest.raises(StudyError, match="compile: asked for true, and nothing is compiled"):
@@ -254,24 +221,13 @@ PROBES: dict[str, Any] = {
 }  # fmt: skip
 """A value of each key, with others where it needs them, that a run shows, or a rule refuses."""
 ELSEWHERE = {
-    "training.loop": "test_loops.py: test_both_loops_measure_alike",
-    "training.freeze_epochs": "test_loops.py: freeze_epochs",
-    "training.reference_batch_size": "test_in_force.py: training.learning_rate_rule",
-    "training.batch_size_is": "test_distributed.py: batch_size_is",
-    "training.strategy": "test_distributed.py: ddp_two_nodes",
-    "training.processes": "test_distributed.py: processes",
-    "loader.sharding": "test_distributed.py: strided",
-    "loader.pin_memory": "test_instruments.py: test_a_thread_that_pins_memory",
-    "training.cuda_graph": "test_switches.py: cuda_graph",
-    "training.compile": "test_switches.py: compile",
-    "training.optimizer_implementation": "test_switches.py: optimizer_implementation",
-    "loader.prefetch_factor": "test_loops.py: prefetch_factor",
-    "loader.persistent_workers": "test_in_force.py: test_workers_that_stay",
-    "loader.decoder": "test_decoding.py: test_the_record_tells_how_far",
+    "test_distributed": "strategy processes batch_size_is sharding",
+    "test_switches": "compile cuda_graph optimizer_implementation",
+    "test_loops": "loop freeze_epochs prefetch_factor pin_memory",
+    "test_decoding": "decoder",
+    "test_in_force": "persistent_workers reference_batch_size",
 }
-"""Keys of several processes, of a GPU, of a body or of no record: the file that shows them, and
-where."""
-
+"""The module that shows keys of several processes, of a GPU, of a body or of no record."""
 PLAIN: dict[str, Any] = {}
 """What a run of each loop shows that has no probe."""
 
@@ -295,9 +251,9 @@ def test_every_key_has_an_effect_in_either_loop_or_is_refused(
         asked = Keys.model_validate(with_values({}, changed(key, loop)))
         if any(rule.key == key for rule in broken(asked)):
             return
-    if key in ELSEWHERE:
-        file, _, words = ELSEWHERE[key].partition(": ")
-        assert words in (Path(__file__).parent / file).read_text(encoding="utf-8")
+    name = key.rpartition(".")[2]
+    for module in (module for module, names in ELSEWHERE.items() if name in names.split()):
+        assert name in Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
         return
     if loop not in PLAIN:
         PLAIN[loop] = traces(tmp_path, loop, {})
