@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from study.analysis.interface import ClaimRow, ResultsFolder, StudyResults, open
+    from study.base import plain_matplotlib
     from study.base.errors import StudyError
 
 __version__ = "0.2.0"
-__all__ = ["ClaimRow", "ResultsFolder", "StudyError", "StudyResults", "open"]
+__all__ = ["ClaimRow", "ResultsFolder", "StudyError", "StudyResults", "open", "plain_matplotlib"]
 
 
 def __getattr__(name: str) -> "Any":
@@ -39,7 +40,8 @@ def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
     if name in __all__:
-        return getattr(import_module("study.analysis.interface"), name)
+        home = "study.base" if name == "plain_matplotlib" else "study.analysis.interface"
+        return getattr(import_module(home), name)
     if name[:1] != "_":
         from study.base.extras import extras_with, load_extra
 

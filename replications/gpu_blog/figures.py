@@ -4,8 +4,8 @@ OUTPUT``."""
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import fill
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -37,10 +37,10 @@ def write_figures(results: Path, output: Path) -> list[Path]:
             f"{results}: no study has one of the blog's figures: {', '.join(NAMES.values())}"
         )
     output.mkdir(parents=True, exist_ok=True)
-    written = {figure: output / NAMES[figure] for figure in NAMES if figure in drawn}
-    for figure, path in written.items():
-        drawn[figure].savefig(path, dpi=DPI)
-    return [*written.values()]
+    written = {output / NAMES[name]: drawn[name] for name in NAMES if name in drawn}
+    for path, picture in written.items():
+        picture.savefig(path, dpi=DPI)
+    return list(written)
 
 
 def figures_of(results: study.StudyResults) -> dict[str, Figure]:
@@ -49,9 +49,7 @@ def figures_of(results: study.StudyResults) -> dict[str, Figure]:
     reports = results.figures()
     found = {name: reports[name].figure for name in ("batch_size_performance",) if name in reports}
     if "telemetry_cuda" in reports and SIZE in results.plan().study.factors:
-        with matplotlib.rc_context():
-            matplotlib.rcdefaults()  # nothing of the caller's style
-            found["telemetry_cuda"] = panels(results)
+        found["telemetry_cuda"] = panels(results)
     return found
 
 
@@ -64,7 +62,8 @@ def panels(results: study.StudyResults) -> Figure:
     parts = figure.subfigures(len(rows), 1, squeeze=False)[:, 0]
     for part, (name, levels) in zip(parts, rows.items(), strict=True):
         label = "".join(sign for sign in name if sign.isprintable())
-        part.suptitle(f"{label}: GPU utilisation (blue) and memory used (orange)", fontsize=10)
+        title = f"{label}: GPU utilisation (blue) and memory used (orange)"
+        part.suptitle(fill(title, 20 * columns), fontsize=10)
         part.supxlabel("time within a run (s)", fontsize=9)
         every = part.subplots(1, columns, sharey=True, squeeze=False)[0]
         every[0].set_ylabel("utilisation (%)")

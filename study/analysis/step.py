@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import matplotlib
 import pandas as pd
 from matplotlib import rc_context
 
@@ -40,7 +39,6 @@ def write_analysis(name: str, files: Results) -> str | None:
     """
     forget_deferred(name, files)
     made = made_of(name, files)
-    matplotlib.use("agg")  # whatever MPLBACKEND asks for
     use_style()
     result = result_of(files, name)
     write_csv(result.frame, files.timings(name))

@@ -5,6 +5,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from typing import Literal
+from unicodedata import normalize
 
 from pydantic import Field
 
@@ -72,6 +73,11 @@ class Manifest(Strict):
             f"data: {self.source}, {self.train_images} images to train and {self.valid_images} to "
             f"validate, {len(self.classes)} classes{left_out}"
         )
+        seen: dict[str, str] = {}
+        for name in self.classes:
+            other = seen.setdefault(normalize("NFKC", name).casefold(), name)
+            if other != name:
+                yield f"the classes {other!a} and {name!a} have one name in two spellings"
         if self.in_both:
             one = self.in_both[0]
             yield (

@@ -106,14 +106,6 @@ class Timing(Strict):
     image_id: str | None = Field(
         None, description="Checksum of the container image; empty on the host."
     )
-    cpu_percent_before: Percent = Field(
-        None, description="Load of the whole machine before the run began."
-    )
-    other_device_processes: int | None = None
-    """Number of processes that computed on the GPU when the run began."""
-    device_percent_before: Percent = Field(
-        None, description="Utilisation of the GPU when the run began."
-    )
     reference_seconds: Seconds = None
     """One repetition of the reference workload on the device, before and after the run."""
     host_reference_seconds: Seconds = None

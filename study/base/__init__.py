@@ -48,3 +48,21 @@ def complete_user() -> None:
         os.environ.setdefault(
             "XDG_CACHE_HOME", str(Path(tempfile.gettempdir(), f"cache-{os.getuid()}"))
         )
+
+
+def plain_matplotlib() -> None:
+    """Import matplotlib as it comes: with nothing of the user's variables, folder and home.
+
+    It looks for its settings when it is imported, and in the working folder first.
+    """
+    import os
+    import tempfile
+    from contextlib import chdir
+    from importlib import import_module
+
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory() as empty, chdir(empty):
+        os.environ |= {"MPLBACKEND": "agg", "MPLCONFIGDIR": empty, "MATPLOTLIBRC": empty}
+        import_module("matplotlib.style")
+        os.environ.clear()
+        os.environ.update(before)

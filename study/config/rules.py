@@ -119,7 +119,6 @@ SWITCHES = {
 }
 """How the plain loop may do the same training faster: keys, and the values of every published
 protocol."""
-
 RULES: tuple[Rule, ...] = (
     Rule("dataset.path", FOLDER, {"dataset.source": one_of("folder")}),
     Rule("dataset.classes", one_of(10), DIGITS, "there are ten digits"),
@@ -138,24 +137,34 @@ RULES: tuple[Rule, ...] = (
     Rule("model.name", PLAIN, FASTAI, "fastai would cut its body through the auxiliary outputs"),
     Rule("loader.kind", one_of("workers"), FASTAI, "fastai brings its own loader"),
     Rule("loader.kind", TRAINS, REPLICAS, "`alone` trains nothing"),
-    Rule(
-        "training.compile", one_of(False), REPLICAS, "only one process by itself compiles its model"
-    ),
-    Rule(
-        "training.cuda_graph",
-        one_of(False),
-        REPLICAS,
-        "only one process by itself records its steps",
+    *(
+        Rule(key, one_of(False), REPLICAS, "only one process by itself compiles or records")
+        for key in ("training.compile", "training.cuda_graph")
     ),
     *(
         Rule(key, one_of(default), FASTAI, "fastai is used as it is")
-        for key, default in SWITCHES.items()
+        for key, default in {
+            **SWITCHES,
+            "training.optimizer": "adamw",
+            "training.gradient_accumulation": 1,
+            "training.validation": "epoch",
+            "loader.prefetch_factor": None,
+        }.items()
+    ),
+    Rule(
+        "loader.persistent_workers",
+        one_of(False),
+        FASTAI,
+        "fastai's loader starts its workers anew in each epoch",
     ),
     *(
         Rule(key, one_of(default), ALONE, "`alone` trains nothing")
-        for key, default in SWITCHES.items()
+        for key, default in {
+            **SWITCHES,
+            "training.deterministic": False,
+            "training.target_accuracy": None,
+        }.items()
     ),
-    Rule("training.deterministic", one_of(False), ALONE, "`alone` trains nothing"),
     Rule(
         "training.deterministic",
         one_of(False),
@@ -168,9 +177,14 @@ RULES: tuple[Rule, ...] = (
         INFERENCE,
         "it is trained with cuDNN's deterministic algorithms",
     ),
-    Rule("training.loop", one_of("torch"), INFERENCE, TRAINED_FIRST),
-    Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),
-    *(Rule(key, one_of(default), INFERENCE, TRAINED_FIRST) for key, default in SWITCHES.items()),
+    *(
+        Rule(key, one_of(default), INFERENCE, TRAINED_FIRST)
+        for key, default in {
+            "training.loop": "torch",
+            "training.strategy": "single",
+            **SWITCHES,
+        }.items()
+    ),
     *(
         Rule(f"{task}.cuda_graph", one_of(False), NO_GPU, "only a GPU has CUDA graphs")
         for task in ("training", "inference")
@@ -196,10 +210,6 @@ RULES: tuple[Rule, ...] = (
         FASTAI | {"device": one_of("cpu")},
         "fastai always trains in fp32 there",
     ),
-    Rule("training.optimizer", one_of("adamw"), FASTAI, "fastai is used as it is"),
-    Rule("training.gradient_accumulation", one_of(1), FASTAI, "fastai is used as it is"),
-    Rule("training.validation", one_of("epoch"), FASTAI, "fastai is used as it is"),
-    Rule("loader.prefetch_factor", one_of(None), FASTAI, "fastai is used as it is"),
     Rule(
         "training.schedule",
         one_of("one_cycle"),
@@ -219,7 +229,6 @@ RULES: tuple[Rule, ...] = (
         "fastai's `fine_tune` has a schedule of its own",
     ),
     Rule("training.reference_batch_size", REFERENCE, A_RULE),
-    Rule("training.target_accuracy", one_of(None), ALONE, "`alone` trains nothing"),
     Rule(
         "training.target_accuracy",
         one_of(None),

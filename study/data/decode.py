@@ -1,5 +1,6 @@
 """Images as they are stored, and their decoding, which is the same for every source. No torch."""
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,8 +21,10 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 """Formats that a file of a user or a download may have. Pillow knows others, some of which start
 external programs."""
 MAX_PIXELS = 65_000_000
-"""Largest image: cameras and phones reach 64 million pixels. Its decoding takes up to 2 GB, namely
-with 16 bits."""
+"""Largest image: cameras and phones reach 64 million pixels. Its decoding takes up to 1 GB."""
+DEEP = re.compile(r";(16|32|64)[BLNSF]")
+"""In Pillow's name of how pixels are stored: more than 8 bits, of which it would keep the upper
+ones or cut them off. No file says which of its values is white."""
 
 ARRAYS = ("images", "labels", "valid")
 """Small images of one size are kept as three arrays, in files of these names: thousands of files
@@ -127,8 +130,8 @@ def undecodable(stored: Path, error: Exception) -> StudyError:
 def opened(file: Path | BinaryIO) -> Iterator[Image.Image]:
     """Yield the image of a file, whose header alone has been read.
 
-    Raise :class:`StudyError` with the reason if it has none of the :data:`FORMATS`, or more than
-    :data:`MAX_PIXELS`.
+    Raise :class:`StudyError` with the reason if it has none of the :data:`FORMATS`, more than
+    :data:`MAX_PIXELS`, or pixels of more than 8 bits.
     """
     with warnings.catch_warnings():
         # Pillow warns of an image that is refused here, and of damaged EXIF data
@@ -143,6 +146,10 @@ def opened(file: Path | BinaryIO) -> Iterator[Image.Image]:
                 raise StudyError(
                     f"it is {width} x {height} pixels, more than {MAX_PIXELS // 1_000_000} million"
                 )
+            if image.mode[0] in "IF" or DEEP.search(str(image.tile)):
+                raise StudyError(
+                    "its pixels have more than 8 bits, and nothing says what is white: use 8"
+                )
             yield image
 
 
@@ -156,16 +163,10 @@ def upright(image: Image.Image) -> Image.Image:
 
 
 def to_channels(image: Image.Image, channels: int) -> Image.Image:
-    """Return an 8-bit ``L`` or ``RGB`` image from one that is grey, CMYK, palette, 16 bit or
-    transparent.
+    """Return an 8-bit ``L`` or ``RGB`` image from one that is grey, CMYK, palette or transparent.
 
     Transparent pixels become white.
     """
-    if image.mode.startswith("I") or image.mode == "F":
-        values = np.asarray(image, np.float64)
-        top = max(float(values.max()), 1.0)
-        scale = 255.0 if top <= 255 else 65535.0 if top <= 65535 else top
-        image = Image.fromarray(np.clip(values * (255.0 / scale), 0, 255).astype(np.uint8))
     if image.mode in ("La", "RGBa"):  # premultiplied: Pillow converts these to one mode alone
         image = image.convert("LA" if image.mode == "La" else "RGBA")
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:

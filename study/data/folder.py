@@ -4,6 +4,7 @@ Each file of a class is decoded once. The folder has a subfolder for each class,
 above these.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from study.artifacts.layout import Results
 from study.artifacts.prepared import InBoth, Item, LeftOut, Manifest, Split
 from study.base.errors import StudyError
 from study.config.sections import Dataset
@@ -36,6 +38,7 @@ PARTS = {"train": "train", "val": "valid", "valid": "valid", "validation": "vali
 that each is."""
 ORIENTATION = 0x0112
 """EXIF's tag of how a picture is turned; 1 is upright."""
+OURS = "it is a folder of results of studies"
 BESIDE = "it lies beside the folders of the classes"
 TESTED = "it is in the part for tests, and a run trains on one part and validates on the other"
 
@@ -74,7 +77,7 @@ class Folder(Source):
         """Return the number of classes and images, and the name and checksum of every image
         file."""
         folder, found = given_folder(str(dataset.path)), _listed(dataset)
-        check_classes(found.classes, str(dataset.path))
+        check_classes(found.classes, str(dataset.path), found.left_out)
         files = contents(
             folder, [folder / name for name in chain.from_iterable(found.classes.values())]
         )
@@ -102,15 +105,14 @@ class Folder(Source):
         }
         splits = {name: found.splits[name] for name in otherwise if found.splits}
         try:
-            check_classes(sound, str(dataset.path))
-            check_both_parts(sound, splits, str(dataset.path))
+            check_classes(sound, str(dataset.path), found.left_out)
+            check_both_parts(sound, splits, str(dataset.path), found.left_out)
         except StudyError as error:
-            more = (
-                f"; {len(unreadable)} file(s) cannot be decoded, first {unreadable[0].name!r}"
-                if unreadable
-                else ""
-            )
-            raise StudyError(f"{error}{more}") from None
+            more = [
+                f"; {len(unreadable)} file(s) cannot be decoded, first {one.name!r}: {one.reason}"
+                for one in unreadable[:1]
+            ]
+            raise StudyError("".join([str(error), *more])) from None
         labels: dict[str, str] = {}
         for label, names in sound.items():
             labels |= dict.fromkeys(names, label)
@@ -145,8 +147,6 @@ def read_otherwise(path: Path) -> str | None:
                 turned = image.getexif().get(ORIENTATION, 1) != 1
     except Exception as error:  # Pillow's decoders raise nearly anything on a broken file
         raise undecodable(path, error) from None
-    if image.mode.startswith("I") or image.mode == "F":
-        return "its pixels have more than 8 bits, which stock fastai cuts off"
     if image.has_transparency_data:
         return (
             "its transparent pixels are white in our loop, and what lies under them in stock fastai"
@@ -187,20 +187,33 @@ def _listed(dataset: Dataset) -> Listing:
     return found
 
 
-def check_classes(classes: dict[str, list[str]], path: str) -> None:
-    """Raise one clear error that names ``path`` unless there are at least two classes with at least
-    two images each."""
-    refused = partial(StudyError, key="dataset.path", value=path)
-    if not any(classes.values()):
+def check_classes(
+    classes: dict[str, list[str]], path: str, left_out: Sequence[LeftOut] = ()
+) -> None:
+    """Raise one clear error that names ``path``, and the endings that were ``left_out``, unless
+    there are at least two classes with at least two images each."""
+    refused, beside = partial(StudyError, key="dataset.path", value=path), endings(left_out)
+    if not classes:
         raise refused(
             why="it holds no image in a subfolder; give a folder with one subfolder per class"
         )
+    if not any(classes.values()):
+        allowed = f"files that end in {', '.join(sorted(SUFFIXES))}"
+        raise refused(why=f"none of its folders holds an image{beside}", allowed=allowed)
     if len(classes) < 2:
         raise refused(why=f"it holds one class ({next(iter(classes))!r}); at least two are needed")
     for label, names in classes.items():
         if len(names) < 2:
             needed = "at least two are needed, one to train and one to validate"
-            raise refused(why=f"class {label!r} has {len(names)} image(s); {needed}")
+            raise refused(why=f"class {label!r} has {len(names)} image(s); {needed}{beside}")
+
+
+def endings(left_out: Sequence[LeftOut]) -> str:
+    """Return the endings of files that lie in folders and were left out, the most frequent ones
+    first; nothing without any."""
+    found = Counter(Path(one.name).suffix for one in left_out if "/" in one.name).most_common(3)
+    counts = [f"{count} {ending or 'without an ending'}" for ending, count in found]
+    return f"; left out: {', '.join(counts)}" if counts else ""
 
 
 def listing(folder: Path, given: str) -> Listing:
@@ -259,7 +272,7 @@ def listing(folder: Path, given: str) -> Listing:
         classes.setdefault(one.parts[at], []).append(one.name)
         if kind:
             splits[one.name] = "train" if kind == "train" else "valid"
-    check_both_parts(classes, splits, given)
+    check_both_parts(classes, splits, given, left_out)
     return Listing({label: classes[label] for label in sorted(classes)}, splits, left_out)
 
 
@@ -274,6 +287,8 @@ def _walk(folder: Path, above: tuple[str, ...], real: tuple[Path, ...]) -> Itera
             yield _Found(parts, _why_no_image(path, "/".join(parts)))
         elif (target := path.resolve()) in real:
             yield _Found(parts, "it is a link to a folder that holds it")
+        elif _is_ours(path):
+            yield _Found(parts, OURS)
         else:
             yield from _walk(path, parts, (*real, target))
 
@@ -282,6 +297,11 @@ def _is_hidden(name: str) -> bool:
     """Return whether nothing of this name counts, nor what lies in it: systems and programs made
     it."""
     return name.startswith(".") or name.lower() in OF_SYSTEMS
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a folder is one of results: a start has locked it, or it holds a plan."""
+    return Results(path).lock.exists() or any(path.glob("*/plan.json"))
 
 
 def _why_no_image(path: Path, name: str) -> str | None:
@@ -300,7 +320,11 @@ def _why_no_image(path: Path, name: str) -> str | None:
 def _class_folders(folder: Path) -> list[Path]:
     """Return the folders at the top. Raise :class:`StudyError` if one has no proper name, or holds
     the others."""
-    tops = [path for path in folder.iterdir() if path.is_dir() and not _is_hidden(path.name)]
+    tops = [
+        path
+        for path in folder.iterdir()
+        if path.is_dir() and not _is_hidden(path.name) and not _is_ours(path)
+    ]
     for path in tops:
         refused = partial(
             StudyError, key="dataset.path", value=as_text(path.name), context="as a class"
@@ -358,13 +382,18 @@ def _check_below(images: list[_Found], parts: dict[str, str], given: str) -> Non
             )
 
 
-def check_both_parts(classes: dict[str, list[str]], splits: dict[str, Split], given: str) -> None:
+def check_both_parts(
+    classes: dict[str, list[str]],
+    splits: dict[str, Split],
+    given: str,
+    left_out: Sequence[LeftOut],
+) -> None:
     """Raise :class:`StudyError` if folders say the parts, and a class has no picture in one of
     them."""
     for label, names in classes.items() if splits else ():
         for split, purpose in (("train", "train on"), ("valid", "validate on")):
             if split not in {splits[name] for name in names}:
-                why = f"the class {label!r} has no picture to {purpose}"
+                why = f"the class {label!r} has no picture to {purpose}{endings(left_out)}"
                 raise StudyError(
                     key="dataset.path",
                     value=given,

@@ -4,6 +4,7 @@ import argparse
 from functools import partial
 from typing import Any
 
+from study.base import plain_matplotlib
 from study.verbs.declare import LOG, PLAN, RESULTS, argument, end_with_parent, say, verb
 
 
@@ -96,6 +97,7 @@ def length(options: argparse.Namespace) -> None:
 @verb(argument("study", help="name of a study with a plan"), RESULTS, LOG)
 def analyse(options: argparse.Namespace) -> str | None:
     """Write the table, the analysis and the figures of a study from its records."""
+    plain_matplotlib()
     from study.analysis.step import write_analysis
     from study.artifacts.layout import Results
 

@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from study.base import plain_matplotlib
 from study.base.errors import StudyError, printable
 from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, verb
 
@@ -117,6 +118,7 @@ def plan(options: argparse.Namespace) -> None:
 def report(options: argparse.Namespace) -> None:
     """Render one self-contained page from the records that are there, at any time; nothing is
     measured."""
+    plain_matplotlib()
     packed = options.results.is_file()
     if packed and not options.output:
         raise StudyError(

@@ -2,6 +2,7 @@
 
 import argparse
 
+from study.base import plain_matplotlib
 from study.verbs.declare import argument, say, verb
 
 
@@ -17,6 +18,7 @@ from study.verbs.declare import argument, say, verb
 def tune(options: argparse.Namespace) -> None:
     """Find the settings that train a study's network fastest on this machine, and what they
     gain."""
+    plain_matplotlib()
     from study_tune.step import tune
 
     tune(options.study, options.minutes, options.device, say)

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.group import Group, Level
+from study.analysis.figures.rows import lines_of
 from study.analysis.figures.style import COLOURS, LABEL_BOX, PALETTE, Drawn, printable
 from study.analysis.rows import group_rows
 from study.analysis.stats.fits import predict
@@ -25,6 +26,9 @@ CAPTION = (
     "Geometric means over processes, with 95% intervals from log time = setting + "
     "start + block + noise."
 )
+
+COLUMN = 330
+"""Width of a title, in pixels of the page's letters: the next column has a title, too."""
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
@@ -50,9 +54,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             if any(level.accuracy is not None for level in levels)
             else ""
         )
-        bars.set_title(
-            f"{printable(place_words(group.setting))}: mean and 95% interval", loc="left", wrap=True
-        )
+        title = f"{printable(place_words(group.setting))}: mean and 95% interval"
+        bars.set_title("\n".join(lines_of(title, COLUMN)), loc="left")
         bars.set(xlabel=f"{name}{reached}", ylabel=y)
         _line(
             line, levels, group, own[own["outcome"] == "ok"].assign(x=own[curve.x], y=own[curve.y])

@@ -210,7 +210,11 @@ def lines_of(text: str, room: float, look: str = "") -> list[str]:
     """Return a text in lines of ``room`` pixels, broken at its spaces, or within a word that is
     longer."""
     most = max(1, int(len(text) * room / max(width_of(text, look), 1.0)))
-    return textwrap.wrap(text, most, break_on_hyphens=False)
+    while True:
+        lines = textwrap.wrap(text, most, break_on_hyphens=False)
+        if most == 1 or all(width_of(line, look) <= room for line in lines):
+            return lines
+        most -= 1
 
 
 def _words(drawing: Drawing, row: Row, chart: RowsChart, columns: _Columns, y: float) -> None:

@@ -196,7 +196,7 @@ def in_both_widths(draw: Callable[[int], Drawing], label: str) -> tuple[str, str
 @lru_cache(maxsize=4096)
 def extent(text: str, size: float, weight: str) -> tuple[float, float, float]:
     """Return width, height and descent of a text in pixels."""
-    letters = FontProperties(size=size, weight=weight)
+    letters = FontProperties(family="DejaVu Sans", size=size, weight=weight)
     width, height, descent = text_to_path.get_text_width_height_descent(text, letters, ismath=False)
     return float(width), float(height), float(descent)
 

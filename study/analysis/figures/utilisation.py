@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from study.analysis.figures.rows import lines_of
 from study.analysis.figures.style import Drawn, printable
 
 Array = NDArray[np.float64]
@@ -21,6 +22,8 @@ BINS = 50
 """Parts of a run's time."""
 COLUMNS = {"cuda": "gpu_utilisation_percent"}
 """The column of each device; that of any other is the CPUs'."""
+COLUMN = 280
+"""Width of a name in one of the two columns, in pixels of the page's letters."""
 LINES = ("-", "--", "-.", ":")
 NOTE = " A utilisation of 100% says that some kernel always ran, not that the GPU was full."
 
@@ -46,7 +49,7 @@ def draw(samples: Iterable[Samples], device: str) -> Drawn | None:
     told = []
     for (name, runs), line in zip(groups.items(), cycle(LINES), strict=False):
         means = np.mean(runs, axis=0)
-        axes.plot(share, means, line, label=printable(name))
+        axes.plot(share, means, line, label="\n".join(lines_of(printable(name), COLUMN)))
         told.append(f"{name or 'all'}: {means.mean():.0f}% in {len(runs)} runs")
     of = "GPU utilisation" if device == "cuda" else "CPU utilisation"
     axes.set(

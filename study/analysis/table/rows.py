@@ -133,9 +133,6 @@ def _recorded(record: Record) -> dict[str, Any]:
         "weights": record.weights.kind if record.weights else None,
         "software": _software(record),
         "image_id": record.software.image,
-        "cpu_percent_before": record.cpu_percent_before,
-        "other_device_processes": record.other_device_processes,
-        "device_percent_before": record.device_percent_before,
         "idle_watts": record.device_watts_before,
         "reference_seconds": record.reference_workload.seconds
         if record.reference_workload

@@ -199,11 +199,10 @@ def _keys_of_other_blocks(context: BlockContext) -> list[str]:
 def _time_left(keys: Sequence[str], took: Mapping[str, float]) -> str:
     """Return how long the runs with these keys will take, from the seconds of a run by known
     key."""
-    known = [took[key] for key in keys if key in took]
-    if not known:
+    if not took:
         return "time left not known until a block is done"
-    text, unknown = f"about {duration_words(sum(known))} left", len(keys) - len(known)
-    return f"{text}, and {quantity(unknown, 'run')} of other settings" if unknown else text
+    longest = max(took.values())
+    return f"about {duration_words(sum(took.get(key, longest) for key in keys))} left"
 
 
 def _told(record: Record) -> str | None:

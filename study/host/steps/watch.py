@@ -8,10 +8,9 @@ import errno
 import os
 import socket
 import sys
-import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from filelock import FileLock
 from study.artifacts.machine import Observed
 from study.base import devices
 from study.base.devices import Activity
-from study.base.errors import StudyError, printable
+from study.base.errors import StudyError
 from study.base.processes import cpu_seconds
 from study.config.study import Evidence
 
@@ -172,7 +171,6 @@ VARIABLE = "STUDY_MACHINE"
 """Pipelines with different values measure at the same time: for a machine whose cores are divided
 among them."""
 LOOK_SECONDS = 0.5
-ANSWER_SECONDS = 1.0
 
 
 @contextmanager
@@ -192,23 +190,14 @@ def alone_on_this_machine(title: str) -> Iterator[None]:
         waits = False
         while not _is_ours(lock):
             if not waits:
-                whom = _holder() or "another pipeline"
                 print(
-                    f"{title}: waiting: {whom} measures on this machine",
+                    f"{title}: waiting: another pipeline measures on this machine",
                     file=sys.stderr,
                     flush=True,
                 )
             waits = True
             time.sleep(LOOK_SECONDS)
-        lock.listen()
-        threading.Thread(
-            target=_tell, args=(lock, f"{title} (process {os.getpid()})"), daemon=True
-        ).start()
-        try:
-            yield
-        finally:
-            with suppress(OSError):  # wakes the thread that waits for a connection
-                lock.shutdown(socket.SHUT_RDWR)
+        yield
 
 
 def _name() -> str:
@@ -226,23 +215,3 @@ def _is_ours(lock: socket.socket) -> bool:
             ) from None
         return False
     return True
-
-
-def _tell(lock: socket.socket, title: str) -> None:
-    """Tell each pipeline that waits whom it waits for, until the lock is given back."""
-    with suppress(OSError):
-        while True:
-            asking, _ = lock.accept()
-            with asking, suppress(OSError):
-                asking.sendall(title.encode("utf-8", "replace"))
-
-
-def _holder() -> str | None:
-    """Return the title of the pipeline that holds the lock, or None if it has just ended or does
-    not answer."""
-    with suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
-        asked.settimeout(ANSWER_SECONDS)
-        asked.connect(_name())
-        # any user may have sent it
-        return printable(asked.recv(1000).decode("utf-8", "replace")) or None
-    return None

@@ -142,6 +142,14 @@ def _load(model: nn.Module, name: str, state: State, without: Collection[str]) -
     wanted = current.keys() - without
     # torch itself accepts files from before batches were counted.
     counters = {key for key in wanted if key.endswith("num_batches_tracked")}
+    missing = sorted(wanted - body.keys() - counters)
+    for key in body if missing else ():
+        prefix = key.removesuffix(missing[0])
+        if prefix != key and all(f"{prefix}{one}" in body for one in missing):
+            raise StudyError(
+                f"model.weights: the file is not for {name}: its keys have the prefix {prefix!r}; "
+                f"allowed: keys without it, such as {missing[0]}"
+            )
     for key in sorted((wanted ^ set(body)) - counters):
         trouble = "is missing" if key in wanted else "is not part of the model"
         raise StudyError(f"model.weights: the file is not for {name}: {key} {trouble}")

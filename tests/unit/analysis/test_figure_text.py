@@ -5,15 +5,24 @@ import os
 import re
 import subprocess
 import sys
+from itertools import chain, combinations
 from pathlib import Path
 
 import pytest
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+import study
+from study.analysis.figures import batch_size_performance, utilisation
 from study.analysis.figures.style import Drawn, printable, use_style
+from study.analysis.figures.svg import extent
 from study.analysis.step import save
 from study.analysis.words import number
+from study.artifacts.plan import write_plans
 from study.base.files import ROOT
+from tests.conftest import tiny_plan
+from tests.examples import EXAMPLE
+from tests.unit.analysis.test_telemetry_figure import run
 
 
 @pytest.mark.parametrize("name", ["GPU $\\frac{$", "GPU $5090$"])
@@ -40,24 +49,53 @@ def test_a_control_character_is_drawn_as_a_sign_that_fonts_have() -> None:
     assert printable("a\x1b[31m b") == "a\N{REPLACEMENT CHARACTER}[31m b"
 
 
-def test_a_callers_backend_and_style_file_reach_no_picture(tmp_path: Path) -> None:
-    (tmp_path / "matplotlibrc").write_text("text.usetex: True\nfont.size: 30\n")
-    code = f"""
-from pathlib import Path
-from matplotlib.figure import Figure
-from study.analysis.figures.style import Drawn, use_style
-from study.analysis.step import save
-use_style()
-figure = Figure()
-figure.subplots().set_title("50%")
-save({{"one": Drawn(figure, "", "", "")}}, Path({str(tmp_path / "figures")!r}))
-"""
+POISON = ["text.usetex: True\nfont.family: monospace\nfoo: 1\n", "\udce9"]
+
+
+@pytest.mark.parametrize("settings", POISON)
+def test_no_setting_of_the_callers_reaches_a_picture_or_breaks_the_last_step(
+    settings: str, tmp_path: Path
+) -> None:
+    """Backend, settings in the folder, in a file that is named, and at home, and a style there."""
+    write_plans([tiny_plan()], tmp_path / "results")
+    for name in ("matplotlibrc", "named", "home/matplotlibrc", "home/stylelib/own.mplstyle"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(settings, encoding="utf-8", errors="surrogateescape")
     variables = os.environ | {
-        "MPLBACKEND": "module://no_such_package.backend",
+        "MPLBACKEND": "nonsense",
+        "MATPLOTLIBRC": str(tmp_path / "named"),
+        "MPLCONFIGDIR": str(tmp_path / "home"),
         "PYTHONPATH": str(ROOT),
     }
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=variables, check=True)
-    assert (tmp_path / "figures" / "one.png").is_file()
+    for verb, said in (("analyse", ""), ("report", "error: results: no run is there yet")):
+        command = [sys.executable, "-m", "study", verb, "tiny"]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=variables, check=False, capture_output=True, text=True
+        )
+        assert done.stderr.startswith(said)
+        assert done.stderr.count("\n") == bool(said)
+    with rc_context({"font.family": "monospace"}):
+        assert extent.__wrapped__("50%", 12, "normal") == extent("50%", 12, "normal")
+
+
+@pytest.mark.parametrize("name", [12 * "many words ", 130 * "W", "NVIDIA RTX, " + 99 * "m"])
+def test_no_title_and_no_name_of_a_curve_is_cut_or_lies_on_another(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_size_performance, "place_words", lambda setting: name)
+    figures = [study.open(EXAMPLE)["photographs"].figure("batch_size_performance")]
+    found = utilisation.draw([run(f"{name} {number}", 10) for number in "ab"], "cuda")
+    for figure in [*figures, *([found.figure] if found else [])]:
+        figure.savefig(tmp_path / "drawn.png")
+        titles = [axes._left_title for axes in figure.axes]  # type: ignore[attr-defined]
+        boxes = [
+            text.get_window_extent()
+            for text in chain(titles, *(legend.get_texts() for legend in figure.legends))
+            if text.get_text()
+        ]
+        assert boxes
+        assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
+        assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 @pytest.mark.parametrize(

@@ -221,19 +221,13 @@ def test_an_override_counts_above_the_reduced_keys_and_the_full_size_is_the_defa
 
 @pytest.mark.parametrize(
     ("changes", "key", "value"),
-    [
-        ({"reduced": {"training.epoch": 7}}, "reduced", "training.epoch"),
-        ({"full": {"replicates": 2}}, "full", {"replicates": 2}),
-        ({"control": "first"}, "control", "first"),
-        ({"factors": {"control": ["first", "second"]}, "curve": None}, "factors", "control"),
-        (
-            {"curve": {"x": "training.batch_size", "y": "target_seconds"}},
-            "curve.y",
-            "target_seconds",
-        ),
-        ({"learning_margin": 1.5}, "learning_margin", 1.5),
-    ],
-)
+    [({"reduced": {"training.epoch": 7}}, "reduced", "training.epoch"),
+     ({"full": {"replicates": 2}}, "full", {"replicates": 2}),
+     ({"control": "first"}, "control", "first"),
+     ({"factors": {"control": ["first", "second"]}, "curve": None}, "factors", "control"),
+     ({"curve": {"x": "training.batch_size", "y": "target_seconds"}}, "curve.y", "target_seconds"),
+     ({"learning_margin": 1.5}, "learning_margin", 1.5)],
+)  # fmt: skip
 def test_what_no_study_may_say_is_refused(
     tmp_path: Path, changes: dict[str, Any], key: str, value: Any
 ) -> None:

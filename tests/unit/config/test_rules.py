@@ -66,6 +66,7 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.prefetch_factor", IDLE | {"loader.prefetch_factor": 2}),
     ("loader.persistent_workers", IDLE | {"loader.persistent_workers": True}),
     ("loader.persistent_workers", THREADS | {"loader.persistent_workers": True}),
+    ("loader.persistent_workers", FASTAI | {"loader.persistent_workers": True}),
     ("loader.workers", THREADS | {"loader.workers": 0}),
     ("loader.decoder", FASTAI | {"loader.decoder": "torchcodec"}),
     ("inference.cuda_graph", INFERENCE | {"inference.cuda_graph": True}),

@@ -1,4 +1,5 @@
 import os
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,6 @@ def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path)
         "palette.png": (rgb.convert("P"), {"transparency": 0}),
         "alpha.png": (rgb.convert("RGBA"), {}),
         "grey_alpha.png": (rgb.convert("LA"), {}),
-        "bits16.png": (Image.fromarray(rng.integers(0, 65536, (30, 50), dtype=np.uint16)), {}),
         "bilevel.png": (rgb.convert("1"), {}),
         "rotated.jpg": (rgb, {"exif": TURNED}),
         "modern.webp": (rgb, {}),
@@ -147,6 +147,27 @@ def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path)
             assert pixels.shape == (channels, 16, 16), name
             assert pixels.dtype == np.uint8
             assert name == "dot.png" or pixels.std() > 1, name
+
+
+COLOURS = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAEEAIAAAB2A9VqAAAAEElEQVR42mPgX4AdMlBPAgBbxiDR8zrbEgAAAA"
+    "BJRU5ErkJggg=="
+)
+"""A PNG file of 4 x 4 pixels with 12 bits of each colour in 16: Pillow writes none."""
+
+
+@pytest.mark.parametrize(
+    "picture", [COLOURS, *(np.full((4, 4), 4000, kind) for kind in ("u2", "i4", "f4"))]
+)
+def test_a_picture_of_more_than_8_bits_is_left_out_by_name(picture: Any, photos: Path) -> None:
+    deep = sorted(photos.iterdir())[0] / "deep.tif"
+    if isinstance(picture, bytes):
+        deep.write_bytes(picture)
+    else:
+        Image.fromarray(picture).save(deep)
+    (left_out,) = make(own(photos), photos).left_out
+    assert left_out.name == f"{deep.parent.name}/{deep.name}"
+    assert left_out.reason.startswith("its pixels have more than 8 bits")
 
 
 def test_an_exif_rotation_is_applied_and_damaged_exif_data_leave_the_image_as_it_is(
@@ -256,7 +277,7 @@ def test_a_class_that_loses_all_its_files_is_an_error_that_names_one(photos: Pat
     for path in first.iterdir():
         path.write_text("broken")
     with pytest.raises(
-        StudyError, match=r"has 0 image\(s\).*10 file\(s\) cannot be decoded, first"
+        StudyError, match=r"has 0 image\(s\).*10 file\(s\) cannot be decoded, first '.*': it is not"
     ):
         make(own(photos), photos)
 

@@ -65,17 +65,31 @@ def test_what_is_no_picture_of_a_class_is_left_out_with_the_reason(
 
 @pytest.mark.parametrize(
     "hidden",
-    [
-        "a/.ipynb_checkpoints/0.png",
-        ".thumbs/a/0.png",
-        "a/.DS_Store",
-        "__MACOSX/a/0.png",
-        "a/@eaDir/0.png/small.jpg",
-    ],
-)
+    ["a/.ipynb_checkpoints/0.png", ".thumbs/a/0.png", "a/.DS_Store", "__MACOSX/a/0.png",
+     "a/@eaDir/0.png/small.jpg"],
+)  # fmt: skip
 def test_what_systems_leave_is_passed_over(hidden: str, tmp_path: Path) -> None:
     manifest = made(planted(tmp_path, [*TWO, hidden]))
     assert ([item.name for item in manifest.items], manifest.left_out) == (TWO, [])
+
+
+@pytest.mark.parametrize(
+    ("ours", "kept"),
+    [
+        (["results/.lock"], "results"),
+        (["results/.lock", "results/tiny/figures/0.png", "results/report.png"], "results"),
+        (["a/project/results/tiny/plan.json", "a/project/results/blog/0.png"], "a/project/results"),
+        (["of_a_friend/tiny/plan.json", "of_a_friend/tiny/figures/0.png"], "of_a_friend"),
+    ],
+)
+def test_results_below_the_folder_are_no_pictures(
+    ours: list[str], kept: str, tmp_path: Path
+) -> None:
+    manifest = made(planted(tmp_path, [*TWO, *ours]))
+    assert (manifest.classes, [item.name for item in manifest.items]) == (["a", "b"], TWO)
+    assert [(one.name, one.reason) for one in manifest.left_out] == [
+        (kept, "it is a folder of results of studies")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -111,65 +125,35 @@ def test_a_class_that_is_called_train_is_a_class(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "why", "allowed"),
     [
-        (
-            ["train/a/0.png", "test/a/0.png"],
-            "no part to train on and one to validate on",
-            "FOLDER/train, of which",
-        ),
-        (
-            ["train/a/0.png", "train/b/0.png"],
-            "no part to train on and one to validate on",
-            "FOLDER/train, of which",
-        ),
-        (
-            ["seg_train/a/0.png", "seg_val/a/0.png"],
-            "hold folders, and no picture themselves",
-            "train and val above",
-        ),
-        (
-            ["test/a/0.png", "val/a/0.png"],
-            "no part to train on and one to validate on",
-            "FOLDER/val, of which",
-        ),
-        (
-            [*SPLIT, "valid/a/1.png"],
-            "'train' and 'val' and 'valid' are one part twice",
-            "one folder for each part",
-        ),
+        (["train/a/0.png", "test/a/0.png"],
+         "no part to train on and one to validate on", "FOLDER/train, of which"),
+        (["train/a/0.png", "train/b/0.png"],
+         "no part to train on and one to validate on", "FOLDER/train, of which"),
+        (["seg_train/a/0.png", "seg_val/a/0.png"],
+         "hold folders, and no picture themselves", "train and val above"),
+        (["test/a/0.png", "val/a/0.png"],
+         "no part to train on and one to validate on", "FOLDER/val, of which"),
+        ([*SPLIT, "valid/a/1.png"],
+         "'train' and 'val' and 'valid' are one part twice", "one folder for each part"),
         ([*SPLIT, "sample/a/1.png"], "'sample' holds pictures", "FOLDER/train"),
-        (
-            [*SPLIT, "val/c/1.png"],
-            "the class 'c' has no picture to train on",
-            "the same classes in both parts",
-        ),
-        (
-            [*SPLIT, "train/c/1.png"],
-            "the class 'c' has no picture to validate on",
-            "the same classes in both parts",
-        ),
-        (
-            [*SPLIT, "train/c/1.heic", "val/c/1.heic"],
-            "the class 'c' has no picture",
-            "the same classes in both parts",
-        ),
+        ([*SPLIT, "val/c/1.png"],
+         "the class 'c' has no picture to train on", "the same classes in both parts"),
+        ([*SPLIT, "train/c/1.png"],
+         "the class 'c' has no picture to validate on", "the same classes in both parts"),
+        ([*SPLIT, "train/c/1.heic", "val/c/1.heic"],
+         "the class 'c' has no picture to train on; left out: 2 .heic", "the same classes in both parts"),
+        (["README.md", "a/1.HEIC", "a/2.HEIC", "b/1.heic", "b/raw"],
+         "none of its folders holds an image; left out: 2 .HEIC, 1 .heic, 1 without an ending", "files that end in .bmp, .gif"),
+        ([*TWO, "c/1.CR2"], "class 'c' has 0 image(s)", ""),
         (["train/0.png", "test/1.png"], "hold no folder of a class", "train/bird and train/forest"),
-        (
-            [f"a/{one}" for one in ("train/0.png", "val/0.png")] + TWO,
-            "the class 'a' holds the parts",
-            "train/a, val/a",
-        ),
-        (
-            [f"photos/{one}" for one in TWO],
-            "its only folder with pictures, 'photos', holds folders",
-            "FOLDER/photos",
-        ),
-        (
-            [f"x/{one}" for one in SPLIT] + ["labels/train/0.txt"],
-            "its only folder with pictures, 'x'",
-            "FOLDER/x",
-        ),
+        ([f"a/{one}" for one in ("train/0.png", "val/0.png")] + TWO,
+         "the class 'a' holds the parts", "train/a, val/a"),
+        ([f"photos/{one}" for one in TWO],
+         "its only folder with pictures, 'photos', holds folders", "FOLDER/photos"),
+        ([f"x/{one}" for one in SPLIT] + ["labels/train/0.txt"],
+         "its only folder with pictures, 'x'", "FOLDER/x"),
     ],
-)
+)  # fmt: skip
 def test_folders_that_may_mean_another_thing_are_refused_with_what_to_write(
     names: list[str], why: str, allowed: str, tmp_path: Path
 ) -> None:
@@ -246,7 +230,6 @@ def test_a_file_in_both_parts_is_named_and_one_that_looks_alike_is_another_pictu
 @pytest.mark.parametrize(
     ("name", "picture", "words"),
     [
-        ("deep.png", Image.fromarray(np.full((20, 20), 20_000, np.uint16)), "more than 8 bits"),
         ("clear.png", Image.new("RGBA", (20, 20), (0, 0, 0, 0)), "transparent"),
         ("turned.jpg", HALVES, "EXIF"),
         ("plain.jpg", Image.new("RGB", (20, 20), (9, 200, 7)), None),
@@ -265,13 +248,30 @@ def test_a_picture_that_fastai_reads_otherwise_says_so(
     assert said is None if words is None else said and words in said
 
 
+@pytest.mark.parametrize(
+    ("alike", "names"),
+    [
+        (["caf\N{LATIN SMALL LETTER E WITH ACUTE}", "cafe\N{COMBINING ACUTE ACCENT}"], r"'cafe\u0301' and 'caf\xe9'"),
+        (["Bird", "bird"], "'Bird' and 'bird'"),
+        (["strasse", "straße"], r"'strasse' and 'stra\xdfe'"),
+    ],
+)  # fmt: skip
+def test_two_classes_of_one_name_in_two_spellings_are_one_line(
+    alike: list[str], names: str, tmp_path: Path
+) -> None:
+    wanted = planted(tmp_path, [*TWO, *(f"{label}/{n}.png" for label in alike for n in "01")])
+    assert list(made(wanted).said(with_fastai=False))[1:] == [
+        f"the classes {names} have one name in two spellings"
+    ]
+
+
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
 def test_the_step_says_before_the_runs_what_is_odd_about_the_pictures(
     loop: str, tmp_path: Path
 ) -> None:
     wanted = planted(tmp_path / "x", [*SPLIT, "loose.jpg"])
     shutil.copy(tmp_path / "x/train/a/1.png", tmp_path / "x/val/b/same.png")
-    Image.fromarray(np.full((20, 20), 20_000, np.uint16)).save(tmp_path / "x/train/a/deep.png")
+    Image.new("RGBA", (20, 20)).save(tmp_path / "x/train/a/clear.png")
     plan = tiny_plan(
         dataset={**wanted.model_dump(include={"source", "path"}), "image_size": 32},
         training={"loop": loop, "freeze_epochs": 0, "epochs": 1, "batch_size": 1},
@@ -290,5 +290,5 @@ def test_the_step_says_before_the_runs_what_is_odd_about_the_pictures(
         "first 'val/b/same.png', which is 'train/a/1.png'"
     )
     assert [
-        one.startswith("1 read otherwise by fastai, first 'train/a/deep.png'") for one in otherwise
+        one.startswith("1 read otherwise by fastai, first 'train/a/clear.png'") for one in otherwise
     ] == ([True] if loop == "fastai" else [])

@@ -14,9 +14,13 @@ import torch
 
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
-from study.training.common import failed, loop_of
+from study.config.effect import DEFAULTS
+from study.config.rules import broken
+from study.config.settings import Keys, Settings, get, with_values
+from study.training.common import failed, loop_of, seed_everything
 from study.training.instruments.in_force import Asked
 from study.training.instruments.reference_workload import the_same_for_every_setting
+from study.training.loops.loaders import Decoded
 from study.training.loops.torch.loop import train
 from tests.unit.training.gloo_ranks import LOOPS
 from tests.unit.training.test_loops import make_job, tiny_run
@@ -33,32 +37,23 @@ class Net(nn.Sequential):
 def make(classes):
     return Net(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, classes)){made}
 """
-AT_IMPORT = [
-    (
-        "torch.set_num_threads(1)",
-        "training.threads: asked for threads 2, and 1 is in force once the model is built",
-    ),
-    ("multiprocessing.set_start_method('spawn', force=True)", "start_method fork, and spawn"),
-    ("torch.set_default_dtype(torch.float64)", "default_dtype float32, and float64"),
-    ("torch.use_deterministic_algorithms(True)", "deterministic false, and true"),
-    ("torch.set_float32_matmul_precision('medium')", "matrix_products ieee, and bf16"),
-    (
-        "torch.backends.cudnn.benchmark = False",
-        "training.cudnn_benchmark: asked for cudnn_benchmark true, and false",
-    ),
-    ("torch.backends.cudnn.enabled = False", "cudnn true, and false"),
-    ("torch.set_autocast_enabled('cpu', True)", "autocast false, and true"),
-    ("os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])", "limits.cpus: asked for cpus"),
-]
-MADE = [
-    (
-        "fastai",
-        ".to(memory_format=torch.channels_last)",
-        "memory_format contiguous, and channels_last",
-    ),
-    ("fastai", ".to(torch.bfloat16)", "dtypes float32, and bfloat16"),
-    ("torch", ".double()", "dtypes float32, and float64"),
-]
+SETS = [
+    ("at_import", "torch.set_num_threads(1)",
+     "training.threads: asked for threads 2, and 1 is in force once the model is built"),
+    ("at_import", "multiprocessing.set_start_method('spawn', force=True)", "method fork, and spawn"),
+    ("at_import", "torch.set_default_dtype(torch.float64)", "default_dtype float32, and float64"),
+    ("at_import", "torch.use_deterministic_algorithms(True)", "deterministic false, and true"),
+    ("at_import", "torch.set_float32_matmul_precision('medium')", "products ieee, and bf16"),
+    ("at_import", "torch.backends.cudnn.benchmark = False",
+     "training.cudnn_benchmark: asked for cudnn_benchmark true, and false"),
+    ("at_import", "torch.backends.cudnn.enabled = False", "cudnn true, and false"),
+    ("at_import", "torch.set_autocast_enabled('cpu', True)", "autocast false, and true"),
+    ("at_import", "os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])",
+     "limits.cpus: asked for cpus"),
+    ("made", ".double()", "dtypes float32, and float64"),
+    ("made", ".to(memory_format=torch.channels_last)", "memory_format contiguous, and channels_last"),
+    ("made", ".to(torch.bfloat16)", "dtypes float32, and bfloat16"),
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -108,20 +103,12 @@ def trained(
     return LOOPS[loop](job)
 
 
-@pytest.mark.parametrize(("line", "words"), AT_IMPORT)
-def test_what_a_model_sets_at_its_import_is_a_failed_run_that_names_both(
-    folder: Path, line: str, words: str
+@pytest.mark.parametrize(("place", "line", "words"), SETS)
+def test_what_a_model_sets_is_a_failed_run_that_names_both(
+    folder: Path, place: str, line: str, words: str
 ) -> None:
     with pytest.raises(StudyError, match=words):
-        trained(folder, at_import=line)
-
-
-@pytest.mark.parametrize(("loop", "made", "words"), MADE)
-def test_a_model_in_another_type_or_order_is_a_failed_run(
-    folder: Path, loop: str, made: str, words: str
-) -> None:
-    with pytest.raises(StudyError, match=words):
-        trained(folder, made=made, loop=loop)
+        trained(folder, **{place: line}, loop="fastai" if place == "made" else "torch")
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
@@ -137,17 +124,9 @@ def test_what_a_model_sets_in_its_forward_pass_is_found_as_the_training_ends(
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
 def test_the_record_holds_what_was_in_force(folder: Path, loop: str) -> None:
     found = trained(folder, loop=loop).in_force
-    assert (found.threads, found.workers, found.dtypes, found.devices) == (
-        2,
-        0,
-        ["float32"],
-        ["cpu"],
-    )
-    assert (found.grad_mode, found.memory_format, found.start_method) == (
-        True,
-        "contiguous",
-        "fork",
-    )
+    assert (found.threads, found.workers, found.grad_mode) == (2, 0, True)
+    assert (found.dtypes, found.devices) == (["float32"], ["cpu"])
+    assert (found.memory_format, found.start_method) == ("contiguous", "fork")
 
 
 def test_a_part_of_a_model_on_another_device_is_named(folder: Path) -> None:
@@ -173,15 +152,7 @@ def test_a_model_that_is_not_compiled_as_asked_is_a_failed_run(
 
     monkeypatch.setattr(torch._dynamo.config, "disable", True)
     torch._dynamo.utils.reset_frame_count()
-    run = tiny_run(
-        training={
-            "loop": "torch",
-            "freeze_epochs": 0,
-            "epochs": 1,
-            "batch_size": 4,
-            "compile": True,
-        }
-    )
+    run = tiny_run(training={"epochs": 1, "batch_size": 4, "compile": True})
     with contextlib.suppress(AttributeError):
         torch._dynamo.utils.compilation_time_metrics.clear()
     with pytest.raises(StudyError, match="compile: asked for true, and nothing is compiled"):
@@ -232,3 +203,94 @@ def test_an_operation_without_a_deterministic_form_is_named_in_one_line() -> Non
         torch.zeros(2).put_(torch.tensor([0]), torch.ones(1))
     result = failed(caught.value, settings)
     assert result.message == "training.deterministic: put_ has no deterministic form on cpu"
+
+
+PROBES: dict[str, Any] = {
+    "training.epochs": 1, "training.target_accuracy": 0.001, "training.batch_size": 4,
+    "training.gradient_accumulation": 2, "training.optimizer": "sgd", "training.schedule": "step",
+    "training.learning_rate": 0.1, "training.validation": "end", "training.drop_last": False,
+    "training.precision": "bf16", "training.memory_format": "channels_last",
+    "training.compile": True, "training.deterministic": True, "training.cudnn_benchmark": False,
+    "training.threads": 1, "training.optimizer_implementation": "foreach",
+    "training.cuda_graph": True, "loader.kind": "alone", "loader.workers": 1,
+    "loader.decoder": "torchcodec",
+    "training.learning_rate_rule": {
+        "training.learning_rate_rule": "linear", "training.reference_batch_size": 60},
+    "loader.prefetch_factor": {"loader.workers": 1, "loader.prefetch_factor": 3},
+    "loader.persistent_workers": {"loader.workers": 1, "loader.persistent_workers": True},
+}  # fmt: skip
+"""A value of each key, with others where it needs them, that a run shows, or a rule refuses."""
+ELSEWHERE = {
+    "test_distributed": "strategy processes batch_size_is sharding",
+    "test_switches": "compile cuda_graph optimizer_implementation",
+    "test_loops": "loop freeze_epochs prefetch_factor pin_memory",
+    "test_decoding": "decoder",
+    "test_in_force": "persistent_workers reference_batch_size",
+}
+"""The module that shows keys of several processes, of a GPU, of a body or of no record."""
+PLAIN: dict[str, Any] = {}
+"""What a run of each loop shows that has no probe."""
+
+
+def changed(key: str, loop: str) -> dict[str, Any]:
+    """The keys of a run of the loop, with the key's probe."""
+    probe = PROBES[key]
+    own = {"training.loop": loop, "loader.kind": "workers", "loader.workers": 0}
+    return own | (probe if isinstance(probe, dict) else {key: probe})
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+@pytest.mark.parametrize(
+    "key",
+    [f"{name}.{key}" for name in ("loader", "training") for key in get(DEFAULTS, name).model_fields],
+)  # fmt: skip
+def test_every_key_has_an_effect_in_either_loop_or_is_refused(
+    key: str, loop: str, tmp_path: Path
+) -> None:
+    if key in PROBES:
+        asked = Keys.model_validate(with_values({}, changed(key, loop)))
+        if any(rule.key == key for rule in broken(asked)):
+            return
+    name = key.rpartition(".")[2]
+    for module in (module for module, names in ELSEWHERE.items() if name in names.split()):
+        assert name in Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+        return
+    if loop not in PLAIN:
+        PLAIN[loop] = traces(tmp_path, loop, {})
+    assert traces(tmp_path, loop, changed(key, loop)) != PLAIN[loop]
+
+
+def traces(folder: Path, loop: str, values: dict[str, Any]) -> Any:
+    """What a run of two epochs shows of its keys, without a time."""
+    torch.backends.cudnn.benchmark = True
+    run = tiny_run(loop, training={"freeze_epochs": 0, "epochs": 2, "batch_size": 6})
+    told = with_values(run.settings.model_dump(exclude={"control"}), values)
+    job = make_job(folder, run.model_copy(update={"settings": Settings.model_validate(told)}))
+    seed_everything(1, job.settings.training.threads)
+    found = loop_of(job.settings)(job)
+    steps = [step.images for step in found.steps]
+    epochs = [(epoch.stage, epoch.accuracy is None) for epoch in found.epochs]
+    return steps, epochs, found.trained_sha256, found.threads, found.workers, found.in_force
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("stay", [False, True])
+def test_workers_that_stay_are_the_same_processes_in_two_epochs(
+    stay: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the torch loop; fastai makes a new loader iterator in each epoch."""
+    loader = {"kind": "workers", "workers": 2, "persistent_workers": stay}
+    job = make_job(tmp_path, tiny_run(loader=loader))
+    seen = tmp_path / "seen"
+    stock = Decoded.image
+
+    def image(self: Decoded, index: int) -> torch.Tensor:
+        with seen.open("a") as file:
+            file.write(f"{len(self)} {os.getpid()}\n")
+        return stock(self, index)
+
+    monkeypatch.setattr(Decoded, "image", image)
+    train(job)
+    training = f"{len(job.images.train)} "
+    workers = {line for line in seen.read_text().splitlines() if line.startswith(training)}
+    assert len(workers) == (2 if stay else 4)

@@ -465,10 +465,6 @@ def test_the_loaders_options_reach_torchs_loader(tmp_path: Path) -> None:
             3,
             False,
         )
-    train = fastai_loop.make_dataloaders(
-        make_job(tmp_path, small_run("fastai", loader=options))
-    ).train
-    assert (train.fake_l.persistent_workers, train.fake_l.num_workers) == (True, 1)
 
 
 Batches = list[list[int]]

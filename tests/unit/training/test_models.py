@@ -17,6 +17,8 @@ from study.training.models import pretrained
 from study.training.trial import decide_and_try
 from tests.conftest import tiny_plan
 
+PREFIXES = ["module.", "model.", "_orig_mod.", "module._orig_mod.", "net.0."]
+
 
 def test_an_unknown_model_is_named_with_its_neighbours() -> None:
     with pytest.raises(
@@ -111,11 +113,18 @@ def test_a_file_that_is_no_weights_file_or_for_another_model_is_one_clear_error(
     torch.save([1, 2], tmp_path / "list.pt")
     torch.save(torchvision.models.resnet34().state_dict(), tmp_path / "resnet34.pt")
     torch.save(torchvision.models.resnet50().state_dict(), tmp_path / "resnet50.pt")
+    right = torchvision.models.resnet18().state_dict()
+    for prefix in PREFIXES:
+        other = {"loss.weight": torch.ones(2)}
+        torch.save(
+            other | {f"{prefix}{key}": right[key] for key in right}, tmp_path / f"{prefix}pt"
+        )
     for name, words in (
         ("text.pt", r"'text\.pt' is not a weights file"),
         ("list.pt", r"'list\.pt' is not a state dict"),
         ("resnet34.pt", "not for resnet18: layer1.2.bn1.bias is not part of the model"),
         ("resnet50.pt", "not for resnet18: "),
+        *((f"{prefix}pt", f"its keys have the prefix '{prefix}'; allowed") for prefix in PREFIXES),
     ):
         with pytest.raises(StudyError, match=words) as caught:
             pretrained.decide("resnet18", str(tmp_path / name), 1, tmp_path)

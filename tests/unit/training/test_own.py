@@ -78,18 +78,14 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Try]:
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {},
-        {"loop": "fastai", "precision": "fp16"},
-        {"precision": "tf32"},
-        {"precision": "fp16", "gradient_accumulation": 3, "optimizer": "sgd"},
-        {"strategy": "ddp", "processes": 4, "batch_size_is": "replica"},
-        {"loop": "fastai", "strategy": "ddp", "processes": 2},
-        {"compile": True, "memory_format": "channels_last"},
-        {"cuda_graph": True, "optimizer_implementation": "fused", "validation": "end"},
-        {"target_accuracy": 0.9, "learning_rate_rule": "linear", "reference_batch_size": 64},
-    ],
-)
+    [{}, {"loop": "fastai", "precision": "fp16"}, {"precision": "tf32"},
+     {"precision": "fp16", "gradient_accumulation": 3, "optimizer": "sgd"},
+     {"strategy": "ddp", "processes": 4, "batch_size_is": "replica"},
+     {"loop": "fastai", "strategy": "ddp", "processes": 2},
+     {"compile": True, "memory_format": "channels_last"},
+     {"cuda_graph": True, "optimizer_implementation": "fused", "validation": "end"},
+     {"target_accuracy": 0.9, "learning_rate_rule": "linear", "reference_batch_size": 64}],
+)  # fmt: skip
 def test_a_good_model_passes_the_small_run_of_whatever_a_gpu_is_to_do(
     changes: dict[str, Any], tried: Try
 ) -> None:

@@ -209,7 +209,6 @@ def make_dataloaders(job: TrainingJob) -> Any:
     # fastai drops the last partial batch when it shuffles, unless it is told not to.
     own |= {} if training.drop_last else {"drop_last": False}
     own |= {} if loader.pin_memory == "auto" else {"pin_memory": loader.pin_memory}
-    own |= {"persistent_workers": True} if loader.persistent_workers else {}
     return block.dataloaders(numbers, bs=training.replica_batch_size, device=job.device, **own)
 
 
