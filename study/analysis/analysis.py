@@ -21,7 +21,6 @@ from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.answers.ways import ways_of
 from study.analysis.caveats import Caveat, find_caveats
 from study.analysis.look import begun_blocks, intervals_of, reached_by, whole_blocks
-from study.analysis.rows import group_rows
 from study.analysis.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, overalls_of, ratios_of
@@ -159,11 +158,6 @@ def kept_result(files: Results, name: str) -> StudyResult:
     plan = _plan_of(files, name)
     frame, found = read_timings(files.timings(name), plan), read_analysis(files.fit(name))
     check_known("y", found.y, [plan.study.total], "the study's time is another", "fit.json")
-    known = {group.setting for group, _ in group_rows(plan.study, frame, found.groups)}
-    said = {*(one.setting for one in found.groups), *(one.group for one in found.switches)}
-    for one in said - known:
-        why = f"no such runs are in the table; make it with: python -m study analyse {name}"
-        raise StudyError(source="fit.json", key="groups", value=one.levels, why=why)
     if found.reached and found.reached.enough:
         plan = plan.with_blocks(set(frame["block"]))
     return StudyResult(plan, frame, found)

@@ -19,8 +19,6 @@ class Pace(Samples):
     epoch_seconds: Seconds
     """What an epoch takes beside its steps, such as the start of the loader's workers."""
     valid_image_seconds: Seconds
-    batch_seconds: Seconds = 0.0
-    """One batch of inference."""
 
     @classmethod
     def of(cls, measured: Measurement, seconds: float, valid_images: int) -> Self:
@@ -39,7 +37,6 @@ class Pace(Samples):
             step = median(one.seconds - one.data_wait_seconds for one in later)
             steps[stages[number - 1]] = step + max(0.0, waits) / len(own)
             beside.append(epoch.loader_start_seconds + epoch.loader_end_seconds)
-        inference = measured.inference
         judged = measured.epochs[-1]
         images = max(step.images for step in measured.steps)
         return cls(
@@ -49,7 +46,6 @@ class Pace(Samples):
             epoch_seconds=fmean(beside),
             # Workers start for a validation, too: an image takes at most as long as in training.
             valid_image_seconds=min(judged.valid_seconds / valid_images, step / images),
-            batch_seconds=inference.seconds / len(inference.batches) if inference else 0.0,
         )
 
     def run_seconds(self, settings: Settings, train_images: int, valid_images: int) -> float:
@@ -58,7 +54,7 @@ class Pace(Samples):
         A step of more images than the pace's takes longer by as much, one of fewer no less. A
         training with a target is foretold to need its whole schedule.
         """
-        training, asked = settings.training, settings.inference
+        training = settings.training
         steps, rest = divmod(train_images, training.step_images)
         steps += bool(rest) and not training.drop_last
         stages = {"frozen": training.freeze_epochs, "unfrozen": training.epochs}
@@ -69,6 +65,4 @@ class Pace(Samples):
         larger = max(1.0, training.step_images / self.step_images)
         for stage, count in stages.items():
             seconds += count * steps * larger * self.step_seconds.get(stage, 0.0)
-        if settings.task == "inference":
-            seconds += (asked.batches + asked.warm_up_batches) * self.batch_seconds
         return seconds

@@ -28,7 +28,7 @@ Total = Literal[
 ]
 TOTALS_OF_INFERENCE: tuple[Total, ...] = ("thousand_images_seconds",)
 
-RUNG_KEYS = ("training.epochs", "training.freeze_epochs", "replicates")
+RungKey = Literal["training.epochs", "training.freeze_epochs", "replicates"]
 MOST_REPLICATES = 1000
 MOST_COMBINATIONS = 10**6
 """Combinations of levels that a plan goes through, in a minute or two."""
@@ -109,21 +109,10 @@ class Ladder(Declared):
     in the same results takes the same. No setting is left out."""
 
     minutes: float = Field(gt=0, description="Minutes that the runs of a study may take.")
-    rungs: list[dict[str, Any]] = Field(min_length=1)
+    rungs: list[dict[RungKey, Annotated[int, Field(ge=0)]]] = Field(min_length=1)
     """Each has some of `training.epochs`, `training.freeze_epochs` and `replicates` with values,
     from the longest to the shortest. The study as its file has it is the longest of all. A value
     that a start sets stays."""
-
-    @model_validator(mode="after")
-    def _a_rung_shortens(self) -> Self:
-        for place, rung in enumerate(self.rungs):
-            for key, value in rung.items():
-                check_known(f"ladder.rungs.{place}", key, RUNG_KEYS, "it may change its length")
-                if type(value) is not int or value < 0:
-                    raise ValueRefused(
-                        key=f"ladder.rungs.{place}.{key}", value=value, allowed="a whole number"
-                    )
-        return self
 
 
 class StudyFile(Keys):

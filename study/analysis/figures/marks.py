@@ -43,8 +43,6 @@ class Row:
     under: str = ""
     """A second, small line of the verdict."""
     claimed: float | None = None
-    tail: float | None = None
-    """The 99th percentile, of a latency."""
     cause: str = ""
     """What stands in place of the dots of a setting that failed."""
     bold: bool = False
@@ -77,16 +75,10 @@ class Marks:
             self.drawing.line(LINES, ends, row.look, 1.6, "mark interval", dashes)
             if row.high > most:
                 self._edge(y, row.look)
-        if row.tail is not None and row.mean is not None:
-            tail = pixel(row.tail)
-            self.drawing.line(
-                LINES, [(pixel(row.mean), y), (tail, y)], row.look, 1.6, "mark interval"
-            )
-            self.drawing.line(MEANS, [(tail, y - 4), (tail, y + 4)], row.look, 1.6, "mark mean")
         if row.mean is not None:
             mean = pixel(row.mean)
             self.drawing.line(MEANS, [(mean, y - 6.5), (mean, y + 6.5)], row.look, 3.4, "mark mean")
-        known = [value for value in (row.low, row.high, row.mean, row.tail) if value is not None]
+        known = [value for value in (row.low, row.high, row.mean) if value is not None]
         for dot, lift in zip(row.dots, self._lifts(row.dots), strict=True):
             known.append(dot.value)
             if not dot.aside:
@@ -201,7 +193,7 @@ def sign(kind: str) -> str:
     """Return a small drawing of a kind of mark as SVG, for the legend."""
     marks = Marks(drawing := Drawing(22, 12), Axis(0, 22, 0, 22), "")
     rows = {"mean": Row("", mean=11, low=1, high=21), "bare": Row("", mean=11)}
-    rows |= {"claim": Row("", claimed=11), "tail": Row("", mean=2, tail=18)}
+    rows |= {"claim": Row("", claimed=11)}
     marks.row(rows.get(kind, Row("", look="out" if kind == "out" else "other")), 6)
     if kind not in rows:
         marks.dot(11, 6, kind if kind in ("aside", "out") else "other")

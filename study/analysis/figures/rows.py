@@ -29,7 +29,6 @@ KEY = {
     "out": "out of the ranking",
     "aside": "excluded, in no number",
     "claim": "where the claim puts it",
-    "tail": "99th percentile",
 }
 
 
@@ -127,7 +126,6 @@ def _kinds(chart: RowsChart) -> set[str]:
     told = (
         ("mean" if any(row.low for row in chart.rows) else "bare", "mean"),
         ("claim", "claimed"),
-        ("tail", "tail"),
     )
     return found | {
         kind for kind, name in told if any(getattr(row, name) is not None for row in chart.rows)
@@ -138,9 +136,7 @@ def _inside(chart: RowsChart) -> list[float]:
     """Return the values that the axis has to hold: the runs that count and the means, and a
     logarithmic one all."""
     counted = [dot.value for dot in chart.dots if not dot.aside]
-    names = (
-        ("mean", "tail", "low", "high", "claimed") if chart.axis != "linear" else ("mean", "tail")
-    )
+    names = ("mean", "low", "high", "claimed") if chart.axis != "linear" else ("mean",)
     for name in names:
         counted += [getattr(row, name) for row in chart.rows if getattr(row, name) is not None]
     if chart.axis == "linear":

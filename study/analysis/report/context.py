@@ -14,7 +14,6 @@ from study.analysis.figures.svg import Chart
 from study.analysis.look import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.report.drawings import (
     Parts,
-    latency_chart,
     main_chart,
     pairs_chart,
     ratios_chart,
@@ -71,8 +70,6 @@ def view(
     groups = level_rows(study, frame, analysis.groups)
     pairs = pairs_chart(plan, groups, analysis) if analysis.ratios else None
     charts = [*switch_charts(study, analysis), *_present(pairs, main_chart(plan, groups, analysis))]
-    if study.total in TOTALS_OF_INFERENCE:
-        charts = [*_present(latency_chart(groups)), *charts]
     progress = progress_of(plan, frame)
     return StudyView(
         name=plan.name,

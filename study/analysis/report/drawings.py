@@ -40,7 +40,6 @@ CAPTION = (
 ON_A_GPU = (
     " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
 )
-LATENCIES = ["latency_p50_seconds", "latency_p99_seconds"]
 
 
 def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:
@@ -215,26 +214,6 @@ def time_parts(groups: Levelled, analysis: Analysis) -> Parts | None:
             )
     told = CAPTION + ON_A_GPU * any((own["device"] == "cuda").any() for _, own in groups)
     return Parts(found, told) if found else None
-
-
-def latency_chart(groups: Levelled) -> Chart | None:
-    """Return the median and the 99th percentile of a batch's time, each the median over the runs;
-    None without any."""
-    drawn = []
-    for group, own in groups:
-        known = own[(own["outcome"] == "ok") & own["excluded"].isna()].dropna(subset=LATENCIES)
-        medians = 1000 * known.groupby("level", sort=False)[LATENCIES].median()
-        in_order = medians.reindex([level.label for level in group.levels]).dropna()
-        told = [
-            Row(str(label), mean=float(p50), tail=float(p99))
-            for label, p50, p99 in in_order.itertuples()
-        ]
-        drawn += [rows.Group(tuple(told), place_words(group.setting))] if told else []
-    words = "Milliseconds that a batch takes: the median, and the slowest of 100"
-    key, headings = {"bare": "median"}, ("", "median", "")
-    return rows_chart(
-        RowsChart(tuple(drawn), "Latency", words, headings=headings, unit=" ms", key=key)
-    )
 
 
 def _ratios(title: str, subtitle: str, drawn: Sequence[Row]) -> Chart | None:

@@ -162,8 +162,9 @@ def choose_length(study: str, results: Path, say: Callable[[str], None]) -> None
     with alone_on_this_machine(f"{study}, its length"):
         for run in runs:
             warm_up.made(run)
-    told = dict[str, Any](), 0.0
-    for rung in ({}, *ladder.rungs):
+    forms: list[dict[str, Any]] = [{}, *({**rung} for rung in ladder.rungs)]
+    told = forms[0], 0.0
+    for rung in forms:
         values = {key: value for key, value in rung.items() if key != "replicates"}
         seconds = warm_up.foretold(values)
         blocks = rung.get("replicates", plan.study.most)

@@ -9,8 +9,6 @@ import torch
 from torch import nn
 
 from study.analysis.report.context import resources, view
-from study.analysis.report.drawings import latency_chart
-from study.analysis.rows import level_rows
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
@@ -236,10 +234,6 @@ class TestWhatTheTablesSay:
         assert ratio.ratio.value == pytest.approx(2)
         page = view(plan, frame, analysis, [])
         assert page.rate == "images/s"
-        chart = latency_chart(level_rows(plan.study, frame, analysis.groups))
-        assert chart
-        assert [told for _, told in chart.key] == ["median", "99th percentile"]
-        assert "8.00 ms" in chart.wide
 
 
 def samples_of(
