@@ -47,7 +47,7 @@ def figures_of(results: study.StudyResults) -> dict[str, Figure]:
     """Return those of the blog's figures that a study has: the report's of the times, and the
     monitor's panels."""
     reports = results.figures()
-    found = {name: reports[name].figure for name in ("batch_size_performance",) if name in reports}
+    found = {name: reports[name].figure for name in NAMES if name in reports}
     if "telemetry_cuda" in reports and SIZE in results.plan().study.factors:
         found["telemetry_cuda"] = panels(results)
     return found

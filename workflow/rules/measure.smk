@@ -6,7 +6,7 @@ RESOURCES = (
 )
 
 
-# A study with a ladder is given its length once.
+# A ladder's rung is chosen once.
 checkpoint length:
     input:
         FLOW.missing,

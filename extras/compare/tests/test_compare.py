@@ -65,19 +65,6 @@ def alarms(found: Pair) -> bool:
     return any(one.verdict in ("faster", "slower") for one in (found.overall, *found.settings))
 
 
-@pytest.mark.parametrize("starts", [(2, 2), (2, 6)])
-def test_equal_results_are_told_apart_in_at_most_one_of_twenty_comparisons(
-    starts: tuple[int, int],
-) -> None:
-    """The overall verdict, and the settings together, each have 5%. Starts differ far more than
-    runs."""
-    found = [pair(seed, starts, 1.0, spread=0.05) for seed in repeats(40, 160)]
-    assert sum(one.overall.verdict in ("faster", "slower") for one in found) <= at_most(
-        0.05, len(found)
-    )
-    assert sum(map(alarms, found)) <= at_most(0.1, len(found))
-
-
 def test_equal_results_with_a_broken_start_are_rarely_told_apart() -> None:
     """One start of one result was half as fast."""
 

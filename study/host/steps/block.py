@@ -7,7 +7,7 @@ kept aside, and it is measured anew.
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,14 +109,11 @@ def _is_needless(context: BlockContext, look: Look) -> bool:
 
 def _too_late(context: BlockContext, known: Mapping[str, float]) -> str | None:
     """Return a line if the time budget leaves the block for another start; None if it is to be
-    measured.
-
-    A setting that was never measured counts as the longest of all.
-    """
+    measured."""
     if context.session.deadline is None:
         return None
-    seconds, left = _block_seconds(context, known), context.session.deadline - time.time()
-    if seconds <= left:
+    seconds = _seconds([run.key for run in context.block.runs], known)
+    if time.time() + seconds <= context.session.deadline:
         return None
     needs = f"it would take about {seconds:.0f} s" if seconds else "no time is left"
     runs = quantity(len(context.block.runs), "run")
@@ -134,10 +131,13 @@ def _too_late(context: BlockContext, known: Mapping[str, float]) -> str | None:
     )
 
 
-def _block_seconds(context: BlockContext, known: Mapping[str, float]) -> float:
-    """Return the seconds that the block will take; 0 where nothing is known."""
+def _seconds(keys: Iterable[str], known: Mapping[str, float]) -> float:
+    """Return the seconds that runs with these keys will take; 0 where nothing is known.
+
+    A setting that was never measured counts as the longest of all.
+    """
     longest = max(known.values(), default=0.0)
-    return sum(known.get(run.key, longest) for run in context.block.runs)
+    return sum(known.get(key, longest) for key in keys)
 
 
 def _set_aside(runs: Sequence[Run], context: BlockContext) -> None:
@@ -165,11 +165,9 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> str | None:
     if late := _too_late(context, took):
         return late
     if took and not known:
-        block, whole = _block_seconds(context, took), [run.key for run in context.block.runs] + rest
-        context.say(
-            f"{context.plan.name}: a block takes about {duration_words(block)}; "
-            f"{_time_left(whole, took)}"
-        )
+        block = [run.key for run in context.block.runs]
+        words = f"a block takes about {duration_words(_seconds(block, took))}"
+        context.say(f"{context.plan.name}: {words}; {_time_left(block + rest, took)}")
     for place, run in enumerate(context.block.runs):
         record = measure(context, run, context.run(place), warm[place])
         if run.key not in known:
@@ -201,8 +199,7 @@ def _time_left(keys: Sequence[str], took: Mapping[str, float]) -> str:
     key."""
     if not took:
         return "time left not known until a block is done"
-    longest = max(took.values())
-    return f"about {duration_words(sum(took.get(key, longest) for key in keys))} left"
+    return f"about {duration_words(_seconds(keys, took))} left"
 
 
 def _told(record: Record) -> str | None:

@@ -6,7 +6,7 @@ compiled kernels, the clocks. A few steps are enough for that, and they tell the
 setting, from which the time of a whole run is foretold.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from study.artifacts.prepared import Manifest
 from study.artifacts.record import Record
 from study.artifacts.record_store import Session, read_record, read_session
 from study.artifacts.run import Run
-from study.base.errors import StudyError, duration_words, quantity
+from study.base.errors import StudyError, duration_words
 from study.base.files import digest, write_whole
 from study.base.privacy import node
 from study.config.settings import Settings, with_values
@@ -103,8 +103,7 @@ class WarmUp:
         path, way = self.path(run), self.ways[run.key]
         alike = [one for key, one in self.settings.items() if self.ways[key] == way]
         paced = {pace_name(one): in_small(one.settings) for one in (run, *alike)}
-        others = f" and {quantity(len(paced) - 1, 'other setting')}" if len(paced) > 1 else ""
-        title = f"warm-up run on {run.settings.device}, like {run.name}{others}, in small"
+        title = f"warm-up run on {run.settings.device}, like {run.name}, in small"
         try:
             if not path.exists():
                 like = run.model_copy(update={"settings": in_small(run.settings)})
@@ -154,27 +153,24 @@ def choose_length(study: str, results: Path, say: Callable[[str], None]) -> None
     files = Results(results)
     plan, session = Plan.read(files.plan(study)), read_session(files.session(study))
     ladder = plan.study.ladder
-    if ladder is None:
-        raise StudyError(f"{study}: it has no ladder")
+    # The workflow asks for a length where there is a ladder.
+    assert ladder
     warm_up = WarmUp(plan, files, session.model_copy(update={"warm_up_run": True}), say)
     runs = [run for run in plan.runs if run.block == 1 and not run.unavailable]
     start_fork_servers([plan], [(study, run.name) for run in runs], files)
     with alone_on_this_machine(f"{study}, its length"):
         for run in runs:
             warm_up.made(run)
-    forms: list[dict[str, Any]] = [{}, *({**rung} for rung in ladder.rungs)]
-    told = forms[0], 0.0
+    forms: Sequence[Mapping[Any, Any]] = [{}, *ladder.rungs]
+    rung, minutes = forms[0], 0.0
     for rung in forms:
-        values = {key: value for key, value in rung.items() if key != "replicates"}
-        seconds = warm_up.foretold(values)
-        blocks = rung.get("replicates", plan.study.most)
+        seconds = warm_up.foretold({key: rung[key] for key in rung if key != "replicates"})
         longest = max(seconds.values(), default=0.0)
         block = sum(seconds.get(run.key, longest) for run in runs)
-        told = rung, blocks * block / 60
-        if told[1] <= ladder.minutes:
+        minutes = rung.get("replicates", plan.study.most) * block / 60
+        if minutes <= ladder.minutes:
             break
-    rung, minutes = told
-    length = Length(rung=rung, minutes=minutes)
+    length = Length(rung=dict(rung), minutes=minutes)
     write_whole(files.length(study), length.model_dump_json(indent=1))
     shorter = ", ".join(f"{key}: {value}" for key, value in rung.items())
     say(

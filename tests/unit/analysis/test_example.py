@@ -3,7 +3,6 @@ quote it."""
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -60,39 +59,6 @@ def test_the_page_quotes_the_speedup_with_its_times(page: str) -> None:
         times, low, high = map(short, (ratio.together.value, *ratio.together.bounds))
         assert f"{times} times ({low} to {high}) as fast" in page
         assert f"({number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s)" in page
-
-
-def test_the_page_says_what_the_building_of_the_model_changes(
-    page: str, frame: pd.DataFrame
-) -> None:
-    def means(runs: pd.DataFrame, y: str, *by: str) -> dict[Any, float]:
-        """The geometric mean of each setting, by its levels."""
-        found: dict[Any, float] = np.exp(
-            np.log(runs[y]).groupby([runs[one] for one in by]).mean()
-        ).to_dict()
-        return found
-
-    seconds = means(
-        counted(recorded("photographs-speedup")), "blog_seconds", "device", "loader.kind"
-    )
-    loader, beforehand = (
-        seconds["cpu", kind] / seconds["cuda", kind] for kind in ("workers", "device")
-    )
-    assert f"these are {short(loader)} and {short(beforehand)} times" in page
-    ways = means(
-        counted(frame), "fit_seconds", "training.loop", "training.optimizer_implementation"
-    )
-    faster = ways["fastai", "auto"] / ways["torch", "fused"]
-    assert f"Without the building of the model they are {short(faster)} times as fast" in page
-    starts = means(
-        counted(frame),
-        "blog_seconds",
-        "training.loop",
-        "training.optimizer_implementation",
-        "session",
-    )
-    slower = [starts[*way, 1] / np.sqrt(starts[*way, 2] * starts[*way, 3]) - 1 for way in ways]
-    assert f"{min(slower):.0%} to {max(slower):.0%} slower" in page
 
 
 def test_the_assignment_quotes_the_example_and_the_blog() -> None:
