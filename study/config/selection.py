@@ -57,17 +57,18 @@ class Selection(Declared):
     """Classes of machines by the names that a study's `machine` has, with what a run asks an
     executor for: `{a100: {slurm_partition: gpu, constraint: a100}}`."""
     warm_up_run: bool = True
-    """True to execute each way of computing and shape once on each device before the first block of
-    a start, so that no run that counts meets cold caches, kernels and clocks: the first a whole
-    run, the others in few steps. They are kept in `results/warm_up_runs`, and in no number. Without
-    them the analysis leaves out the first run of each start if it is slow."""
+    """True to execute a few steps of each way of computing on each device before the first block of
+    a start, so that no run that counts meets cold caches, kernels and clocks, and to foretell what
+    a block takes. They are kept in `results/warm_up_runs`, and in no number. Without them the
+    analysis leaves out the first run of each start if it is slow."""
     quiet_wait_seconds: float = Field(60, ge=0, le=MOST_SECONDS)
     """Longest wait before a run, in seconds, for a machine on which others cross no limit of
     `evidence`. 0: no wait. A run that began without a quiet machine is recorded as such."""
     time_budget_minutes: float | None = Field(None, ge=0, le=MOST_SECONDS // 60)
-    """Time of a start, in minutes. It begins no block of runs that it cannot end within this time,
-    judged by the earlier runs of each setting; the next start makes what is left. 0: measure
-    nothing, and report what is there. none: no limit."""
+    """Time of a start, in minutes, its warm-up runs included. It begins no block of runs that it
+    cannot end within this time, judged by the earlier runs of each setting or by the warm-up runs,
+    and says what would fit; the next start makes what is left. 0: measure nothing, and report what
+    is there. none: no limit."""
     overrides: dict[str, Any] = Field(default_factory=dict)
     """Dotted keys of the selected studies with new values or lists of levels."""
 
