@@ -88,6 +88,8 @@ def test_a_log_escapes_what_its_locale_cannot_show(
     handler = logging.FileHandler(tmp_path / "log", encoding="ascii")
     log = logging.getLogger("snakemake.logging")
     log.addHandler(handler)
+    # pytest sends what it captures of a log from process to process, as UTF-8.
+    monkeypatch.setattr(log, "propagate", False)
     workflow.use_this_checkout(ROOT)
     log.error("\udce6\u65e5")
     log.removeHandler(handler)
