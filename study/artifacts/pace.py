@@ -3,6 +3,7 @@
 from statistics import fmean, median
 from typing import Self
 
+from study.artifacts.prepared import Manifest
 from study.artifacts.samples import Images, Measurement, Samples, Seconds
 from study.config.settings import Settings
 
@@ -48,20 +49,20 @@ class Pace(Samples):
             valid_image_seconds=min(judged.valid_seconds / valid_images, step / images),
         )
 
-    def run_seconds(self, settings: Settings, train_images: int, valid_images: int) -> float:
-        """Return the seconds of a whole run with these settings, without its process.
+    def run_seconds(self, settings: Settings, data: Manifest) -> float:
+        """Return the seconds of a whole run with these settings and data, without its process.
 
         A step of more images than the pace's takes longer by as much, one of fewer no less. A
         training with a target is foretold to need its whole schedule.
         """
         training = settings.training
-        steps, rest = divmod(train_images, training.step_images)
+        steps, rest = divmod(data.train_images, training.step_images)
         steps += bool(rest) and not training.drop_last
         stages = {"frozen": training.freeze_epochs, "unfrozen": training.epochs}
         epochs = sum(stages.values())
         judged = epochs if training.validation == "epoch" else 1
         seconds = self.setup_seconds + epochs * self.epoch_seconds
-        seconds += judged * (valid_images * self.valid_image_seconds + self.epoch_seconds)
+        seconds += judged * (data.valid_images * self.valid_image_seconds + self.epoch_seconds)
         larger = max(1.0, training.step_images / self.step_images)
         for stage, count in stages.items():
             seconds += count * steps * larger * self.step_seconds.get(stage, 0.0)

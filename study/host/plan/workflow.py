@@ -233,7 +233,9 @@ def use_this_checkout(base: Path) -> None:
     os.environ["PATH"] = os.pathsep.join(
         [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     )
-    os.environ["PYTHONSAFEPATH"] = "1"  # see study.base.python_first
+    # See study.base.python_first. PYTHONPATH holds no folder with its separator: such a checkout is
+    # found in the working folder.
+    os.environ["PYTHONSAFEPATH"] = "1" * (os.pathsep not in str(base))
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 

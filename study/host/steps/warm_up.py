@@ -88,8 +88,8 @@ class WarmUp:
 
     def path(self, run: Run) -> Path:
         """Return the path of the record of the warm-up run of a run's way of computing."""
-        device, way = run.settings.device, self.ways[run.key]
-        return self.files.warm_up_run(self.session.name, node(), device, way)
+        names = self.session.name, node(), run.settings.device, self.ways[run.key]
+        return self.files.warm_up_run(*names)
 
     def made(self, run: Run) -> bool:
         """Return whether the warm-up run for ``run`` succeeded on this machine in this start;
@@ -138,11 +138,10 @@ class WarmUp:
                 own = record.paces.get(pace_name(run))
                 paces = [own] if own else record.paces.values()
                 manifest = Manifest.read(self.files.manifest(run.dataset))
-                counts = manifest.train_images, manifest.valid_images
                 process = record.process_seconds - record.timeline.training_seconds
                 changed = with_values(run.settings.model_dump(), dict(rung or {}))
                 settings = Settings.model_validate(changed)
-                seconds = min(pace.run_seconds(settings, *counts) for pace in paces)
+                seconds = min(pace.run_seconds(settings, manifest) for pace in paces)
                 found[run.key] = process + seconds
         return found
 
