@@ -88,8 +88,9 @@ class WarmUp:
 
     def path(self, run: Run) -> Path:
         """Return the path of the record of the warm-up run of a run's way of computing."""
-        names = self.session.name, node(), run.settings.device, self.ways[run.key]
-        return self.files.warm_up_run(*names)
+        return self.files.warm_up_run(
+            self.session.name, node(), run.settings.device, self.ways[run.key]
+        )
 
     def made(self, run: Run) -> bool:
         """Return whether the warm-up run for ``run`` succeeded on this machine in this start;
@@ -113,7 +114,7 @@ class WarmUp:
                     )
                     tried = attempt(context)
                 record = tried.keep(path, path.with_suffix(".parquet"))
-                told = "" if record.message is None else f" ({record.message})"
+                told = f" ({record.message})" if record.message else ""
                 seconds = f"{record.process_seconds:.1f} s{told}; in no number"
                 self.say(f"{title}: {record.outcome}, {seconds}")
             return read_record(path).outcome == "ok"
