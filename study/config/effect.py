@@ -78,19 +78,20 @@ IDLE: tuple[Idle, ...] = (
     Idle("loader.pin_memory", ON_DEVICE, A_LOADER),
     Idle("loader.pin_memory", NO_GPU, "device cuda"),
     Idle("loader.decoder", {"dataset.source": one_of("cifar10", "mnist", "digits")}, JPEG),
-    *(
-        Idle("loader.decoder", GENERATED | {f"dataset.{key}": values}, JPEG)
-        for key, values in (
-            ("image_size", Values("up to 32", lambda size: size <= 32)),
-            ("classes", Values("3 and more", lambda count: count > 2)),
-            ("channels", one_of(1)),
-        )
+    Idle(
+        "loader.decoder",
+        GENERATED | {"dataset.image_size": Values("up to 32", lambda size: size <= 32)},
+        JPEG,
     ),
+    Idle(
+        "loader.decoder",
+        GENERATED | {"dataset.classes": Values("3 and more", lambda count: count > 2)},
+        JPEG,
+    ),
+    Idle("loader.decoder", GENERATED | {"dataset.channels": one_of(1)}, JPEG),
     Idle("training.batch_size_is", ONE_PROCESS, "training.processes 2 and more"),
-    *(
-        Idle(key, SINGLE, "training.strategy ddp or ddp_two_nodes")
-        for key in ("training.processes", "training.batch_size_is")
-    ),
+    Idle("training.processes", SINGLE, "training.strategy ddp or ddp_two_nodes"),
+    Idle("training.batch_size_is", SINGLE, "training.strategy ddp or ddp_two_nodes"),
     Idle(
         "training.reference_batch_size",
         {"training.learning_rate_rule": one_of("constant")},

@@ -235,7 +235,7 @@ def use_this_checkout(base: Path) -> None:
     )
     # See study.base.python_first. PYTHONPATH holds no folder with its separator: such a checkout is
     # found in the working folder.
-    os.environ["PYTHONSAFEPATH"] = "1" * (os.pathsep not in str(base))
+    os.environ["PYTHONSAFEPATH"] = "" if os.pathsep in str(base) else "1"
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 

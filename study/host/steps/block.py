@@ -7,7 +7,7 @@ kept aside, and it is measured anew.
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from study.base.processes import not_ended
 from study.host.fork_servers import start_fork_servers
 from study.host.plan.forecast import pending
 from study.host.steps.attempt import RunContext, attempt
-from study.host.steps.warm_up import WarmUp
+from study.host.steps.warm_up import WarmUp, seconds_of
 from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import new_log
 
@@ -112,7 +112,7 @@ def _too_late(context: BlockContext, known: Mapping[str, float]) -> str | None:
     measured."""
     if context.session.deadline is None:
         return None
-    seconds = _seconds([run.key for run in context.block.runs], known)
+    seconds = seconds_of([run.key for run in context.block.runs], known)
     if time.time() + seconds <= context.session.deadline:
         return None
     needs = f"it would take about {seconds:.0f} s" if seconds else "no time is left"
@@ -129,15 +129,6 @@ def _too_late(context: BlockContext, known: Mapping[str, float]) -> str | None:
         f"{told}; time_budget_minutes={math.ceil((spent + seconds) / 60)} makes this block, "
         "and so do fewer settings (overrides) or size=reduced in less"
     )
-
-
-def _seconds(keys: Iterable[str], known: Mapping[str, float]) -> float:
-    """Return the seconds that runs with these keys will take; 0 where nothing is known.
-
-    A setting that was never measured counts as the longest of all.
-    """
-    longest = max(known.values(), default=0.0)
-    return sum(known.get(key, longest) for key in keys)
 
 
 def _set_aside(runs: Sequence[Run], context: BlockContext) -> None:
@@ -166,7 +157,7 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> str | None:
         return late
     if took and not known:
         block = [run.key for run in context.block.runs]
-        words = f"a block takes about {duration_words(_seconds(block, took))}"
+        words = f"a block takes about {duration_words(seconds_of(block, took))}"
         context.say(f"{context.plan.name}: {words}; {_time_left(block + rest, took)}")
     for place, run in enumerate(context.block.runs):
         record = measure(context, run, context.run(place), warm[place])
@@ -199,7 +190,7 @@ def _time_left(keys: Sequence[str], took: Mapping[str, float]) -> str:
     key."""
     if not took:
         return "time left not known until a block is done"
-    return f"about {duration_words(_seconds(keys, took))} left"
+    return f"about {duration_words(seconds_of(keys, took))} left"
 
 
 def _told(record: Record) -> str | None:

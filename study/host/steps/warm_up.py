@@ -6,7 +6,7 @@ compiled kernels, the clocks. A few steps are enough for that, and they tell the
 setting, from which the time of a whole run is foretold.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -52,18 +52,28 @@ def pace_name(run: Run) -> str:
 def way_of(run: Run) -> str:
     """Return a name that runs share which compute in one way, and differ in their batches alone.
 
-    Several processes that train together end with their run, so each of their batches is a way.
+    Several processes that train together end with their run, so each of their settings is a way.
     """
     settings = in_small(run.settings)
-    values: dict[str, Any] = {
+    alike: dict[str, Any] = {
         "loader.workers": "auto",
         "loader.prefetch_factor": None,
         "loader.persistent_workers": False,
+        "training.batch_size": 1,
+        "training.learning_rate": 1,
     }
-    if settings.training.strategy == "single":
-        values |= {"training.batch_size": 1, "training.learning_rate": 1}
-    shapes = with_values(settings.model_dump(), values)
+    together = settings.training.strategy != "single"
+    shapes = with_values(settings.model_dump(), {} if together else alike)
     return digest([run.image, run.environment, run.dataset, run.weights, shapes])
+
+
+def seconds_of(keys: Iterable[str], known: Mapping[str, float]) -> float:
+    """Return the seconds that runs with these keys will take; 0 where nothing is known.
+
+    A setting that was never measured counts as the longest of all.
+    """
+    longest = max(known.values(), default=0.0)
+    return sum(known.get(key, longest) for key in keys)
 
 
 @dataclass(frozen=True)
@@ -165,8 +175,7 @@ def choose_length(study: str, results: Path, say: Callable[[str], None]) -> None
     rung, minutes = forms[0], 0.0
     for rung in forms:
         seconds = warm_up.foretold({key: rung[key] for key in rung if key != "replicates"})
-        longest = max(seconds.values(), default=0.0)
-        block = sum(seconds.get(run.key, longest) for run in runs)
+        block = seconds_of([run.key for run in runs], seconds)
         minutes = rung.get("replicates", plan.study.most) * block / 60
         if minutes <= ladder.minutes:
             break
