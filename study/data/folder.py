@@ -108,11 +108,12 @@ class Folder(Source):
             check_classes(sound, str(dataset.path), found.left_out)
             check_both_parts(sound, splits, str(dataset.path), found.left_out)
         except StudyError as error:
-            more = [
-                f"; {len(unreadable)} file(s) cannot be decoded, first {one.name!r}: {one.reason}"
-                for one in unreadable[:1]
-            ]
-            raise StudyError("".join([str(error), *more])) from None
+            if not unreadable:
+                raise
+            first = f"first {unreadable[0].name!r}: {unreadable[0].reason}"
+            raise StudyError(
+                f"{error}; {len(unreadable)} file(s) cannot be decoded, {first}"
+            ) from None
         labels: dict[str, str] = {}
         for label, names in sound.items():
             labels |= dict.fromkeys(names, label)

@@ -64,10 +64,10 @@ class Screen(Strict):
             may = f"{may} {told}".strip()
         parts.append(("may", may))
         if self.next:
-            place = "" if here or not self.next.command else ", where it was measured"
-            words = f"{place}. {self.next.text}"
-            command = f": {self.next.command}" if self.next.command and here else words
-            parts.append(("next", f"{self.next.title}{command}"))
+            words = f". {self.next.text}"
+            if self.next.command:
+                words = f": {self.next.command}" if here else f", where it was measured{words}"
+            parts.append(("next", f"{self.next.title}{words}"))
         return [f"{name:<8}{text}".rstrip() for name, text in parts if text]
 
 
