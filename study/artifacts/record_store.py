@@ -60,10 +60,10 @@ def read_session(path: Path) -> Session:
 def next_session(folder: Path) -> int:
     """Return a number that no session of a study's records has, excluded or not: the one after the
     highest."""
-    return 1 + max(map(_session_of, folder.rglob("*.json")), default=0)
+    return 1 + max(map(session_of, folder.rglob("*.json")), default=0)
 
 
-def _session_of(path: Path) -> int:
+def session_of(path: Path) -> int:
     """Return the session of the record in a file, without checking it; 0 if there is none."""
     if not is_readable(path):
         return 0

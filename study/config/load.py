@@ -115,6 +115,7 @@ def read_study(
     written, source = values, f"study {study_name(called)}"
     asked = overrides = _plain(selection)
     full: dict[str, Any] = {}
+    taken: dict[str, Any] = {}
     reduced = values.get("reduced") or {}
     if selection.size == "reduced" and isinstance(reduced, dict):
         full = {key: _at(values, key) for key in reduced if key not in overrides}
@@ -124,7 +125,8 @@ def read_study(
     if full:
         values = {key: value for key, value in values.items() if key != "ladder"}
     elif rung:
-        overrides = {**rung, **overrides}
+        taken = {key: value for key, value in rung.items() if key not in overrides}
+        overrides = taken | overrides
     values = _without_lost_levels(values, _override(values, overrides))
     declared = StudyFile.of_values(values, source)
     _check_claims(declared, written, source)
@@ -135,7 +137,7 @@ def read_study(
         overrides,
         source,
     )
-    return Study.model_validate(declared.model_dump() | {"full": full})
+    return Study.model_validate(declared.model_dump() | {"full": full, "rung": taken})
 
 
 def _check_claims(declared: StudyFile, written: Any, source: str) -> None:

@@ -300,6 +300,8 @@ class Study(StudyFile):
 
     full: dict[str, Any] = Field(default_factory=dict)
     """The values that the `reduced` keys replaced, with `size: reduced`."""
+    rung: dict[str, int] = Field(default_factory=dict)
+    """The values of the ladder's rung that the study takes here; empty at its full length."""
 
 
 def shown(study: Study, key: str, level: Any) -> Any:

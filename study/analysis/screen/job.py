@@ -20,6 +20,8 @@ def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
     not here."""
     used = [record for record in records.values() if record.outcome == "ok"]
     size = "reduced size" if plan.study.full else ""
+    if plan.study.rung:
+        size = "shortened for this machine by its ladder"
     told = [
         _training(plan.study, used),
         size,

@@ -89,6 +89,8 @@ class RunContext:
     """The file to which its process writes."""
     warmed_up: bool = False
     """Whether a warm-up run ran before."""
+    wait_seconds: float = 0.0
+    """Longest wait for a quiet machine."""
     paced: Mapping[str, Settings] = field(default_factory=dict)
     """The settings of which a warm-up run makes few steps, by the names of their paces."""
 
@@ -125,9 +127,8 @@ def attempt(context: RunContext) -> Attempt:
             lifetime.wait_for_turn(engine(plan.engine), context.title)
             version = engine(plan.engine).version()
         cpus = lifetime.allowed_cpus(run.settings.limits.cpus)
-        quiet_wait = context.session.quiet_wait_seconds
         before = watch.wait_until_quiet(
-            plan.study.evidence, quiet_wait, context.gpus, cpus, context.title
+            plan.study.evidence, context.wait_seconds, context.gpus, cpus, context.title
         )
         started, first = datetime.now(UTC), watch.read(cpus)
         clock = time.perf_counter()

@@ -8,15 +8,24 @@ kept aside, and it is measured anew.
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from study.artifacts import block as blocks
 from study.artifacts.block import Block, Reached, defer, expected_seconds, find_block
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, selected
 from study.artifacts.record import Record
-from study.artifacts.record_store import Session, free_aside, move_aside, read_session
+from study.artifacts.record_store import (
+    Session,
+    free_aside,
+    move_aside,
+    read_record,
+    read_session,
+    session_of,
+)
 from study.artifacts.run import Run
 from study.base.errors import StudyError, duration_words, quantity
 from study.base.files import room_for
@@ -32,6 +41,56 @@ Say = Callable[[str], None]
 Look = Callable[[Plan, Results], Reached | None]
 """Returns how narrow the interval of a study's answer is by its whole blocks; None if there are
 none."""
+
+
+@dataclass
+class Patience:
+    """What a start of a study may still spend on waiting for a quiet machine and on measuring anew:
+    a quarter of all that it takes."""
+
+    keys: list[str]
+    """Keys of the runs that are to be made."""
+    took: dict[str, float]
+    """Seconds of a run by its key, without the pauses between two runs."""
+    useful_seconds: float = 0.0
+    """Of its runs that count."""
+    spent_seconds: float = 0.0
+
+    @classmethod
+    def of(cls, context: "BlockContext", took: dict[str, float]) -> Self:
+        """Return what the records of this start leave."""
+        plan, files, number = context.plan, context.files, context.session.number
+        patience = cls([], took)
+        folder = files.records(plan.name)
+        for path in (*folder.glob("*.json"), *folder.glob("disturbed/*.json")):
+            with suppress(StudyError):  # a damaged one tells no time
+                if session_of(path) == number:
+                    patience.count(read_record(path), path.parent == folder)
+        patience.keys = [run.key for run in pending(plan, files)]
+        return patience
+
+    @property
+    def seconds(self) -> float:
+        """A third of what is of use is a quarter of both together."""
+        useful = self.useful_seconds + seconds_of(self.keys, self.took)
+        return max(0.0, useful / 3 - self.spent_seconds)
+
+    def allows(self, record: Record) -> bool:
+        """Return whether a run like this one may be made again."""
+        self.took.setdefault(record.key, record.process_seconds)
+        again = record.process_seconds + (record.waited_seconds or 0.0)
+        return again <= self.seconds
+
+    def count(self, record: Record, counts: bool) -> None:
+        """Count a record that is there, whether it ``counts`` or was measured once more."""
+        self.spent_seconds += record.waited_seconds or 0.0
+        if counts:
+            self.useful_seconds += record.process_seconds
+            self.took[record.key] = record.process_seconds
+            if record.key in self.keys:
+                self.keys.remove(record.key)
+        else:
+            self.spent_seconds += record.process_seconds
 
 
 @dataclass(frozen=True)
@@ -107,21 +166,30 @@ def _is_needless(context: BlockContext, look: Look) -> bool:
     return reached is not None and reached.enough
 
 
-def _too_late(context: BlockContext, known: Mapping[str, float]) -> str | None:
+def _too_late(
+    context: BlockContext, known: Mapping[str, float], surely: bool = False
+) -> str | None:
     """Return a line if the time budget leaves the block for another start; None if it is to be
-    measured."""
-    if context.session.deadline is None:
+    measured.
+
+    A setting of unknown time counts as the longest of all; as nothing, if the block is to be
+    ``surely`` too long.
+    """
+    deadline, name = context.session.deadline, context.plan.name
+    keys = [run.key for run in context.block.runs]
+    least, seconds = sum(known.get(key, 0.0) for key in keys), seconds_of(keys, known)
+    if deadline is None or time.time() + (least if surely else seconds) <= deadline:
         return None
-    seconds = seconds_of([run.key for run in context.block.runs], known)
-    if time.time() + seconds <= context.session.deadline:
-        return None
-    needs = f"it would take about {seconds:.0f} s" if seconds else "no time is left"
-    runs = quantity(len(context.block.runs), "run")
-    told = (
-        f"time budget: {context.title} of {context.plan.name} is left for the next start "
-        f"({runs}): {needs}"
-    )
-    if blocks.begun(context.plan, context.files) or not seconds:
+    left = f"time budget: {context.title} of {name} is left for the next start"
+    if any(index and index.deferred for _, index in blocks.block_files(name, context.files)):
+        return f"{left}, too"
+    if not seconds:
+        return f"{left} ({quantity(len(keys), 'run')}): no time is left"
+    met = len({*keys} & {*known})
+    by = "" if met == len({*keys}) else f", by {met} of {quantity(len({*keys}), 'setting')}"
+    needs = f"it would take about {duration_words(seconds)}{by}"
+    told = f"{left} ({quantity(len(keys), 'run')}): {needs}"
+    if blocks.begun(context.plan, context.files):
         return told
     # The budget began with the start: what came before this block is in it again.
     spent = time.time() - context.session.began
@@ -151,7 +219,11 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> str | None:
     """
     rest = _keys_of_other_blocks(context)
     warm_up = WarmUp(context.plan, context.files, context.session, context.say)
-    warm = [warm_up.made(run) for run in context.block.runs]
+    warm = list[bool]()
+    for run in context.block.runs:
+        if late := _too_late(context, {**warm_up.foretold(), **known}, surely=True):
+            return late
+        warm.append(warm_up.made(run))
     took = {**warm_up.foretold(), **known}
     if late := _too_late(context, took):
         return late
@@ -159,8 +231,9 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> str | None:
         block = [run.key for run in context.block.runs]
         words = f"a block takes about {duration_words(seconds_of(block, took))}"
         context.say(f"{context.plan.name}: {words}; {_time_left(block + rest, took)}")
+    patience = Patience.of(context, warm_up.foretold())
     for place, run in enumerate(context.block.runs):
-        record = measure(context, run, context.run(place), warm[place])
+        record = measure(context, run, context.run(place), patience, warm[place])
         if run.key not in known:
             took[run.key] = record.process_seconds
         left = [later.key for later in context.block.runs[place + 1 :]] + rest
@@ -204,22 +277,32 @@ def _told(record: Record) -> str | None:
     )
 
 
-def measure(context: BlockContext, run: Run, title: str, warmed_up: bool = False) -> Record:
+def measure(
+    context: BlockContext, run: Run, title: str, patience: Patience, warmed_up: bool = False
+) -> Record:
     """Execute ``run`` in a fresh process, publish its record, and return it. Execute it once more
-    if it was disturbed.
+    if it was disturbed, and ``patience`` is left for that.
 
     The first record is then kept beside those that count. Raise :class:`StudyError` if the record
     exists already (it is then kept), or if nothing was started.
     """
     files, study = context.files, context.plan.name
-    path = files.record(study, run.file)
+    path, longest = files.record(study, run.file), context.session.quiet_wait_seconds
     with new_log(files.log(study, run.file.removesuffix(".json"))) as file, room_for(path):
         one = RunContext(context.plan, run, files.root, context.session, title, file, warmed_up)
-        tried = attempt(one)
+        tried = attempt(replace(one, wait_seconds=min(longest, patience.seconds)))
         if tried.record.disturbed:
-            tried.keep(*free_aside(path, "disturbed"))
             kinds = ", ".join(tried.record.disturbed)
-            context.say(f"{title}: disturbed ({kinds}): kept aside, and measured once more")
-            tried = attempt(one)
+            if patience.allows(tried.record):
+                patience.count(tried.record, False)
+                tried.keep(*free_aside(path, "disturbed"))
+                context.say(f"{title}: disturbed ({kinds}): kept aside, and measured once more")
+                tried = attempt(replace(one, wait_seconds=min(longest, patience.seconds)))
+            else:
+                context.say(
+                    f"{title}: disturbed ({kinds}): kept as such, for at most a quarter of a start "
+                    "goes on waiting and on measuring anew"
+                )
+        patience.count(tried.record, True)
     with not_ended():  # a signal waits until the record and its telemetry are there
         return tried.keep(path, files.telemetry(study, run.file))

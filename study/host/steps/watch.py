@@ -140,7 +140,7 @@ def wait_until_quiet(
             said = True
             told = ", ".join(f"{key} {getattr(seen, key):.3g}" for key in kinds)
             print(
-                f"{title}: waiting up to {seconds:g} s for a quiet machine ({told})",
+                f"{title}: waiting up to {seconds:.0f} s for a quiet machine ({told})",
                 file=sys.stderr,
                 flush=True,
             )

@@ -20,6 +20,9 @@ milliseconds."""
 THREADS = torch.get_num_threads()
 """Number of threads that torch chose itself, read before a study sets it; only ``limits.cpus``
 changes it."""
+LIMIT_SECONDS = 0.4
+"""Seconds from which on no further repetition is begun, once two follow the warm-up: on a machine
+where others work, threads wait for each other, and a step takes a hundred times as long."""
 MEMORY_COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20}
 
 
@@ -72,10 +75,13 @@ def repetitions(device: torch.device) -> list[float]:
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     source = torch.zeros(MEMORY_COPY_BYTES[device.type], dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    seconds = []
+    seconds = list[float]()
     synchronise(device)
-    for _ in range(WARM_UP_REPETITIONS + REPETITIONS[device.type]):
+    ends = time.perf_counter() + LIMIT_SECONDS
+    while len(seconds) < WARM_UP_REPETITIONS + REPETITIONS[device.type]:
         started = time.perf_counter()
+        if started > ends and len(seconds) > WARM_UP_REPETITIONS + 1:
+            break
         loss = nn.functional.cross_entropy(model(images), labels)
         torch.autograd.backward(loss)
         optimizer.step()

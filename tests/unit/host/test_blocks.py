@@ -34,6 +34,8 @@ class Machine:
         self.seconds: dict[str, float] = {}
         self.outcome = "ok"
         self.looks = 0
+        self.changes: dict[str, object] = {}
+        self.waits: list[float] = []
         monkeypatch.setattr(step, "attempt", self.attempt)
         monkeypatch.setattr(step, "start_fork_servers", lambda *_: None)
         self.begin()
@@ -44,7 +46,7 @@ class Machine:
         write_plans([self.plan], self.files.root)
         tidy("tiny", self.files)
         number = next_session(self.files.records("tiny"))
-        session = Session(number=number, deadline=deadline)
+        session = Session(number=number, deadline=deadline, quiet_wait_seconds=60)
         write_whole(self.files.session("tiny"), session.model_dump_json())
 
     def attempt(self, context: RunContext) -> Attempt:
@@ -54,8 +56,11 @@ class Machine:
         self.left -= 1
         number = [run.name for run in self.plan.runs].index(context.run.name)
         record = make_record(self.plan, number, self.outcome, session=context.session.number)
-        seconds = self.seconds.get(context.run.key, 2.0)
-        return Attempt(record.model_copy(update={"process_seconds": seconds}), {"seconds": []})  # type: ignore[dict-item]
+        waited = min(context.wait_seconds, 0.25) if self.changes else 0.0
+        self.waits.append(waited)
+        took = {"process_seconds": self.seconds.get(context.run.key, 2.0)}
+        told = {**took, "waited_seconds": waited, **self.changes}
+        return Attempt(record.model_copy(update=told), {"seconds": []})  # type: ignore[dict-item]
 
     def look(self, plan: Plan, files: Results) -> Reached | None:
         """A look finds half a width that falls with the blocks: 12%, 6%, 4%, 3%."""
@@ -169,13 +174,29 @@ def test_a_budget_begins_no_block_that_it_cannot_end_by_the_earlier_runs(machine
     machine.seconds = {run.key: 100.0 for run in machine.plan.runs}
     late = time.time() + 60
     said = machine.start(deadline=late)
-    left = "of tiny is left for the next start (3 runs): it would take about 300 s"
-    assert said[-2:] == [f"time budget: block 2 of 3 {left}", f"time budget: block 3 of 3 {left}"]
+    left = "of tiny is left for the next start"
+    assert said[-2:] == [
+        f"time budget: block 2 of 3 {left} (3 runs): it would take about 5 min",
+        f"time budget: block 3 of 3 {left}, too",
+    ]
     assert len(machine.made()) == 3
     # what was left is forgotten, and left again
     assert machine.start(0, deadline=late) == said[-2:]
     assert len(machine.start(deadline=time.time() + 3600)) == 6
     assert machine.broken() == []
+
+
+def test_a_quarter_of_a_start_goes_on_waiting_and_on_measuring_anew(machine: Machine) -> None:
+    """Nine runs of 2 s, each of which others disturb: 6 s are left for both."""
+    machine.changes = {"disturbed": ["steal_percent"]}
+    said = machine.start()
+    again = [line for line in said if line.endswith("kept aside, and measured once more")]
+    aside = list((machine.files.records("tiny") / "disturbed").iterdir())
+    assert (len(again), len(aside), len(machine.made())) == (2, 2, 9)
+    # nothing is known before the first run
+    assert machine.waits[:2] == [0, 0.25]
+    assert sum(machine.waits) + 2 * len(aside) <= 18 / 3
+    assert sum("at most a quarter of a start goes on waiting" in line for line in said) == 7
 
 
 STOPPED = "tiny: stopped after 3 blocks: the interval is ±4% (asked: 5%)"

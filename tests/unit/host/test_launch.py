@@ -55,7 +55,8 @@ def measured(
 ) -> Record:
     """The record of a run that is launched into the results in this folder."""
     block = Block(plan.name, run.block, "1-00000000", [run])
-    return step.measure(step.BlockContext(plan, block, Results(folder), session, say), run, place)
+    context = step.BlockContext(plan, block, Results(folder), session, say)
+    return step.measure(context, run, place, step.Patience([], {}, useful_seconds=1e6))
 
 
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"

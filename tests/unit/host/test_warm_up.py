@@ -129,14 +129,14 @@ def test_the_longest_rung_that_fits_is_taken_and_else_the_last(
 def test_a_rung_sets_what_a_start_does_not_and_the_reduced_size_has_none(tmp_path: Path) -> None:
     write_study(tmp_path, reduced={"training.epochs": 1}, training=FOUR_EPOCHS)
 
-    def read(**config: object) -> tuple[int, int, bool]:
+    def read(**config: object) -> tuple[int, int, bool, list[str]]:
         selection = read_selection({"studies": ["tiny"], **config})
         found = read_study("tiny", [tmp_path], selection, {"training.epochs": 2, "replicates": 2})
-        return found.training.epochs, found.most, found.ladder is not None
+        return found.training.epochs, found.most, found.ladder is not None, [*found.rung]
 
-    assert read() == (2, 2, True)
-    assert read(overrides={"training.epochs": 3}) == (3, 2, True)
-    assert read(size="reduced") == (1, 1, False)
+    assert read() == (2, 2, True, ["training.epochs", "replicates"])
+    assert read(overrides={"training.epochs": 3}) == (3, 2, True, ["replicates"])
+    assert read(size="reduced") == (1, 1, False, [])
 
 
 @pytest.mark.parametrize("rung", [{"training.batch_size": 4}, {"replicates": "two"}, {}])
@@ -158,3 +158,20 @@ def test_a_budget_that_no_block_fits_says_what_one_takes_and_measures_nothing(
         "time budget: block 1 of 1 of tiny is left for the next start (3 runs): it would take "
         "about 24 s; time_budget_minutes=1 makes this block"
     )
+
+
+def test_a_budget_that_the_first_settings_exceed_ends_before_the_other_warm_up_runs(
+    planted: Planted,
+) -> None:
+    both = {**SIZES, "training.precision": ["fp32", "bf16"]}
+    start = planted.begin(plan := tiny_plan(factors=both, replicates=2), time.time() + 20)
+    for one in blocks_of(plan, planted.files):
+        measure_block("tiny", one.name, planted.files.root, start.say, lambda *_: None)
+    assert len(planted.made) == 1
+    left = "of tiny is left for the next start"
+    assert planted.said[-2:] == [
+        f"time budget: block 1 of 2 {left} (6 runs): it would take about 59 s, by 3 of 6 "
+        "settings; time_budget_minutes=1 makes this block, and so do fewer settings (overrides) "
+        "or size=reduced in less",
+        f"time budget: block 2 of 2 {left}, too",
+    ]
