@@ -230,14 +230,10 @@ class Timing(Strict):
     is no more than an upper bound."""
     peak_device_reserved_bytes: Bytes = None
     """Peak of the memory held by torch's allocator, in the first process."""
-    peak_all_device_reserved_bytes: Bytes = None
-    """`peak_device_reserved_bytes`, summed over the processes."""
     peak_host_resident_bytes: Annotated[Bytes, Resource("host memory without workers", "bytes")] = (
         None
     )
     """Peak resident memory of the first process, without its workers."""
-    peak_all_host_resident_bytes: Bytes = None
-    """`peak_host_resident_bytes`, summed over the processes."""
 
     energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)", "number")] = None
     """Energy of the GPU; empty in a run on a CPU."""
@@ -260,9 +256,6 @@ class Timing(Strict):
         None, description="Causes of a low clock, in NVML's words."
     )
 
-    steady_images_per_second: Annotated[
-        ImagesPerSecond, Resource("images/s, the median step with its wait", "number")
-    ] = Field(None, description="Images of a full step over `step_seconds`.")
     first_batch_seconds: Annotated[Seconds, Resource("first batch of an epoch (s)", "number")] = (
         None
     )
@@ -273,8 +266,6 @@ class Timing(Strict):
     """Time to start the loader's workers, mean over the epochs; empty without workers."""
     loader_end_seconds: Seconds = None
     """Time from the last step until the loader has ended, summed over the epochs."""
-    synchronise_seconds: Seconds = None
-    """Wait at the end of an epoch until the device has caught up, summed over the epochs."""
     warm_up_extra_seconds: Annotated[
         Seconds, Resource("warm-up beyond steady steps (s)", "number")
     ] = None

@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.curve import CurveFit, curve_of_model
-from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
+from study.analysis.stats.equivalence import Noise, equivalent_to, noise_of
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import LogModel
@@ -88,7 +88,7 @@ class Group(Strict):
     )
     equivalent: list[str] = []
     """Levels whose time is shown to be that of the fastest, within the study's margin."""
-    sensitivity: Sensitivity | None = Field(
+    noise: Noise | None = Field(
         None, description="Null without replicates, or with a single level."
     )
 
@@ -161,7 +161,7 @@ def group_of(study: Study, group: GroupFit) -> Group:
         machine=group.machine,
         curve=_curve(levels, group, model) if study.curve else None,
         equivalent=equivalent_to(model, best, study.equivalence_margin) if best else [],
-        sensitivity=sensitivity_of(model, study.equivalence_margin),
+        noise=noise_of(model),
     )
 
 

@@ -21,12 +21,12 @@ from study.analysis.report.drawings import (
     time_parts,
 )
 from study.analysis.rows import level_rows
-from study.analysis.stats.equivalence import Sensitivity
+from study.analysis.stats.equivalence import Noise
 from study.analysis.table.exclusions import place_of_record
 from study.analysis.words import TOTALS, bytes_words, listed, number, short_key, three_digits
 from study.artifacts import timing
 from study.artifacts.plan import Plan
-from study.base.errors import duration_words
+from study.base.errors import duration_words, quantity
 from study.config.study import TOTALS_OF_INFERENCE, Study
 
 
@@ -201,24 +201,13 @@ def level_row(level: Level, group: Group, margin: float) -> LevelRow:
     )
 
 
-def sensitivity_words(found: Sensitivity) -> str:
-    """Return what a study of this size could have seen, and what varied."""
-    margin = (
-        "no number of blocks up to 1000 finds"
-        if found.blocks_for_margin is None
-        else "would have shown:"
-    )
-    if found.smallest_ratio > 1 + found.margin and found.blocks_for_margin:
-        margin = f"{found.blocks_for_margin} blocks (`replicates`) find"
+def noise_words(found: Noise) -> str:
+    """Return what runs with the same setting differ by."""
     names = {"noise": "runs of a block", "block": "blocks of a start", "start": "starts"}
-    apart = listed(
-        [f"{names[name]} by {100 * spread:.2g}%" for name, spread in found.spreads.items()]
-    )
-    return (
-        f"In 4 of 5 studies of {found.blocks} blocks like these, a ratio of two settings is found "
-        f"from {found.smallest_ratio:.3g} on; {margin} a difference of {found.margin:.0%}. Apart: "
-        f"{apart}."
-    )
+    between = [
+        f"between {names[name]} by {100 * spread:.2g}%" for name, spread in found.spreads.items()
+    ]
+    return f"The same setting differs {listed(between)}, by {quantity(found.blocks, 'block')}."
 
 
 SHOW: dict[timing.Shown, Callable[[float], str]] = {

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from study.analysis.analysis import StudyResult, kept_result, result_of
 from study.analysis.figures.style import NIGHT, PALETTE
 from study.analysis.look import missing_sentence, progress_of, progress_sentence
-from study.analysis.report.context import StudyView, level_row, resources, sensitivity_words, view
+from study.analysis.report.context import StudyView, level_row, noise_words, resources, view
 from study.analysis.words import (
     bytes_words,
     coefficients,
@@ -137,7 +137,7 @@ def templates() -> Environment:
         "place": place_words,
         "setting": setting_words,
     }
-    environment.filters |= {"sensitivity": sensitivity_words, "sha256": content_hash}
+    environment.filters |= {"noise": noise_words, "sha256": content_hash}
     return environment
 
 

@@ -163,11 +163,11 @@ def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> 
         if label not in answer.equivalent
     }
     rivals = {label: seconds for label, seconds in known.items() if seconds}
-    if not rivals or group is None or group.sensitivity is None:
+    if not rivals or group is None or group.noise is None:
         return None
     rival = min(rivals, key=rivals.__getitem__)
     ratio = rivals[rival] / answer.time.value
-    blocks = blocks_to_find(group.sensitivity.spreads["noise"], 2, ratio)
+    blocks = blocks_to_find(group.noise.spreads["noise"], ratio)
     pair = f"{answer.level.label} against {rival}"
     if blocks is None:
         return Next(
@@ -175,7 +175,7 @@ def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> 
             command=None,
             text=f"It needs over {MOST_BLOCKS} blocks.",
         )
-    there, factor = math.floor(group.sensitivity.blocks), context.factor
+    there, factor = math.floor(group.noise.blocks), context.factor
     far = any(
         level.time_without_far
         for level in group.levels

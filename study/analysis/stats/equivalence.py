@@ -1,4 +1,8 @@
-"""Equivalence within a margin, and what a study of this size and this noise could have seen."""
+"""Equivalence within a margin, and how many blocks a difference needs beside this noise.
+
+What a study of its own size could have seen is not told: the intervals say what it saw (Hoenig and
+Heisey 2001, "The abuse of power").
+"""
 
 import math
 from bisect import bisect_left
@@ -6,7 +10,6 @@ from collections.abc import Hashable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from study.analysis.stats.critical_values import largest_of_all, with_best
@@ -17,78 +20,35 @@ from study.base.strict import Strict
 POWER = 0.8
 """Cohen (1988): four in five studies of that size find the difference."""
 DRAWS, SEED = 4_000, 20_261_126
-MOST_LEVELS = 64
-"""Levels from which more change the difference little; the draws would take long."""
-FARTHEST = 1_000.0
-"""Standard deviations of a mean beyond which nothing is sought: two blocks of two levels find
-less."""
 MOST_BLOCKS = 1000
-LARGEST = 100.0
-"""The log of a ratio beyond which none is told."""
 
 
 @cache
-def smallest_difference(levels: int, blocks: int) -> float:
-    """Return by how many measured standard deviations one level must be slower than the others, all
-    equal, to be told.
+def smallest_difference(blocks: int) -> float:
+    """Return by how many measured standard deviations one of two levels must be slower than the
+    other to be told, in four of five studies of so many complete blocks.
 
-    Complete blocks; it is told by the range test, as the levels that may be the fastest are. What a
-    study measures of the noise is itself uncertain, so the power is the mean over what studies of
-    this size measure: with few degrees of freedom a study that saw little noise by chance would
-    state too small a difference.
+    What a study measures of the noise is itself uncertain, so the power is the mean over what
+    studies of this size measure: with few degrees of freedom a study that saw little noise by
+    chance would state too small a difference.
     """
-    levels = min(levels, MOST_LEVELS)
-    degrees = (levels - 1) * (blocks - 1)
+    degrees, error = blocks - 1, math.sqrt(2 / blocks)
     rng = np.random.default_rng(SEED)
-    means = rng.standard_normal((DRAWS, levels)) / math.sqrt(blocks)
     noise, stated = (np.sqrt(rng.chisquare(degrees, DRAWS) / degrees) for _ in range(2))
-    own, others = means[:, 0], np.sort(means[:, 1:], 1)
-    reach = [
-        largest_of_all(count, float(degrees)) * math.sqrt(2 / blocks)
-        for count in range(2, levels + 1)
-    ]
-    needed = noise[:, None] * np.array([0.0, *reach])
-    low, high = 0.0, FARTHEST / math.sqrt(blocks)
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (
-            (low, middle)
-            if _told(own + middle * stated, others, needed).mean() >= POWER
-            else (middle, high)
-        )
-    return high
+    needed = noise * largest_of_all(2, float(degrees)) * error
+    by_chance = error * rng.standard_normal(DRAWS)
+    return float(np.quantile((needed - by_chance) / stated, POWER))
 
 
-def _told(own: Array, others: Array, needed: Array) -> NDArray[np.bool_]:
-    """Return in which studies (n,) the level leaves the set, beside the ``others`` (n, k - 1) in
-    their order.
+class Noise(Strict):
+    """What runs with the same setting differ by."""
 
-    ``needed`` (n, k) is how far the last of so many levels must lie from the first.
-    """
-    place = (others < own[:, None]).sum(1)
-    every = np.sort(np.column_stack([own, others]), 1)
-    steps = every - every[:, :1] > needed
-    left = np.logical_and.accumulate(steps[:, ::-1], 1)[:, ::-1]
-    found: NDArray[np.bool_] = np.take_along_axis(left, place[:, None], 1)[:, 0]
-    return found
-
-
-class Sensitivity(Strict):
-    """What comparisons within blocks can tell, by the noise that was measured."""
-
-    smallest_ratio: float
-    """The smallest ratio of a level's time to the fastest's that four in five studies like this one
-    find."""
     spreads: dict[str, float]
     """Relative standard deviation between runs of one block (`noise`), and between blocks and
     starts where each can be told."""
-    margin: float = Field(description="The study's margin of equivalence.")
     blocks: int = Field(
         description="Blocks in which the levels were measured: clean runs a level, on the average."
     )
-    blocks_for_margin: int | None
-    """Blocks with which four in five studies find a ratio as large as the margin; null beyond
-    1000."""
 
 
 def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
@@ -126,32 +86,17 @@ def _inside(model: LogModel, weights: Array, margin: float, count: int) -> bool:
     )
 
 
-def sensitivity_of(model: LogModel, margin: float) -> Sensitivity | None:
-    """Return what a difference between two levels must be to be seen; None without replicates or a
-    second level."""
-    noise = model.spreads["noise"]
-    if model.spare <= 0 or noise <= 0 or len(model.levels) < 2:
+def noise_of(model: LogModel) -> Noise | None:
+    """Return the noise of two levels or more; None without replicates."""
+    if model.spare <= 0 or model.spreads["noise"] <= 0 or len(model.levels) < 2:
         return None
-    levels, blocks = len(model.levels), max(round(float(model.counts.mean())), 2)
-    return Sensitivity(
-        smallest_ratio=math.exp(min(noise * smallest_difference(levels, blocks), LARGEST)),
-        spreads=model.spreads,
-        margin=margin,
-        blocks=blocks,
-        blocks_for_margin=blocks_to_find(noise, levels, 1 + margin),
-    )
+    return Noise(spreads=model.spreads, blocks=max(round(float(model.counts.mean())), 2))
 
 
-def blocks_to_find(noise: float, levels: int, ratio: float) -> int | None:
-    """Return the least number of blocks with which four in five studies find a ratio beside this
-    noise; None beyond 1000."""
-    wanted = abs(math.log(ratio)) / noise
-    found = (
-        bisect_left(
-            range(2, MOST_BLOCKS + 1),
-            -wanted,
-            key=lambda blocks: -smallest_difference(levels, blocks),
-        )
-        + 2
-    )
+def blocks_to_find(noise: float, ratio: float) -> int | None:
+    """Return the least number of blocks with which four in five studies find this ratio of two
+    levels beside this noise; None beyond 1000."""
+    wanted = -abs(math.log(ratio)) / noise
+    counts = range(2, MOST_BLOCKS + 1)
+    found = 2 + bisect_left(counts, wanted, key=lambda blocks: -smallest_difference(blocks))
     return found if found <= MOST_BLOCKS else None

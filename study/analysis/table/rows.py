@@ -238,13 +238,11 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         if measured.workers
         else None,
         "loader_end_seconds": sum(epoch.loader_end_seconds for epoch in measured.epochs),
-        "synchronise_seconds": sum(epoch.synchronise_seconds for epoch in measured.epochs),
         "warm_up_extra_seconds": _warm_up_extra(measured, stages),
         "compile_seconds": measured.compile_seconds,
         "decoder_difference": measured.decoder_difference.mean
         if measured.decoder_difference
         else None,
-        "steady_images_per_second": full / step_seconds if step_seconds else None,
         "images_per_second": sum(epoch.images for epoch in measured.epochs) / train_seconds,
         "data_wait_share": phases["data_wait_seconds"] / train_seconds,
         "images_processed": sum(epoch.images for epoch in measured.epochs),
@@ -264,7 +262,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "replicas": len(measured.replicas) or 1,
         "global_batch_size": measured.global_batch_size or record.settings.training.batch_size,
         "replica_batch_size": measured.replica_batch_size or record.settings.training.batch_size,
-        **_of_all_replicas(measured),
+        "peak_all_device_allocated_bytes": _of_all_replicas(measured),
         "parameters": measured.parameters,
         "threads": measured.threads,
         "workers": measured.workers,
@@ -290,12 +288,8 @@ def _warm_up_extra(measured: Measurement, stages: Sequence[str]) -> float:
     return extra
 
 
-def _of_all_replicas(measured: Measurement) -> dict[str, Any]:
-    """Return the memory peaks in bytes, summed over all training processes.
-
-    The columns without ``all`` in their names are those of the first process only.
-    """
+def _of_all_replicas(measured: Measurement) -> int | None:
+    """Return the peak of tensors' memory in bytes, summed over all training processes."""
     memories = [replica.memory for replica in measured.replicas] or [measured.memory]
-    names = ("device_allocated_bytes", "device_reserved_bytes", "host_resident_bytes")
-    values = {name: [getattr(memory, name) for memory in memories] for name in names}
-    return {f"peak_all_{name}": None if None in own else sum(own) for name, own in values.items()}
+    peaks = [memory.device_allocated_bytes for memory in memories]
+    return sum(filter(None, peaks)) if None not in peaks else None

@@ -32,65 +32,17 @@ from study.base.files import room_for
 from study.base.processes import not_ended
 from study.host.fork_servers import start_fork_servers
 from study.host.plan.forecast import pending
-from study.host.steps.attempt import RunContext, attempt
+from study.host.steps.attempt import Attempt, RunContext, attempt
 from study.host.steps.warm_up import WarmUp, seconds_of
 from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import new_log
 
 Say = Callable[[str], None]
+AGAIN = "kept aside, and measured once more"
+KEPT = "kept as such, for at most a quarter of a start goes on waiting and on measuring anew"
 Look = Callable[[Plan, Results], Reached | None]
 """Returns how narrow the interval of a study's answer is by its whole blocks; None if there are
 none."""
-
-
-@dataclass
-class Patience:
-    """What a start of a study may still spend on waiting for a quiet machine and on measuring anew:
-    a quarter of all that it takes."""
-
-    keys: list[str]
-    """Keys of the runs that are to be made."""
-    took: dict[str, float]
-    """Seconds of a run by its key, without the pauses between two runs."""
-    useful_seconds: float = 0.0
-    """Of its runs that count."""
-    spent_seconds: float = 0.0
-
-    @classmethod
-    def of(cls, context: "BlockContext", took: dict[str, float]) -> Self:
-        """Return what the records of this start leave."""
-        plan, files, number = context.plan, context.files, context.session.number
-        patience = cls([], took)
-        folder = files.records(plan.name)
-        for path in (*folder.glob("*.json"), *folder.glob("disturbed/*.json")):
-            with suppress(StudyError):  # a damaged one tells no time
-                if session_of(path) == number:
-                    patience.count(read_record(path), path.parent == folder)
-        patience.keys = [run.key for run in pending(plan, files)]
-        return patience
-
-    @property
-    def seconds(self) -> float:
-        """A third of what is of use is a quarter of both together."""
-        useful = self.useful_seconds + seconds_of(self.keys, self.took)
-        return max(0.0, useful / 3 - self.spent_seconds)
-
-    def allows(self, record: Record) -> bool:
-        """Return whether a run like this one may be made again."""
-        self.took.setdefault(record.key, record.process_seconds)
-        again = record.process_seconds + (record.waited_seconds or 0.0)
-        return again <= self.seconds
-
-    def count(self, record: Record, counts: bool) -> None:
-        """Count a record that is there, whether it ``counts`` or was measured once more."""
-        self.spent_seconds += record.waited_seconds or 0.0
-        if counts:
-            self.useful_seconds += record.process_seconds
-            self.took[record.key] = record.process_seconds
-            if record.key in self.keys:
-                self.keys.remove(record.key)
-        else:
-            self.spent_seconds += record.process_seconds
 
 
 @dataclass(frozen=True)
@@ -115,6 +67,34 @@ class BlockContext:
             f"{self.title}, run {place + 1} of {len(self.block.runs)}: "
             f"{self.block.runs[place].name}"
         )
+
+
+@dataclass
+class Patience:
+    """The seconds that a start of a study may still spend on waiting for a quiet machine and on
+    measuring anew: with them, a quarter of all that it takes."""
+
+    seconds: float
+
+    @classmethod
+    def of(cls, context: BlockContext, foretold: Mapping[str, float]) -> Self:
+        """Return what the records of this start, and the runs still to be made, leave; nothing
+        where none tells how long a run takes."""
+        plan, files, took = context.plan, context.files, dict(foretold)
+        useful = spent = 0.0
+        for path in files.records(plan.name).rglob("*.json"):
+            with suppress(StudyError):  # a damaged one tells no time
+                if session_of(path) == context.session.number:
+                    record, folder = read_record(path), path.parent.name
+                    spent += record.waited_seconds or 0.0
+                    if folder == "disturbed":
+                        spent += record.process_seconds
+                    else:
+                        useful += record.process_seconds
+                        took[record.key] = record.process_seconds
+        coming = seconds_of([run.key for run in pending(plan, files)], took)
+        # A third of what is of use is a quarter of both together.
+        return cls((useful + coming) / 3 - spent)
 
 
 def measure_block(study: str, name: str, results: Path, say: Say, look: Look) -> None:
@@ -175,21 +155,22 @@ def _too_late(
     A setting of unknown time counts as the longest of all; as nothing, if the block is to be
     ``surely`` too long.
     """
-    deadline, name = context.session.deadline, context.plan.name
+    deadline, files = context.session.deadline, context.files
     keys = [run.key for run in context.block.runs]
-    least, seconds = sum(known.get(key, 0.0) for key in keys), seconds_of(keys, known)
+    seconds, least = seconds_of(keys, known), sum(known.get(key, 0.0) for key in keys)
     if deadline is None or time.time() + (least if surely else seconds) <= deadline:
         return None
-    left = f"time budget: {context.title} of {name} is left for the next start"
-    if any(index and index.deferred for _, index in blocks.block_files(name, context.files)):
-        return f"{left}, too"
+    told = f"time budget: {context.title} of {context.plan.name} is left for the next start"
+    if any(index and index.deferred for _, index in blocks.block_files(context.plan.name, files)):
+        return f"{told}, too"
+    told += f" ({quantity(len(keys), 'run')}): "
     if not seconds:
-        return f"{left} ({quantity(len(keys), 'run')}): no time is left"
-    met = len({*keys} & {*known})
-    by = "" if met == len({*keys}) else f", by {met} of {quantity(len({*keys}), 'setting')}"
-    needs = f"it would take about {duration_words(seconds)}{by}"
-    told = f"{left} ({quantity(len(keys), 'run')}): {needs}"
-    if blocks.begun(context.plan, context.files):
+        return f"{told}no time is left"
+    settings = set(keys)
+    told += f"it would take about {duration_words(seconds)}"
+    if unmet := settings - known.keys():
+        told += f", by {len(settings) - len(unmet)} of {quantity(len(settings), 'setting')}"
+    if blocks.begun(context.plan, files):
         return told
     # The budget began with the start: what came before this block is in it again.
     spent = time.time() - context.session.began
@@ -286,23 +267,25 @@ def measure(
     The first record is then kept beside those that count. Raise :class:`StudyError` if the record
     exists already (it is then kept), or if nothing was started.
     """
-    files, study = context.files, context.plan.name
-    path, longest = files.record(study, run.file), context.session.quiet_wait_seconds
+    files, study, longest = context.files, context.plan.name, context.session.quiet_wait_seconds
+    path = files.record(study, run.file)
+
+    def tried_once() -> Attempt:
+        wait = max(0.0, min(longest, patience.seconds))
+        made = attempt(replace(one, wait_seconds=wait))
+        patience.seconds -= made.record.waited_seconds or 0.0
+        return made
+
     with new_log(files.log(study, run.file.removesuffix(".json"))) as file, room_for(path):
         one = RunContext(context.plan, run, files.root, context.session, title, file, warmed_up)
-        tried = attempt(replace(one, wait_seconds=min(longest, patience.seconds)))
+        tried = tried_once()
         if tried.record.disturbed:
+            again = tried.record.process_seconds <= patience.seconds
             kinds = ", ".join(tried.record.disturbed)
-            if patience.allows(tried.record):
-                patience.count(tried.record, False)
+            context.say(f"{title}: disturbed ({kinds}): {AGAIN if again else KEPT}")
+            if again:
+                patience.seconds -= tried.record.process_seconds
                 tried.keep(*free_aside(path, "disturbed"))
-                context.say(f"{title}: disturbed ({kinds}): kept aside, and measured once more")
-                tried = attempt(replace(one, wait_seconds=min(longest, patience.seconds)))
-            else:
-                context.say(
-                    f"{title}: disturbed ({kinds}): kept as such, for at most a quarter of a start "
-                    "goes on waiting and on measuring anew"
-                )
-        patience.count(tried.record, True)
+                tried = tried_once()
     with not_ended():  # a signal waits until the record and its telemetry are there
         return tried.keep(path, files.telemetry(study, run.file))

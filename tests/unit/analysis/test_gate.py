@@ -192,7 +192,7 @@ def test_no_printed_mean_lies_beside_its_clean_runs_by_more_than_their_noise_how
             "seconds"
         ]
         (group,) = told(runs).groups
-        noise = group.sensitivity.spreads["noise"] if group.sensitivity else 0.0
+        noise = group.noise.spreads["noise"] if group.noise else 0.0
         for level in group.levels:
             if level.time and level.time.low is not None:
                 printed += 1

@@ -38,7 +38,7 @@ from study.analysis.caveats.runs import (
     Unsuccessful,
 )
 from study.analysis.report.step import write_page
-from study.analysis.stats.equivalence import Sensitivity
+from study.analysis.stats.equivalence import Noise
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.fits import Bounds, Fitted
 from study.analysis.stats.ratios import Ratio
@@ -284,16 +284,8 @@ CAVEATS: list[Caveat] = [
     RandomWeights(reason="ImageNet weights are not available"),
 ]
 SEEN = [
-    Sensitivity(
-        smallest_ratio=1.03, spreads={"noise": 0.012}, margin=0.05, blocks=9, blocks_for_margin=5
-    ),
-    Sensitivity(
-        smallest_ratio=1.2,
-        spreads={"noise": 0.1, "block": 0.031, "start": 0.2},
-        margin=0.05,
-        blocks=3,
-        blocks_for_margin=None,
-    ),
+    Noise(spreads={"noise": 0.012}, blocks=9),
+    Noise(spreads={"noise": 0.1, "block": 0.031, "start": 0.2}, blocks=3),
 ]
 
 
@@ -409,7 +401,7 @@ def recorded(plan: Plan, number: int) -> Record:
 def with_every_finding(analysis: Analysis) -> Analysis:
     """The analysis, whose statements and caveats are every kind of finding."""
     groups = [
-        group.model_copy(update={"sensitivity": seen})
+        group.model_copy(update={"noise": seen})
         for group, seen in zip(analysis.groups, SEEN, strict=True)
     ]
     return analysis.model_copy(update={"answers": ANSWERS, "warnings": CAVEATS, "groups": groups})

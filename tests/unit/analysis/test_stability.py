@@ -1,4 +1,4 @@
-"""Sensitivity, equivalence and contrasts: planted, and found or not as often as it should be."""
+"""Equivalence and contrasts: planted, and found or not as often as it should be."""
 
 import numpy as np
 import pytest

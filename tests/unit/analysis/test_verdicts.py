@@ -136,16 +136,11 @@ def test_a_setting_whose_slow_runs_the_time_limit_ended_is_neither_the_fastest_n
     assert [(one.missed, one.runs) for one in lost.missed] == [(3, 8)]
 
 
-@pytest.mark.parametrize(("levels", "blocks"), [(2, 5), (5, 3), (10, 5)])
-def test_four_of_five_studies_find_the_difference_that_is_said_to_be_found(
-    levels: int, blocks: int
-) -> None:
+@pytest.mark.parametrize("blocks", [3, 5, 12])
+def test_four_of_five_studies_find_the_difference_that_is_said_to_be_found(blocks: int) -> None:
     seeds, told = repeats(150, 1000), 0
-    stated, degrees = smallest_difference(levels, blocks) * 0.03, (levels - 1) * (blocks - 1)
-    names, order = (
-        np.tile(range(levels), blocks).tolist(),
-        np.repeat(range(blocks), levels).tolist(),
-    )
+    stated, degrees = smallest_difference(blocks) * 0.03, blocks - 1
+    names, order = np.tile(range(2), blocks).tolist(), np.repeat(range(blocks), 2).tolist()
     for seed in seeds:
         rng = np.random.default_rng(seed)
         # another study of that size has measured the noise

@@ -56,7 +56,7 @@ def measured(
     """The record of a run that is launched into the results in this folder."""
     block = Block(plan.name, run.block, "1-00000000", [run])
     context = step.BlockContext(plan, block, Results(folder), session, say)
-    return step.measure(context, run, place, step.Patience([], {}, useful_seconds=1e6))
+    return step.measure(context, run, place, step.Patience(1e6))
 
 
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"

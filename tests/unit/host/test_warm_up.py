@@ -169,9 +169,5 @@ def test_a_budget_that_the_first_settings_exceed_ends_before_the_other_warm_up_r
         measure_block("tiny", one.name, planted.files.root, start.say, lambda *_: None)
     assert len(planted.made) == 1
     left = "of tiny is left for the next start"
-    assert planted.said[-2:] == [
-        f"time budget: block 1 of 2 {left} (6 runs): it would take about 59 s, by 3 of 6 "
-        "settings; time_budget_minutes=1 makes this block, and so do fewer settings (overrides) "
-        "or size=reduced in less",
-        f"time budget: block 2 of 2 {left}, too",
-    ]
+    assert planted.said[-1] == f"time budget: block 2 of 2 {left}, too"
+    assert "it would take about 59 s, by 3 of 6 settings; time_budget" in planted.said[-2]
