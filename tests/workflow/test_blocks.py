@@ -1,6 +1,5 @@
-"""Whole blocks and undisturbed runs in the pipeline as a user runs it."""
+"""Whole blocks, undisturbed runs and the length of a study in the pipeline as a user runs it."""
 
-import json
 import os
 
 import pandas as pd
@@ -95,21 +94,30 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert table["warmed_up"].tolist() == [False, False, True, True, False]
 
 
-def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Checkout) -> None:
+def test_runs_beside_a_noisy_neighbour_are_marked_and_some_are_measured_again(
+    ready: Checkout,
+) -> None:
     ready.variables["STUDY_INSTRUMENTS"] = "on"
-    ready.study("tiny", evidence=Evidence().model_dump())
+    ready.study("tiny", evidence=Evidence().model_dump(), replicates=4)
     with neighbours(NEIGHBOUR, os.cpu_count() or 1):
         said = ready.good()
-    folder = ready.root / "results/tiny/records"
-    aside = {path.name for path in (folder / "disturbed").glob("*.json")}
-    assert aside == ready.records().keys()
-    assert len(list((ready.root / "results/tiny/telemetry/disturbed").glob("*.parquet"))) == 2
-    assert said.count("kept aside, and measured once more") == 2
+    again = [*(ready.root / "results/tiny/records/disturbed").glob("*.json")]
+    assert 0 < len(again) == said.count("kept aside, and measured once more") < 4
+    assert len([*(ready.root / "results/tiny/telemetry/disturbed").glob("*.parquet")]) == len(again)
+    assert "at most a quarter of a start goes on waiting" in said
     table = timings(ready)
-    assert table["excluded"].fillna("").tolist() == ["", "", "disturbed", "disturbed"]
-    assert all("others_cpu_percent" in marks for marks in table["disturbed"][2:])
-    assert "; 2 measured again" in ready.page()
-    (group,) = json.loads((ready.root / "results/tiny/fit.json").read_text(encoding="utf-8"))[
-        "groups"
-    ]
-    assert [level["runs"] for level in group["levels"]] == [1, 1]
+    assert table["excluded"].tolist().count("disturbed") == len(again)
+    assert all("others_cpu_percent" in marks for marks in table["disturbed"][8:])
+    assert f"; {len(again)} measured again" in ready.page()
+
+
+def test_a_ladder_is_chosen_once_and_the_page_says_that_it_shortened_the_job(
+    ready: Checkout,
+) -> None:
+    ready.study("tiny", ladder={"minutes": 1e-3, "rungs": [{"replicates": 1}]}, replicates=2)
+    assert "its length is not chosen yet" in ready.good(extra=["--dry-run"])
+    assert "tiny: replicates: 1, about" in ready.good()
+    assert "shortened for this machine by its ladder" in ready.page()
+    chosen = (length := ready.root / "results/tiny/length.json").read_bytes()
+    assert "its length" not in ready.good()
+    assert (len(ready.records()), length.read_bytes()) == (2, chosen)
