@@ -25,7 +25,7 @@ from benchmarks.coverage_answers import answers
 from benchmarks.simulated import Array, Condition, Runs, conditions, of_starts, simulate
 from benchmarks.trials import Cell, Trial, holds, main, study_of
 from study.analysis.answers.curve import curve_of_model
-from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
+from study.analysis.stats.equivalence import equivalent_to
 from study.analysis.stats.estimate import undetermined
 from study.analysis.stats.log_model import LogModel, fit_log_model, together
 from study.analysis.stats.optimum import may_be_fastest, optimum_of
@@ -153,12 +153,6 @@ def clean(settings: int, blocks: int, rng: np.random.Generator) -> Iterator[Tria
         yield "beside a slow one: another is called slower", len(kept) < settings - 1
     for times in (3, 7):
         yield f"right at {times} times the noise", told(times * condition.noise * others)[2] == [0]
-    stated = sensitivity_of(model, MARGIN)
-    if stated:
-        yield (
-            "stated power",
-            settings - 1 not in told(np.log(stated.smallest_ratio) * one)[2],
-        )
 
 
 def _half_width(runs: Runs) -> float:

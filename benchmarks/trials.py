@@ -25,7 +25,6 @@ ALLOWED: dict[str, Allowed] = {
     "largest": JOINT,
     "joint": JOINT,
     "held": INTERVAL,
-    "stated power": (0.75, 0.85),
     "width": (0.0, 1.1),
     "called": FALSE,
     "law is named": FALSE,

@@ -27,9 +27,12 @@ UV = CHECKOUT / ("" if HOST.is_file() else "study_home") / "requirements-uv.lock
 LOCKS = {
     "requirements-host.lock": (
         "the host side without torch",
-        "0.7 GB on the disk in less than a minute",
+        "about 280 MB to download, 0.7 GB on the disk, in less than a minute",
     ),
-    "requirements.lock": ("all that runs need", "up to 7 GB on the disk in a few minutes"),
+    "requirements.lock": (
+        "all that runs need",
+        "about 3400 MB to download, up to 7 GB on the disk, in a few minutes",
+    ),
 }
 """What the locks that a start installs hold, and what they take."""
 OF_TORCH = re.compile(
