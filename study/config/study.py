@@ -45,7 +45,8 @@ class Curve(Declared):
 
 class Evidence(Declared):
     """The limits of what others may do on the machine while a run is measured. None of them looks
-    at the run's times. A run that crosses one is marked as disturbed, kept, and measured once more;
+    at the run's times. A run that crosses one is marked as disturbed, kept, and measured once more
+    (as long as at most a quarter of the start goes on waiting and measuring anew);
     the second record counts. A key without a value sets no limit. Changing a limit measures no run
     again.
     """
