@@ -63,9 +63,9 @@ class Selection(Declared):
     analysis leaves out the first run of each start if it is slow."""
     quiet_wait_seconds: float = Field(60, ge=0, le=MOST_SECONDS)
     """Longest wait before a run, in seconds, for a machine on which others cross no limit of
-    `evidence`. 0: no wait. A run that began without a quiet machine is recorded as such. Waiting and
-    measuring anew together take at most a quarter of a start, as far as warm-up runs or
-    earlier blocks of it foretell that; a warm-up run does not wait."""
+    `evidence`. 0: no wait. A run that began without a quiet machine is recorded as such. Waiting
+    and measuring anew together take at most a quarter of a start, by what its warm-up runs and its
+    earlier runs took; a warm-up run does not wait."""
     time_budget_minutes: float | None = Field(None, ge=0, le=MOST_SECONDS // 60)
     """Time of a start, in minutes, its warm-up runs included. It begins no block of runs that it
     cannot end within this time, judged by the earlier runs of each setting or by the warm-up runs,
