@@ -50,6 +50,8 @@ class Listed(Strict):
 
 
 LISTED = TypeAdapter(list[Listed])
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+"""Control characters, which a terminal that prints the page would obey."""
 
 
 def render(studies: list[str], results: Path, output: Path) -> None:
@@ -110,7 +112,7 @@ def write_page(found: Sequence[StudyResult], linked: Path, output: Path) -> None
         style=stylesheet(),
         script=template("report.js").render(),
     )
-    write_whole(output, text)
+    write_whole(output, UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def stylesheet() -> str:
