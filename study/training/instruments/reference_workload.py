@@ -20,7 +20,7 @@ milliseconds."""
 THREADS = torch.get_num_threads()
 """Number of threads that torch chose itself, read before a study sets it; only ``limits.cpus``
 changes it."""
-LIMIT_SECONDS = 0.4
+LIMIT_SECONDS = 0.5
 """Seconds from which on no further repetition is begun, once two follow the warm-up: on a machine
 where others work, threads wait for each other, and a step takes a hundred times as long."""
 MEMORY_COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20}

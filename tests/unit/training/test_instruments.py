@@ -18,7 +18,7 @@ from study.config.settings import Settings
 from study.host.engine import container
 from study.host.fork_servers import Forked, can_fork, fork_server_of, start_fork_servers
 from study.training.common import failed
-from study.training.instruments import machine
+from study.training.instruments import machine, reference_workload
 from study.training.instruments.reference_workload import REPETITIONS, repetitions
 from tests.conftest import ROOT, tiny_plan
 from tests.unit.training.test_measured_code import said_by_forks
@@ -58,13 +58,17 @@ for tf32 in (True, False):
     ]
 
 
-def test_the_reference_workload_changes_no_generator_and_no_setting() -> None:
+def test_the_reference_workload_changes_no_generator_and_no_setting_and_ends_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     before, threads = torch.get_rng_state(), torch.get_num_threads()
     seconds = repetitions(torch.device("cpu"))
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.get_num_threads() == threads
-    assert len(seconds) == WARM_UP_REPETITIONS + REPETITIONS["cpu"]
+    assert WARM_UP_REPETITIONS < len(seconds) <= WARM_UP_REPETITIONS + REPETITIONS["cpu"]
     assert min(seconds) > 0
+    monkeypatch.setattr(reference_workload, "LIMIT_SECONDS", 0.0)
+    assert len(repetitions(torch.device("cpu"))) == WARM_UP_REPETITIONS + 2
 
 
 def test_a_hypervisor_and_the_processors_units_are_seen(
