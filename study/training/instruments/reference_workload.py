@@ -21,7 +21,7 @@ THREADS = torch.get_num_threads()
 """Number of threads that torch chose itself, read before a study sets it; only ``limits.cpus``
 changes it."""
 LIMIT_SECONDS = 0.5
-"""Seconds from which on no further repetition is begun, once two follow the warm-up: on a machine
+"""Seconds from which on no further repetition is begun, once one follows the warm-up: on a machine
 where others work, threads wait for each other, and a step takes a hundred times as long."""
 MEMORY_COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20}
 
@@ -80,7 +80,7 @@ def repetitions(device: torch.device) -> list[float]:
     ends = time.perf_counter() + LIMIT_SECONDS
     while len(seconds) < WARM_UP_REPETITIONS + REPETITIONS[device.type]:
         started = time.perf_counter()
-        if started > ends and len(seconds) > WARM_UP_REPETITIONS + 1:
+        if started > ends and len(seconds) > WARM_UP_REPETITIONS:
             break
         loss = nn.functional.cross_entropy(model(images), labels)
         torch.autograd.backward(loss)
