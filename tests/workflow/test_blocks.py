@@ -105,7 +105,6 @@ def test_runs_beside_a_noisy_neighbour_are_marked_and_some_are_measured_again(
     assert "at most a quarter of a start goes on waiting" in said
     table = timings(ready)
     assert table["excluded"].tolist().count("disturbed") == len(again)
-    assert all("others_cpu_percent" in marks for marks in table["disturbed"][8:])
     assert f"; {len(again)} measured again" in ready.page()
 
 

@@ -24,6 +24,8 @@ from tests.conftest import ROOT, tiny_plan, write_photos
 from tests.examples import EXAMPLE, STUDIES
 from tests.unit.artifacts.test_records import make_record
 
+OWN = {"full", "rung"}
+
 
 def quiet(_: str) -> None:
     pass
@@ -241,7 +243,7 @@ def test_the_file_of_a_study_travels_if_it_is_what_was_planned(tmp_path: Path) -
     declared = checkout / "config" / "studies" / "tiny.yaml"
     folder = results(tmp_path / "results")
     values = json.loads(
-        json.dumps(tiny_plan().study.model_dump(mode="json", exclude_unset=True, exclude={"full"}))
+        json.dumps(tiny_plan().study.model_dump(mode="json", exclude_unset=True, exclude=OWN))
     )
     for changed in (False, True):
         declared.write_text(
@@ -256,7 +258,7 @@ def test_the_file_of_a_study_travels_where_a_start_chose_its_devices(tmp_path: P
     folder = results(tmp_path / "own" / "results")
     path = Results(folder).plan("tiny")
     plan = Plan.read(path)
-    values = plan.study.model_dump(mode="json", exclude_unset=True, exclude={"full"})
+    values = plan.study.model_dump(mode="json", exclude_unset=True, exclude=OWN)
     declared = tmp_path / "own" / "config" / "studies" / "tiny.yaml"
     declared.parent.mkdir(parents=True)
     declared.write_text(
@@ -276,7 +278,7 @@ def test_the_file_of_a_study_beside_the_results_comes_before_that_of_the_checkou
 ) -> None:
     """In a folder that uses the workflow as a module, the studies are that folder's."""
     folder = results(tmp_path / "own" / "results")
-    values = tiny_plan().study.model_dump(mode="json", exclude_unset=True, exclude={"full"})
+    values = tiny_plan().study.model_dump(mode="json", exclude_unset=True, exclude=OWN)
     declared = tmp_path / "own" / "config" / "studies" / "tiny.yaml"
     declared.parent.mkdir(parents=True)
     declared.write_text(json.dumps(values), encoding="utf-8")
