@@ -133,9 +133,10 @@ def _files(
             files += sorted(source.glob(f"{folder}/{plan.name}.yaml"))
         if plan.name in plan.start.files:  # from the folder of the start
             files.insert(0, sources[1] / plan.start.files[plan.name])
-        yield from (
-            (_study_file(plan), file) for file in [one for one in files if _declares(one, plan)][:1]
-        )
+        for file in files:
+            if _declares(file, plan):
+                yield _study_file(plan), file
+                break
 
 
 def _study_file(plan: Plan) -> str:
@@ -148,7 +149,7 @@ def _declares(file: Path, plan: Plan) -> bool:
     for started in (plan.start.config, {}, {"size": "reduced"}):
         with suppress(StudyError, OSError):
             selection = read_selection({**started, "studies": [plan.name]})
-            if read_study(str(file), [], selection) == plan.study:
+            if read_study(str(file), [], selection, plan.study.rung) == plan.study:
                 return True
     return False
 

@@ -254,7 +254,7 @@ def test_the_file_of_a_study_travels_if_it_is_what_was_planned(tmp_path: Path) -
             assert ("config/studies/tiny.yaml" in zipped.namelist()) is not changed
 
 
-def test_the_file_of_a_study_travels_where_a_start_chose_its_devices(tmp_path: Path) -> None:
+def test_the_file_of_a_study_travels_where_a_start_chose_devices_and_length(tmp_path: Path) -> None:
     folder = results(tmp_path / "own" / "results")
     path = Results(folder).plan("tiny")
     plan = Plan.read(path)
@@ -264,10 +264,10 @@ def test_the_file_of_a_study_travels_where_a_start_chose_its_devices(tmp_path: P
     declared.write_text(
         json.dumps(values | {"factors": values["factors"] | {"device": ["cpu", "cuda"]}})
     )
+    rung = plan.study.model_copy(update={"rung": {"replicates": plan.study.replicates}})
     for config in ({"devices": ["cpu"]}, {}):
-        path.write_text(
-            plan.model_copy(update={"start": Command(config=config)}).model_dump_json(indent=1)
-        )
+        made = plan.model_copy(update={"study": rung, "start": Command(config=config)})
+        path.write_text(made.model_dump_json(indent=1))
         write_bundle([], folder, ROOT, tmp_path / "a.zip", quiet)
         with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
             assert ("config/studies/tiny.yaml" in zipped.namelist()) is bool(config)
