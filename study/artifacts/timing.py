@@ -36,7 +36,6 @@ Bytes = Annotated[int | None, Unit("bytes")]
 Percent = Annotated[float | None, Unit("%")]
 Share = Annotated[float | None, Unit("share, 0 to 1")]
 Images = Annotated[int | None, Unit("images")]
-ImagesPerSecond = Annotated[float | None, Unit("images/s")]
 
 
 class Timing(Strict):
@@ -178,7 +177,7 @@ class Timing(Strict):
         None, description="Median steady step: a full batch, everything trained, no warm-up."
     )
     thousand_images_seconds: Seconds = Field(None, description="Inference time of 1000 images.")
-    images_per_second: ImagesPerSecond = None
+    images_per_second: Annotated[float | None, Unit("images/s")] = None
     """Images over `train_seconds`, or over the time of all timed batches of inference."""
     learning_rate: float | None = None
     """Base learning rate of the schedule, after `training.learning_rate_rule`."""

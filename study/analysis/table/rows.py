@@ -262,7 +262,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "replicas": len(measured.replicas) or 1,
         "global_batch_size": measured.global_batch_size or record.settings.training.batch_size,
         "replica_batch_size": measured.replica_batch_size or record.settings.training.batch_size,
-        "peak_all_device_allocated_bytes": _of_all_replicas(measured),
+        "peak_all_device_allocated_bytes": _allocated_by_all(measured),
         "parameters": measured.parameters,
         "threads": measured.threads,
         "workers": measured.workers,
@@ -288,7 +288,7 @@ def _warm_up_extra(measured: Measurement, stages: Sequence[str]) -> float:
     return extra
 
 
-def _of_all_replicas(measured: Measurement) -> int | None:
+def _allocated_by_all(measured: Measurement) -> int | None:
     """Return the peak of tensors' memory in bytes, summed over all training processes."""
     memories = [replica.memory for replica in measured.replicas] or [measured.memory]
     peaks = [memory.device_allocated_bytes for memory in memories]

@@ -38,11 +38,13 @@ from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import new_log
 
 Say = Callable[[str], None]
-AGAIN = "kept aside, and measured once more"
-KEPT = "kept as such, for at most a quarter of a start goes on waiting and on measuring anew"
 Look = Callable[[Plan, Results], Reached | None]
 """Returns how narrow the interval of a study's answer is by its whole blocks; None if there are
 none."""
+
+AGAIN = "kept aside, and measured once more"
+KEPT = "kept as such, for at most a quarter of a start goes on waiting and on measuring anew"
+"""What becomes of a disturbed run, for the terminal."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,14 @@ class Patience:
         coming = seconds_of([run.key for run in pending(plan, files)], took)
         # A third of what is of use is a quarter of both together.
         return cls((useful + coming) / 3 - spent)
+
+    def attempt(self, context: RunContext) -> Attempt:
+        """Execute a run once, and wait before it for a quiet machine while there is time for
+        that."""
+        wait = max(0.0, min(context.session.quiet_wait_seconds, self.seconds))
+        tried = attempt(replace(context, wait_seconds=wait))
+        self.seconds -= tried.record.waited_seconds or 0.0
+        return tried
 
 
 def measure_block(study: str, name: str, results: Path, say: Say, look: Look) -> None:
@@ -202,17 +212,21 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> str | None:
     warm_up = WarmUp(context.plan, context.files, context.session, context.say)
     warm = list[bool]()
     for run in context.block.runs:
-        if late := _too_late(context, {**warm_up.foretold(), **known}, surely=True):
-            return late
+        # A further warm-up run takes some of the budget, and what is known may exceed it already.
+        if context.session.deadline and not warm_up.path(run).exists():
+            late = _too_late(context, {**warm_up.foretold(), **known}, surely=True)
+            if late:
+                return late
         warm.append(warm_up.made(run))
-    took = {**warm_up.foretold(), **known}
+    foretold = warm_up.foretold()
+    took = {**foretold, **known}
     if late := _too_late(context, took):
         return late
     if took and not known:
         block = [run.key for run in context.block.runs]
         words = f"a block takes about {duration_words(seconds_of(block, took))}"
         context.say(f"{context.plan.name}: {words}; {_time_left(block + rest, took)}")
-    patience = Patience.of(context, warm_up.foretold())
+    patience = Patience.of(context, foretold)
     for place, run in enumerate(context.block.runs):
         record = measure(context, run, context.run(place), patience, warm[place])
         if run.key not in known:
@@ -267,18 +281,11 @@ def measure(
     The first record is then kept beside those that count. Raise :class:`StudyError` if the record
     exists already (it is then kept), or if nothing was started.
     """
-    files, study, longest = context.files, context.plan.name, context.session.quiet_wait_seconds
+    files, study = context.files, context.plan.name
     path = files.record(study, run.file)
-
-    def tried_once() -> Attempt:
-        wait = max(0.0, min(longest, patience.seconds))
-        made = attempt(replace(one, wait_seconds=wait))
-        patience.seconds -= made.record.waited_seconds or 0.0
-        return made
-
     with new_log(files.log(study, run.file.removesuffix(".json"))) as file, room_for(path):
         one = RunContext(context.plan, run, files.root, context.session, title, file, warmed_up)
-        tried = tried_once()
+        tried = patience.attempt(one)
         if tried.record.disturbed:
             again = tried.record.process_seconds <= patience.seconds
             kinds = ", ".join(tried.record.disturbed)
@@ -286,6 +293,6 @@ def measure(
             if again:
                 patience.seconds -= tried.record.process_seconds
                 tried.keep(*free_aside(path, "disturbed"))
-                tried = tried_once()
+                tried = patience.attempt(one)
     with not_ended():  # a signal waits until the record and its telemetry are there
         return tried.keep(path, files.telemetry(study, run.file))

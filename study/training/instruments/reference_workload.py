@@ -75,12 +75,12 @@ def repetitions(device: torch.device) -> list[float]:
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     source = torch.zeros(MEMORY_COPY_BYTES[device.type], dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    seconds = list[float]()
+    seconds = []
     synchronise(device)
     ends = time.perf_counter() + LIMIT_SECONDS
-    while len(seconds) < WARM_UP_REPETITIONS + REPETITIONS[device.type]:
+    for number in range(WARM_UP_REPETITIONS + REPETITIONS[device.type]):
         started = time.perf_counter()
-        if started > ends and len(seconds) > WARM_UP_REPETITIONS:
+        if started > ends and number > WARM_UP_REPETITIONS:
             break
         loss = nn.functional.cross_entropy(model(images), labels)
         torch.autograd.backward(loss)

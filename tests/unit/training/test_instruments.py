@@ -66,6 +66,7 @@ def test_the_reference_workload_changes_no_generator_and_no_setting_and_ends_in_
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.get_num_threads() == threads
     assert WARM_UP_REPETITIONS < len(seconds) <= WARM_UP_REPETITIONS + REPETITIONS["cpu"]
+    assert min(seconds) > 0
     monkeypatch.setattr(reference_workload, "LIMIT_SECONDS", 0.0)
     assert len(repetitions(torch.device("cpu"))) == WARM_UP_REPETITIONS + 1
 
