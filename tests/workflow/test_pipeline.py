@@ -347,7 +347,7 @@ def test_two_pipelines_with_different_folders_for_temporary_files_measure_in_tur
     with ready.started() as first:
         wait_for(ready.jobs, 240)
         with other.started() as second:
-            wait_for(lambda: ": waiting: tiny, block 1 of 1 " in other.said(), 240)
+            wait_for(lambda: "tiny, block 1 of 1: waiting: " in other.said(), 240)
             assert other.jobs() == []
             (ready.root / "held").unlink()
             assert [start.wait(300) for start in (first, second)] == [0, 0]

@@ -209,7 +209,7 @@ class Soak:
             for line in (done.stdout + done.stderr).splitlines()
             if not line.startswith(OF_SNAKEMAKE)
         ]
-        is_one_line = len(said) == 1 and said[0].startswith("error: results: ")
+        is_one_line = len(said) == 1 and "the results folder cannot be written" in said[0]
         self.troubles["read-only results without one error line"] += not (
             is_one_line and done.returncode
         )
