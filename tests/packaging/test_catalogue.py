@@ -120,17 +120,8 @@ class TestAFolderOfSnakedeploys:
         text = default.read_text(encoding="utf-8")
         title = strict_yaml.read_mapping(default)["title"]
         default.write_text(text.replace(title, "My own title"), encoding="utf-8")
-        words = said(
-            Path(sys.executable),
-            "-m",
-            "snakemake",
-            "--cores",
-            "1",
-            "--dry-run",
-            "--config",
-            "container=none",
-            cwd=deployed,
-        )
+        start = ("-m", "snakemake", "--cores", "1", "--dry-run", "--config", "container=none")
+        words = said(Path(sys.executable), *start, cwd=deployed)
         assert "checkpoint length" in words
         assert "My own title" in (deployed / "results" / "quickstart" / "plan.json").read_text(
             encoding="utf-8"

@@ -103,7 +103,8 @@ class Context:
         """Return several levels: ``batch sizes 16, 32 and 64``; more than a few are counted."""
         key, many = "", len(labels) > FEW
         if self.factor and (self.factor not in LEVELS or any(map(is_number, labels))):
-            key = f"{short_key(self.factor)}{'s' * (len(labels) > 1)}"
+            plural = "s" * (len(labels) > 1)
+            key = f"{short_key(self.factor).removesuffix(plural)}{plural}"
         told = f"{len(labels)} {key or 'settings'}" if many else listed(labels)
         told = f"**{told}**" if bold else told
         return told if many or not key else f"{key} {told}"

@@ -2,8 +2,9 @@
 
 import pytest
 
-from study.analysis.answers.context import place
+from study.analysis.answers.context import Context, place
 from study.analysis.words import group_names, place_words, short, three_digits
+from tests.conftest import tiny_plan
 from tests.unit.analysis.planted import setting
 
 
@@ -32,10 +33,8 @@ def test_a_group_is_named_by_what_tells_it_from_the_others(
 
 def test_a_number_in_the_place_of_a_group_has_its_key_and_a_named_device_its_name() -> None:
     sizes = setting(device="cuda", size=64)
-    assert (place(sizes), place_words(sizes)) == (
-        "on the GPU with batch size 64",
-        "GPU, batch size 64",
-    )
+    words = ("on the GPU with batch size 64", "GPU, batch size 64")
+    assert (place(sizes), place_words(sizes)) == words
     named = sizes.model_copy(update={"named": {"old card": ["device"]}})
     assert (place(named), place_words(named)) == (
         "with old card, batch size 64",
@@ -62,3 +61,9 @@ def test_a_sentence_has_two_digits_and_a_ratio_near_one_has_three() -> None:
         "1.2",
     ]
     assert [short(value, like=1.05) for value in (0.96, 1.14)] == ["0.96", "1.14"]
+
+
+def test_several_levels_of_a_key_that_is_a_plural_have_one_s() -> None:
+    loader = {"kind": "workers"}
+    study = tiny_plan(loader=loader, factors={"loader.workers": [1, 2]}, curve=None).study
+    assert Context(study).settings(["1", "2"]) == "loader workers 1 and 2"
