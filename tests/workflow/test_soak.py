@@ -3,6 +3,7 @@ is lost or changed, nothing is left, and the next start goes on."""
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -209,7 +210,8 @@ class Soak:
             for line in (done.stdout + done.stderr).splitlines()
             if not line.startswith(OF_SNAKEMAKE)
         ]
-        is_one_line = len(said) == 1 and "the results folder cannot be written" in said[0]
+        told = "error: .*/results/.lock: the results folder cannot be written .*"
+        is_one_line = len(said) == 1 and bool(re.fullmatch(told, said[0]))
         self.troubles["read-only results without one error line"] += not (
             is_one_line and done.returncode
         )

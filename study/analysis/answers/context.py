@@ -103,8 +103,9 @@ class Context:
         """Return several levels: ``batch sizes 16, 32 and 64``; more than a few are counted."""
         key, many = "", len(labels) > FEW
         if self.factor and (self.factor not in LEVELS or any(map(is_number, labels))):
-            plural = "s" * (len(labels) > 1)
-            key = f"{short_key(self.factor).removesuffix(plural)}{plural}"
+            # "loader workers" ends with an s already
+            several = len(labels) > 1 and not short_key(self.factor).endswith("s")
+            key = f"{short_key(self.factor)}{'s' * several}"
         told = f"{len(labels)} {key or 'settings'}" if many else listed(labels)
         told = f"**{told}**" if bold else told
         return told if many or not key else f"{key} {told}"
