@@ -7,7 +7,6 @@ the truth: whatever deletes an index costs a moment, and no run. A level that wa
 a block file of its own, with the runs of that level alone.
 """
 
-import math
 import os
 import re
 import time
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Annotated
@@ -28,7 +27,7 @@ from study.artifacts.record import is_readable
 from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
 from study.artifacts.setting import slug
-from study.base.errors import StudyError, quantity
+from study.base.errors import StudyError
 from study.base.files import (
     digest,
     file_sha256,
@@ -48,14 +47,15 @@ RecordName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]
 class Measured(Strict):
     """One record of a block. A damaged one tells no more than its name and its checksum."""
 
-    record: RecordName = Field(description="File name of the record.")
+    record: RecordName
+    """File name of the record."""
     key: str
-    sha256: str | None = Field(None, description="Checksum of the record's file.")
+    sha256: str | None = None
+    """Checksum of the record's file."""
     session: int | None = None
     started: str | None = None
-    seconds: float | None = Field(
-        None, allow_inf_nan=False, description="Seconds that its process took."
-    )
+    seconds: float | None = Field(None, allow_inf_nan=False)
+    """Seconds that its process took."""
     outcome: str | None = None
 
 
@@ -63,9 +63,8 @@ class BlockFile(Strict):
     """The index of a block: what its records say, in the order of execution."""
 
     runs: list[Measured] = []
-    deferred: bool = Field(
-        False, description="Whether this start leaves the block: for another, or as not needed."
-    )
+    deferred: bool = False
+    """Whether this start leaves the block for another."""
 
 
 @dataclass(frozen=True)
@@ -132,20 +131,6 @@ def block_files(study: str, files: Results) -> Iterator[tuple[Path, BlockFile | 
 
 
 def blocks_of(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
-    """Return the blocks of ``plan`` that are made or to be made, in their order; see
-    :func:`every_block`.
-
-    Where the answer is as narrow as the study asks, those that no start has begun are left out.
-    """
-    needed = begun(plan, files) if stopped(plan, files) else None
-    return [
-        block
-        for block in every_block(plan, files, apart)
-        if needed is None or block.number in needed
-    ]
-
-
-def every_block(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
     """Return every block of ``plan``, in their order.
 
     Runs that a file of a block names and whose records are there stay together. The others of a
@@ -186,7 +171,7 @@ def find_block(plan: Plan, name: str, files: Results) -> Block:
     Raise :class:`StudyError` if neither the plan nor the records have such a block.
     """
     # Whoever ordered the block may have had each class of machine apart, or not.
-    there = [*every_block(plan, files), *every_block(plan, files, apart=True)]
+    there = [*blocks_of(plan, files), *blocks_of(plan, files, apart=True)]
     for block in there:
         if block.name == name:
             return block
@@ -227,83 +212,10 @@ def _edited(study: str, runs: Sequence[Measured], index: Path, files: Results) -
     return any(path.is_file() and path.stat().st_mtime_ns > written for path in paths)
 
 
-def begun(plan: Plan, files: Results) -> set[int]:
-    """Return the numbers of the blocks of which a record is there."""
+def begun(plan: Plan, files: Results) -> bool:
+    """Return whether a record of it is there."""
     folder = files.records(plan.name)
-    return {run.block for run in plan.runs if os.path.lexists(f"{folder}/{run.file}")}
-
-
-DEGREES = 7.999
-"""Degrees of freedom of the noise from which a look counts, 8 but for rounding: with fewer, a study
-stops where it saw little of it by chance."""
-
-
-class Reached(Strict):
-    """What a look at a study's whole blocks finds."""
-
-    asked: float = Field(description="The half width that is asked for, as a share.")
-    half_width: float | None
-    """The widest of the answer's intervals: half of its width on the scale of logarithms, as a
-    share; null without one."""
-    degrees: float | None = Field(
-        description="The fewest degrees of freedom of these intervals; null without one."
-    )
-    blocks: int = Field(description="Blocks that are there.")
-    most: int = Field(description="Blocks that are planned at most.")
-    seen: str = Field("", description="Checksum of what a look saw that left the other blocks.")
-
-    @property
-    def enough(self) -> bool:
-        """Whether no further block is needed."""
-        return (
-            self.half_width is not None
-            and self.half_width <= self.asked
-            and (self.degrees or 0.0) >= DEGREES
-        )
-
-    def text(self) -> str:
-        """Return it in words; a width is rounded up, so that it stands on its side of what is
-        asked."""
-        asked, blocks = f"{100 * self.asked:g}%", quantity(self.blocks, "block")
-        told = (
-            "no interval yet"
-            if self.half_width is None
-            else f"±{math.ceil(1000 * self.half_width) / 10:g}%"
-        )
-        if self.blocks >= self.most:
-            return (
-                f"{blocks}, the most: {told}{' is reached' * bool(self.half_width)}, "
-                f"{asked} was asked"
-            )
-        if self.enough:
-            return f"stopped after {blocks}: the interval is {told} (asked: {asked})"
-        return f"{blocks} of at most {self.most}: {told}, {asked} is asked"
-
-
-def stop(plan: Plan, reached: Reached, files: Results) -> None:
-    """Write that the answer is as narrow as the study asks, by the records that are there."""
-    found = reached.model_copy(update={"seen": _seen(plan, files)})
-    write_whole(files.stopped(plan.name), found.model_dump_json(indent=1))
-
-
-def stopped(plan: Plan, files: Results) -> Reached | None:
-    """Return the look after which no further block is needed; None if there was none, or if it saw
-    other records, or another study: what it found must be looked at anew."""
-    if plan.study.until:
-        with suppress(StudyError, OSError):
-            found = Reached.of_file(files.stopped(plan.name))
-            return found if found.seen == _seen(plan, files) else None
-    return None
-
-
-def _seen(plan: Plan, files: Results) -> str:
-    """Return a checksum over what a look sees: the study, its records as their indexes have them,
-    and the code."""
-    runs = chain.from_iterable(index.runs for _, index in block_files(plan.name, files) if index)
-    there = sorted(
-        f"{run.record} {run.sha256}" for run in runs if files.record(plan.name, run.record).exists()
-    )
-    return json_sha256([plan.study.model_dump(mode="json"), there, package_sha256(*ANALYSIS)])
+    return any(os.path.lexists(f"{folder}/{run.file}") for run in plan.runs)
 
 
 def defer(block: Block, files: Results) -> None:

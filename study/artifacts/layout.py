@@ -135,10 +135,6 @@ class Results:
         """Return the file of a block."""
         return self.blocks(study) / f"{block}.json"
 
-    def stopped(self, study: str) -> Path:
-        """Return the look after which no further block was begun."""
-        return self.root / study / "stopped.json"
-
     def telemetry_folder(self, study: str) -> Path:
         """Return the folder of the samples."""
         return self.root / study / "telemetry"
@@ -150,6 +146,10 @@ class Results:
     def timings(self, study: str) -> Path:
         """Return the table of the runs."""
         return self.root / study / "timings.csv"
+
+    def epochs(self, study: str) -> Path:
+        """Return the table of the runs' epochs."""
+        return self.root / study / "epochs.csv"
 
     def fit(self, study: str) -> Path:
         """Return the analysis."""

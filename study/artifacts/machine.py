@@ -12,7 +12,8 @@ from study.base.strict import Strict
 class Fp32(Strict):
     """The arithmetic that a run's device used for fp32: ``ieee``, ``tf32`` or ``bf16``."""
 
-    products: str = Field(description="Arithmetic of matrix products.")
+    products: str
+    """Arithmetic of matrix products."""
     convolutions: str
 
 
@@ -25,10 +26,13 @@ Magnitude = Annotated[float, Field(ge=-1e12, le=1e12)]
 class Machine(Strict):
     """Device, processor and software of one run."""
 
-    device_name: str = Field(description="Model of the device that trained.")
+    device_name: str
+    """Model of the device that trained."""
     cpu_name: str
-    cpu_cores: Count | None = Field(description="Number of physical cores.")
-    cpu_threads: Count = Field(description="Number of logical CPUs.")
+    cpu_cores: Count | None
+    """Number of physical cores."""
+    cpu_threads: Count
+    """Number of logical CPUs."""
     cpu_max_mhz: Magnitude | None = None
     """Highest clock of the first CPU in MHz; null if the kernel does not say."""
     cpu_governor: str | None = None
@@ -36,16 +40,15 @@ class Machine(Strict):
     cpu_units: list[str] | None = None
     """Flags of the processor's units for wide and low-precision arithmetic, such as `amx_bf16`;
     null if unknown."""
-    virtualised: bool | None = Field(
-        None, description="True in a virtual machine; null if unknown."
-    )
+    virtualised: bool | None = None
+    """True in a virtual machine; null if unknown."""
     memory_bytes: Count
     device_memory_bytes: Count | None = None
-    device_max_sm_mhz: Count | None = Field(
-        None, description="Highest clock of the device's multiprocessors in MHz."
-    )
+    device_max_sm_mhz: Count | None = None
+    """Highest clock of the device's multiprocessors in MHz."""
     device_power_limit_watts: Magnitude | None = None
-    driver: str | None = Field(None, description="Version of the NVIDIA driver.")
+    driver: str | None = None
+    """Version of the NVIDIA driver."""
     cuda: str | None = None
     cudnn: Count | None = None
     system: str
@@ -82,9 +85,8 @@ class Observed(Strict):
     """Share of the samples in which heat, power supply or hardware slowed the GPU down."""
     device_processes: Count | None = None
     """Number of processes of others on the GPU, before or after the run."""
-    device_percent: Magnitude | None = Field(
-        None, description="Utilisation of the GPU by others, before the run."
-    )
+    device_percent: Magnitude | None = None
+    """Utilisation of the GPU by others, before the run."""
 
     def crossed(self, limits: Mapping[str, float | None]) -> list[str]:
         """Return the keys of ``limits`` that a known value lies above. A limit of None is none."""

@@ -4,7 +4,7 @@
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain
@@ -55,15 +55,12 @@ class Command(Strict):
     """What a start was called with, but for the names of its studies."""
 
     program: Annotated[Literal["snakemake", "study"], BeforeValidator(_program)] = "snakemake"
-    files: dict[str, str] = Field(
-        {}, description="The path of each study that was called by its file."
-    )
-    options: list[str] = Field(
-        [], description="Snakemake's options, each with its value: the folder, the profile."
-    )
-    config: dict[str, Any] = Field(
-        {}, description="Keys of `config/config.yaml` that are not at their defaults."
-    )
+    files: dict[str, str] = {}
+    """The path of each study that was called by its file."""
+    options: list[str] = []
+    """Snakemake's options, each with its value: the folder, the profile."""
+    config: dict[str, Any] = {}
+    """Keys of `config/config.yaml` that are not at their defaults."""
 
     def again(self, study: str, **changes: Any) -> str:
         """Return the command for one study; ``changes`` replace or add keys, overrides are added to
@@ -187,22 +184,6 @@ class Plan(Versioned):
         """Number of its blocks."""
         return max((run.block for run in self.runs), default=0)
 
-    @property
-    def blocks_words(self) -> str:
-        """The number of its blocks in words."""
-        return f"{'at most ' * bool(self.study.until)}{self.blocks}"
-
-    @property
-    def replicates(self) -> int:
-        """Number of runs of each setting: those of the blocks, where their number is not given."""
-        return self.blocks if self.study.until else self.study.most
-
-    def with_blocks(self, blocks: Collection[int]) -> "Plan":
-        """Return the plan with these of its blocks alone."""
-        return self.model_construct(
-            **dict(self) | {"runs": [run for run in self.runs if run.block in blocks]}
-        )
-
     def preparing_image(self) -> str | None:
         """Return the name of the image that prepares data and weights: that of a run which can be
         made here, since the images of both devices hold the same software. None if there is
@@ -273,10 +254,10 @@ class Length(Strict):
     """The length that a study with a ladder has in a folder of results: chosen once."""
 
     remedy = "remove it, and the next start chooses anew"
-    rung: dict[str, int] = Field(
-        description="The values of the rung; empty for the study as its file has it."
-    )
-    minutes: float = Field(description="Minutes that its runs were foretold to take.")
+    rung: dict[str, int]
+    """The values of the rung; empty for the study as its file has it."""
+    minutes: float
+    """Minutes that its runs were foretold to take."""
 
 
 def length_of(study: str, files: Results) -> Length | None:

@@ -18,27 +18,33 @@ Split = Literal["train", "valid"]
 class Item(Strict):
     """One file of the dataset."""
 
-    name: str = Field(description="Path relative to the data's folder, with forward slashes.")
-    bytes: int = Field(ge=0, description="Size of the file in bytes.")
-    sha256: str = Field(description="Checksum of the file's content.")
-    label: str | None = Field(
-        description="Class of the image; null for a file that holds images of every class."
-    )
-    split: Split | None = Field(description="`train` or `valid`; null for a file that holds both.")
+    name: str
+    """Path relative to the data's folder, with forward slashes."""
+    bytes: int = Field(ge=0)
+    """Size of the file in bytes."""
+    sha256: str
+    """Checksum of the file's content."""
+    label: str | None
+    """Class of the image; null for a file that holds images of every class."""
+    split: Split | None
+    """`train` or `valid`; null for a file that holds both."""
 
 
 class LeftOut(Strict):
     """A file that is named with a reason."""
 
-    name: str = Field(description="Path relative to the data's folder.")
+    name: str
+    """Path relative to the data's folder."""
     reason: str
 
 
 class InBoth(Strict):
     """A picture to validate on whose file, byte for byte, is also one to train on."""
 
-    valid: str = Field(description="Path of the picture to validate on.")
-    train: str = Field(description="Path of the one to train on.")
+    valid: str
+    """Path of the picture to validate on."""
+    train: str
+    """Path of the one to train on."""
 
 
 class Manifest(Strict):
@@ -47,7 +53,8 @@ class Manifest(Strict):
     remedy = "the next start makes it"
     schema_version: Literal[1] = 1
     source: str
-    generated: bool = Field(description="True if the images were drawn, and are not photographs.")
+    generated: bool
+    """True if the images were drawn, and are not photographs."""
     seed: int
     valid_fraction: float
     classes: list[str]
@@ -112,16 +119,17 @@ class Weights(Strict):
 
     remedy = "the next start makes it"
     model: str
-    requested: str = Field(
-        description="`imagenet`, `none`, or the base name of the file that was asked for."
-    )
+    requested: str
+    """`imagenet`, `none`, or the base name of the file that was asked for."""
     kind: Literal["imagenet", "file", "random"]
-    file: str | None = Field(description="Base name of the file; null for random weights.")
-    sha256: str | None = Field(description="Checksum of the file; null for random weights.")
-    body_sha256: str = Field(
-        description="Checksum of the body's tensors, from which every run starts."
-    )
-    reason: str = Field(description="Reason for this kind.")
+    file: str | None
+    """Base name of the file; null for random weights."""
+    sha256: str | None
+    """Checksum of the file; null for random weights."""
+    body_sha256: str
+    """Checksum of the body's tensors, from which every run starts."""
+    reason: str
+    """Reason for this kind."""
     parameters: dict[str, list[int]] | None = None
     """Shape of each parameter of a user's own model, which every run has to find; null in
     records."""
@@ -136,29 +144,28 @@ class Packages(Strict):
     """An environment of packages on the host, described in `results/environments/<name>.json`."""
 
     remedy = "the next start makes it"
-    lock: str = Field(description="Base name of the lock from which it was made.")
-    lock_sha256: str = Field(description="Checksum of that lock.")
+    lock: str
+    """Base name of the lock from which it was made."""
+    lock_sha256: str
+    """Checksum of that lock."""
     python: str
-    libraries: dict[str, str] = Field(
-        description="Versions of the packages that a run may import, by their names."
-    )
+    libraries: dict[str, str]
+    """Versions of the packages that a run may import, by their names."""
 
 
 class ImageRequest(Strict):
     """The image that the runs on a device are to use, known before anything is built."""
 
     device: Device
-    lock: str | None = Field(
-        None, description="`built`: path of the lock; null for the project's own."
-    )
+    lock: str | None = None
+    """`built`: path of the lock; null for the project's own."""
     kind: Literal["built", "reference", "archive"]
-    reference: str = Field(
-        description="The tag for the build, the given reference, or the path of the archive."
-    )
-    base_image: str | None = Field(description="`built`: the base image of the Dockerfile.")
-    identity: str = Field(
-        description="Hash (eight hex digits) of all that decides the image; part of each run's key."
-    )
+    reference: str
+    """The tag for the build, the given reference, or the path of the archive."""
+    base_image: str | None
+    """`built`: the base image of the Dockerfile."""
+    identity: str
+    """Hash (eight hex digits) of all that decides the image; part of each run's key."""
 
 
 class Image(Strict):
@@ -168,19 +175,17 @@ class Image(Strict):
     request: ImageRequest
     engine: str
     engine_version: str
-    id: str = Field(description="The image's own checksum, by which the engine runs it.")
-    digest: str | None = Field(
-        description="The image's checksum in a registry; none if built here."
-    )
-    lock_sha256: str | None = Field(
-        description="Checksum of the lock that it was built from, from its own label."
-    )
-    base_digest: str | None = Field(
-        None, description="`built`: the base image's checksum in its registry."
-    )
-    build_seconds: float | None = Field(
-        None, description="Duration of the build in seconds, if this step built it."
-    )
+    id: str
+    """The image's own checksum, by which the engine runs it."""
+    digest: str | None
+    """The image's checksum in a registry; none if built here."""
+    lock_sha256: str | None
+    """Checksum of the lock that it was built from, from its own label."""
+    base_digest: str | None = None
+    """`built`: the base image's checksum in its registry."""
+    build_seconds: float | None = None
+    """Duration of the build in seconds, if this step built it."""
     python: str
     libraries: dict[str, str]
-    gpu_seen: bool = Field(description="True if torch found a GPU when the image was tested.")
+    gpu_seen: bool
+    """True if torch found a GPU when the image was tested."""

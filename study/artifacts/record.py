@@ -31,16 +31,16 @@ class DataUsed(Strict):
 
     source: str
     generated: bool
-    sha256: str = Field(description="Checksum over names, contents, classes and split.")
+    sha256: str
+    """Checksum over names, contents, classes and split."""
     classes: list[str] = Field(min_length=1)
     train_images: Count
     valid_images: Images
     valid_majority_images: Count | None = None
     """Validation images of their most frequent class; null if files hold images of several
     classes."""
-    left_out: Count = Field(
-        description="Number of files that could not be used; the manifest gives the reasons."
-    )
+    left_out: Count
+    """Number of files that could not be used; the manifest gives the reasons."""
 
 
 class JobResult(Strict):
@@ -49,21 +49,19 @@ class JobResult(Strict):
     model_config = ConfigDict(allow_inf_nan=False)
 
     outcome: Outcome
-    message: str | None = Field(
-        default=None, description="Reason for an outcome other than ok; no host, user or path."
-    )
+    message: str | None = None
+    """Reason for an outcome other than ok; no host, user or path."""
     measurement: Measurement | None = None
     machine: Machine | None = None
     data: DataUsed | None = None
     weights: Weights | None = None
     reference_workload: ReferenceWorkload | None = None
-    timeline: Timeline | None = Field(default=None, description="Null without a training.")
-    fp32: Fp32 | None = Field(
-        default=None, description="Arithmetic of fp32; null if nothing was measured."
-    )
-    paces: dict[str, Pace] = Field(
-        {}, description="Of a warm-up run: what a few steps of each of its settings took, by name."
-    )
+    timeline: Timeline | None = None
+    """Null without a training."""
+    fp32: Fp32 | None = None
+    """Arithmetic of fp32; null if nothing was measured."""
+    paces: dict[str, Pace] = {}
+    """Of a warm-up run: what a few steps of each of its settings took, by name."""
 
     @model_validator(mode="after")
     def _a_success_is_measured(self) -> Self:
@@ -81,31 +79,32 @@ class Software(Strict):
     lock_sha256: str | None
     """Checksum of the lock from which the image, or the environment of packages, was made; null if
     it does not say, and on the host with the start's own packages."""
-    engine: str = Field(description="Container engine; `none` means that the run was on the host.")
+    engine: str
+    """Container engine; `none` means that the run was on the host."""
     engine_reason: str
     engine_version: str | None = None
-    image: str | None = Field(default=None, description="Checksum of the image itself.")
-    image_digest: str | None = Field(
-        default=None, description="Checksum by which a registry knows the image."
-    )
+    image: str | None = None
+    """Checksum of the image itself."""
+    image_digest: str | None = None
+    """Checksum by which a registry knows the image."""
 
 
 class Allocation(Strict):
     """What a scheduler gave a run."""
 
     scheduler: Literal["slurm"]
-    machine: str | None = Field(
-        description="Class of machine that the study asked for; null if any would do."
-    )
-    partition: str | None = Field(
-        description="Partition of the cluster; null if the scheduler does not say."
-    )
-    nodes: Count | None = Field(description="Number of nodes.")
-    cpus: Count | None = Field(description="Number of CPUs of the node that the run might use.")
-    gpus: Count | None = Field(description="Number of GPUs of the node that the run might use.")
-    restarts: Count = Field(
-        description="Number of times that the scheduler had begun this job before."
-    )
+    machine: str | None
+    """Class of machine that the study asked for; null if any would do."""
+    partition: str | None
+    """Partition of the cluster; null if the scheduler does not say."""
+    nodes: Count | None
+    """Number of nodes."""
+    cpus: Count | None
+    """Number of CPUs of the node that the run might use."""
+    gpus: Count | None
+    """Number of GPUs of the node that the run might use."""
+    restarts: Count
+    """Number of times that the scheduler had begun this job before."""
 
 
 class Record(JobResult, Versioned):
@@ -117,18 +116,16 @@ class Record(JobResult, Versioned):
     session: int = Field(ge=1, le=10**9)
     """Number of the session: each start of the pipeline that measured something is one."""
     block: int = Field(ge=1, le=2**31)
-    position: int = Field(
-        ge=1, le=2**31, description="Place of the run in the study's seeded order, from 1."
-    )
-    started: str = Field(description="Start of the run in UTC, ISO 8601.")
-    setting: Setting = Field(
-        description="The run's level of each factor; a path is cut to its base name."
-    )
+    position: int = Field(ge=1, le=2**31)
+    """Place of the run in the study's seeded order, from 1."""
+    started: str
+    """Start of the run in UTC, ISO 8601."""
+    setting: Setting
+    """The run's level of each factor; a path is cut to its base name."""
     settings: Settings
-    seed: int = Field(
-        description="Seed of this run, from the study's seed and the run's name without "
-        "the levels of the factors in which the work is the same."
-    )
+    seed: int
+    """Seed of this run, from the study's seed and the run's name without the levels of the factors
+    in which the work is the same."""
     process_seconds: Seconds
     """Seconds of the whole process: start-up (also of the container), imports, data, model, fit."""
     other_device_processes: Count | None = None
@@ -147,9 +144,8 @@ class Record(JobResult, Versioned):
     unknown."""
     waited_seconds: Seconds | None = None
     """Seconds that this run waited for a quiet machine."""
-    observed: Observed | None = Field(
-        default=None, description="What others did during the run; null if unknown."
-    )
+    observed: Observed | None = None
+    """What others did during the run; null if unknown."""
     disturbed: list[str] = []
     """Keys of the study's `evidence` whose limit was crossed; a run with any was disturbed."""
     telemetry_sha256: str | None = None

@@ -38,15 +38,14 @@ class Session(Strict):
     measured by hand."""
 
     number: int = Field(1, ge=1, le=10**9)
-    name: str = Field(
-        "by-hand", description="When it began, in UTC; the same in all of its studies."
-    )
-    began: float = Field(0.0, description="Its beginning in epoch seconds.")
+    name: str = "by-hand"
+    """When it began, in UTC; the same in all of its studies."""
+    began: float = 0.0
+    """Its beginning in epoch seconds."""
     warm_up_run: bool = False
     quiet_wait_seconds: float = Field(0, ge=0, allow_inf_nan=False)
-    deadline: float | None = Field(
-        None, description="End of the time budget in epoch seconds; null without one."
-    )
+    deadline: float | None = None
+    """End of the time budget in epoch seconds; null without one."""
 
 
 def read_session(path: Path) -> Session:

@@ -21,29 +21,26 @@ def image_name(settings: Settings) -> str:
 class Run(Strict):
     """One planned run. ``key`` identifies its design; its record is ``<name>.<key>.json``."""
 
-    name: str = Field(description="Readable name, unique in the study and safe as a file name.")
-    key: str = Field(
-        description="Hash (eight hex digits) of everything that could change the result."
-    )
-    settings: Settings = Field(description="The resolved configuration.")
-    setting: Setting = Field(description="Its level of each factor.")
+    name: str
+    """Readable name, unique in the study and safe as a file name."""
+    key: str
+    """Hash (eight hex digits) of everything that could change the result."""
+    settings: Settings
+    """The resolved configuration."""
+    setting: Setting
+    """Its level of each factor."""
     block: int = Field(ge=0, le=2**31)
     """Number of the block (replicate), from 1. Each block holds each configuration once."""
-    position: int = Field(
-        ge=0, le=2**31, description="Place in the seeded order of the whole study, from 1."
-    )
-    dataset: str = Field(
-        description="Name of the folder in `results/data` with this run's manifest."
-    )
-    weights: str = Field(
-        description="Name of the file in `weights` with the decision for this run's model."
-    )
-    environment: str | None = Field(
-        None, description="Name of its environment of packages; none: the start's."
-    )
-    unavailable: str | None = Field(
-        None, description="Reason why this machine cannot make the run; none if it can."
-    )
+    position: int = Field(ge=0, le=2**31)
+    """Place in the seeded order of the whole study, from 1."""
+    dataset: str
+    """Name of the folder in `results/data` with this run's manifest."""
+    weights: str
+    """Name of the file in `weights` with the decision for this run's model."""
+    environment: str | None = None
+    """Name of its environment of packages; none: the start's."""
+    unavailable: str | None = None
+    """Reason why this machine cannot make the run; none if it can."""
 
     @property
     def file(self) -> str:
@@ -59,8 +56,10 @@ class Run(Strict):
 class Node(Strict):
     """One of the machines of a run, as its job reaches it."""
 
-    address: str = Field(description="Address at which the others find it.")
-    command: list[str] = Field(description="Command that executes the rest of its arguments there.")
+    address: str
+    """Address at which the others find it."""
+    command: list[str]
+    """Command that executes the rest of its arguments there."""
 
 
 class Job(Strict):
@@ -71,15 +70,11 @@ class Job(Strict):
     study: str
     results: str
     seed: int
-    packages: dict[str, str] = Field(
-        {}, description="Versions that the process has to find, by the packages' names."
-    )
-    paced: dict[str, Settings] = Field(
-        {},
-        description="Settings of which a few steps are made, by the names of their paces: the "
-        "run's own first. Nothing of it is a number. Empty for a run that counts.",
-    )
+    packages: dict[str, str] = {}
+    """Versions that the process has to find, by the packages' names."""
+    paced: dict[str, Settings] = {}
+    """Settings of which a few steps are made, by the names of their paces: the run's own first.
+    Nothing of it is a number. Empty for a run that counts."""
     reference_workload: bool = True
-    nodes: list[Node] = Field(
-        [], description="The machines of a run on several; empty for all on this one."
-    )
+    nodes: list[Node] = []
+    """The machines of a run on several; empty for all on this one."""

@@ -55,9 +55,8 @@ _phases_of = attrgetter(*(f"{phase}_seconds" for phase in PHASES))
 class Step(Samples):
     """One training step. The phases follow each other without a gap and add up to the step."""
 
-    epoch: int = Field(
-        ge=1, description="Epoch of the whole schedule, from 1; frozen epochs count."
-    )
+    epoch: int = Field(ge=1)
+    """Epoch of the whole schedule, from 1; frozen epochs count."""
     images: Count
     """Images in this step, summed over processes. With one process they are counted; with several
     they are the planned number, and the run fails if the counts differ."""
@@ -84,12 +83,10 @@ class Epoch(Samples):
     """One epoch, with training and validation separate."""
 
     stage: Literal["frozen", "unfrozen"]
-    train_seconds: Seconds = Field(
-        description="Seconds until the device has finished the epoch's last step."
-    )
-    valid_seconds: Seconds = Field(
-        description="Seconds of validation; 0 after an epoch without validation."
-    )
+    train_seconds: Seconds
+    """Seconds until the device has finished the epoch's last step."""
+    valid_seconds: Seconds
+    """Seconds of validation; 0 after an epoch without validation."""
     loader_start_seconds: Seconds
     """Seconds to make the loader's iterator and start its workers; part of the first step's data
     wait."""
@@ -98,13 +95,11 @@ class Epoch(Samples):
     is in the device's timeline, where the last steps may hide it."""
     synchronise_seconds: Seconds
     """Seconds that the host waits at the end of the epoch until the device has caught up."""
-    images: Images = Field(
-        description="Number of images trained on, without those that drop_last left out."
-    )
+    images: Images
+    """Number of images trained on, without those that drop_last left out."""
     steps: Images
-    train_loss: Loss | None = Field(
-        description="Mean loss over the epoch's images; null if it is not finite."
-    )
+    train_loss: Loss | None
+    """Mean loss over the epoch's images; null if it is not finite."""
     loss_sum: Loss | None = None
     """Sum of the steps' mean losses, the value that many tutorials print; null if it is not
     finite."""
@@ -119,9 +114,8 @@ class Epoch(Samples):
 class Memory(Samples):
     """Memory peaks over the run, in bytes; null if the device does not report them."""
 
-    device_allocated_bytes: Count | None = Field(
-        None, description="Peak of the memory held by torch's tensors."
-    )
+    device_allocated_bytes: Count | None = None
+    """Peak of the memory held by torch's tensors."""
     device_reserved_bytes: Count | None = None
     """Peak of the memory held by torch's allocator, its cache included."""
     device_used_bytes: Count | None = None
@@ -136,13 +130,10 @@ class Target(Samples):
     """Whether a training with a ``target_accuracy`` reached it, and where: it ends after that
     epoch."""
 
-    reached: bool = Field(
-        description="False if no epoch of the whole schedule reached it: the time to it is "
-        "censored."
-    )
-    epochs: Count | None = Field(
-        None, description="Epochs until it was reached, the frozen ones included."
-    )
+    reached: bool
+    """False if no epoch of the whole schedule reached it: the time to it is censored."""
+    epochs: Count | None = None
+    """Epochs until it was reached, the frozen ones included."""
     seconds: Seconds | None = None
     """Wall time from the start of the schedule to the end of the validation that reached it."""
 
@@ -150,9 +141,8 @@ class Target(Samples):
 class Replica(Samples):
     """One process of a distributed run, as it reported itself."""
 
-    images: Count = Field(
-        description="Number of images that this process trained on, as it counted them."
-    )
+    images: Count
+    """Number of images that this process trained on, as it counted them."""
     fit_seconds: Seconds
     data_wait_seconds: Seconds
     """Data wait summed over all steps: an uneven loader makes the other processes wait in the
@@ -164,29 +154,27 @@ class TimedBatch(Samples):
     """One timed batch of inference: from images on the device until the device has the outputs."""
 
     images: Images
-    warm_up: bool = Field(
-        description="True for the first `inference.warm_up_batches` batches; they are in no figure."
-    )
+    warm_up: bool
+    """True for the first `inference.warm_up_batches` batches; they are in no figure."""
     seconds: Seconds
 
 
 class InferenceSamples(Samples):
     """Raw samples of inference with the trained network. Percentiles are computed on read."""
 
-    started: Epochal = Field(description="Start of the first batch, in seconds since 1970 UTC.")
-    seconds: Seconds = Field(
-        description="Wall time of all batches, the time between them included."
-    )
+    started: Epochal
+    """Start of the first batch, in seconds since 1970 UTC."""
+    seconds: Seconds
+    """Wall time of all batches, the time between them included."""
     conversion_seconds: Seconds
     """Seconds to convert the trained network for inference: to another number type, or by export,
     calibration and quantisation."""
-    batches: list[TimedBatch] = Field(description="Every batch, in the order in which they ran.")
-    accuracy: Share = Field(
-        description="Share of the validation images classified correctly, 0 to 1."
-    )
-    weights_sha256: str = Field(
-        description="Checksum of the trained weights, before they were converted."
-    )
+    batches: list[TimedBatch]
+    """Every batch, in the order in which they ran."""
+    accuracy: Share
+    """Share of the validation images classified correctly, 0 to 1."""
+    weights_sha256: str
+    """Checksum of the trained weights, before they were converted."""
     operators: dict[str, Count]
     """Number of operators of each kind that the runtime executes; empty if torch executes the
     network."""
@@ -204,45 +192,54 @@ class InferenceSamples(Samples):
 class PixelDifference(Samples):
     """Distance of a decoder's pixels from Pillow's, as absolute differences of 8-bit values."""
 
-    images: Count = Field(description="Number of training images that were compared.")
-    mean: float = Field(ge=0, le=255, description="Mean over all pixels and channels.")
-    largest: Count = Field(description="Largest of all pixels and channels.")
+    images: Count
+    """Number of training images that were compared."""
+    mean: float = Field(ge=0, le=255)
+    """Mean over all pixels and channels."""
+    largest: Count
+    """Largest of all pixels and channels."""
 
 
 class InForce(Strict):
     """How a process computes once its model is built: what torch and the model say, and not what
     was asked."""
 
-    cpus: Number = Field(description="CPUs that the process may use.")
-    threads: Number = Field(description="CPU threads of an operation.")
-    interop_threads: Number = Field(
-        description="CPU threads among which operations are shared out."
-    )
-    workers: Number = Field(description="Processes, or threads, of the loader.")
-    start_method: Word = Field(description="How a loader's processes start.")
-    grad_mode: bool = Field(description="True if gradients are recorded.")
-    autocast: bool = Field(
-        description="True if operations are cast to another type outside the step, too."
-    )
-    default_dtype: Word = Field(description="Type of a new tensor.")
-    deterministic: bool = Field(description="True if only deterministic algorithms are allowed.")
-    detect_anomaly: bool = Field(
-        description="True if each gradient is looked at for what is no number."
-    )
-    flush_denormal: bool = Field(description="True if the smallest numbers count as 0.")
+    cpus: Number
+    """CPUs that the process may use."""
+    threads: Number
+    """CPU threads of an operation."""
+    interop_threads: Number
+    """CPU threads among which operations are shared out."""
+    workers: Number
+    """Processes, or threads, of the loader."""
+    start_method: Word
+    """How a loader's processes start."""
+    grad_mode: bool
+    """True if gradients are recorded."""
+    autocast: bool
+    """True if operations are cast to another type outside the step, too."""
+    default_dtype: Word
+    """Type of a new tensor."""
+    deterministic: bool
+    """True if only deterministic algorithms are allowed."""
+    detect_anomaly: bool
+    """True if each gradient is looked at for what is no number."""
+    flush_denormal: bool
+    """True if the smallest numbers count as 0."""
     cudnn: bool
     cudnn_benchmark: bool
     cudnn_deterministic: bool
     mkldnn: bool
-    matrix_products: Word = Field(
-        description="Arithmetic of matrix products in fp32: ieee, tf32 or bf16."
-    )
-    convolutions: Word = Field(description="Arithmetic of convolutions in fp32.")
-    memory_format: Word = Field(description="Order of the weights of convolutions in memory.")
-    dtypes: list[Word] = Field(description="Types of the parameters; empty without a model.")
-    devices: list[Word] = Field(
-        description="Devices of the parameters and buffers; empty without a model."
-    )
+    matrix_products: Word
+    """Arithmetic of matrix products in fp32: ieee, tf32 or bf16."""
+    convolutions: Word
+    """Arithmetic of convolutions in fp32."""
+    memory_format: Word
+    """Order of the weights of convolutions in memory."""
+    dtypes: list[Word]
+    """Types of the parameters; empty without a model."""
+    devices: list[Word]
+    """Devices of the parameters and buffers; empty without a model."""
 
 
 class Measurement(Samples):
@@ -257,18 +254,17 @@ class Measurement(Samples):
     if the images stay on the device."""
     model_seconds: Seconds
     """Seconds to build the model, load its weights and move it to the device."""
-    fit_seconds: Seconds = Field(
-        description="Wall time of the whole schedule, validation and warm-up included."
-    )
+    fit_seconds: Seconds
+    """Wall time of the whole schedule, validation and warm-up included."""
     fit_started: Epochal | None = None
     """Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."""
-    target: Target | None = Field(
-        None, description="Null for a training without a `target_accuracy`."
-    )
+    target: Target | None = None
+    """Null for a training without a `target_accuracy`."""
     epochs: list[Epoch] = Field(min_length=1)
     steps: list[Step] = Field(min_length=1)
     memory: Memory
-    parameters: Count = Field(description="Number of parameters of the model, trained or not.")
+    parameters: Count
+    """Number of parameters of the model, trained or not."""
     body_sha256: str | None
     """Checksum of the body's weights before the first step; null if nothing trains."""
     trained_sha256: str | None = None
@@ -282,20 +278,17 @@ class Measurement(Samples):
     inference: InferenceSamples | None = None
     """Samples of inference, if that is the task of the run; all other fields then describe the
     training before it."""
-    threads: Count = Field(
-        description="Number of CPU threads that torch used in each process, read as training ended."
-    )
+    threads: Count
+    """Number of CPU threads that torch used in each process, read as training ended."""
     workers: Count
     """Number of the loader's workers, processes or threads, for each training process."""
-    in_force: InForce | None = Field(
-        None, description="How the first process computed; null if nothing trains."
-    )
+    in_force: InForce | None = None
+    """How the first process computed; null if nothing trains."""
     global_batch_size: Count | None = None
     """Number of images in a batch, summed over processes; with `gradient_accumulation` a step holds
     several batches."""
-    replica_batch_size: Count | None = Field(
-        None, description="Number of images of a batch that each process takes."
-    )
+    replica_batch_size: Count | None = None
+    """Number of images of a batch that each process takes."""
     replicas: list[Replica] = []
     """Every process of a distributed run, by its rank; empty if one process trains."""
 
@@ -318,14 +311,14 @@ class Timeline(Samples):
     start_seconds: Seconds
     """From the start of the process until its code begins: its imports. A forked process has
     none."""
-    inputs_seconds: Seconds = Field(
-        description="Reading and checking the data's files and the weights."
-    )
-    device_start_seconds: Seconds = Field(description="The device's first use.")
-    instruments_seconds: Seconds = Field(description="The reference workloads before and after.")
-    training_seconds: Seconds = Field(
-        description="The loop: loaders, model, schedule, and reading what was recorded."
-    )
+    inputs_seconds: Seconds
+    """Reading and checking the data's files and the weights."""
+    device_start_seconds: Seconds
+    """The device's first use."""
+    instruments_seconds: Seconds
+    """The reference workloads before and after."""
+    training_seconds: Seconds
+    """The loop: loaders, model, schedule, and reading what was recorded."""
 
 
 class ReferenceWorkload(Samples):
@@ -338,9 +331,8 @@ class ReferenceWorkload(Samples):
     first_use_seconds: Seconds
     """Seconds of the device's first use, in which its context and libraries start."""
     before: list[Duration] = Field(min_length=1)
-    after: list[Duration] = Field(
-        description="Repetitions after the run; empty if the run did not finish."
-    )
+    after: list[Duration]
+    """Repetitions after the run; empty if the run did not finish."""
     host_before: list[Duration] = []
     """Repetitions before the run on the CPUs that load a GPU's data; empty in a run on a CPU."""
     host_after: list[Duration] = []

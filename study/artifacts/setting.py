@@ -7,18 +7,16 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
-from typing import Any
-
-from pydantic import Field
+from typing import Any, get_args
 
 from study.base.errors import StudyError
 from study.base.files import digest
 from study.base.strict import Strict
 from study.config import names
 from study.config.names import APART, leaf_words, level_words
-from study.config.sections import short_name
+from study.config.sections import Device, short_name
 from study.config.study import Study, shown
 
 Level = str | bool | int | float | None
@@ -38,22 +36,15 @@ FIRST_LEVELS = "first levels"
 class Setting(Strict):
     """Levels of some or all factors of a study."""
 
-    levels: dict[str, Level] = Field(
-        description="Levels by the dotted keys of their factors, in the study's order."
-    )
-    label: str = Field(
-        description="The levels in words. Where the effects of switches are compared, it has "
-        "those that are not at "
-        "their first level."
-    )
-    short: str = Field(
-        description="Short name, safe as a file name. A run's is unique in its study."
-    )
-    named: dict[str, list[str]] = Field(
-        {},
-        description="The study's `names` in the label, each with the keys of the levels that "
-        "it stands for.",
-    )
+    levels: dict[str, Level]
+    """Levels by the dotted keys of their factors, in the study's order."""
+    label: str
+    """The levels in words. Where the effects of switches are compared, it has those that are not at
+    their first level."""
+    short: str
+    """Short name, safe as a file name. A run's is unique in its study."""
+    named: dict[str, list[str]] = {}
+    """The study's `names` in the label, each with the keys of the levels that it stands for."""
 
     def __hash__(self) -> int:
         return hash((self.label, self.short))
@@ -92,6 +83,26 @@ def setting_of(study: Study, levels: Levels) -> Setting:
         short=name_of(study, levels),
         named=named,
     )
+
+
+def part_of(study: Study, levels: Levels, keys: Sequence[str]) -> Setting:
+    """Return the setting of the levels of some factors, as tables show these: a path stays as it is
+    shown."""
+    return setting_of(
+        study,
+        {
+            key: shown(study, key, levels[key]) if isinstance(levels[key], str) else levels[key]
+            for key in keys
+        },
+    )
+
+
+def parts_of(study: Study, keys: Sequence[str]) -> dict[str, Setting]:
+    """Return every setting of some factors by its label, in the study's order; the device may be
+    none of the factors."""
+    levels = [study.factors.get(key, get_args(Device)) for key in keys]
+    every = (part_of(study, dict(zip(keys, one, strict=True)), keys) for one in product(*levels))
+    return {setting.label: setting for setting in every}
 
 
 def _named(study: Study, levels: Levels) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 
 from study.base.strict import Strict
 
@@ -48,28 +48,37 @@ class Timing(Strict):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    study: str = Field(description="Name of the study.")
-    run: str = Field(description="Name of the run, unique in the study.")
-    key: str = Field(
-        description="Hash of everything that could change the result; part of the record's "
-        "file name."
-    )
-    block: int = Field(description="Number of the block (replicate), from 1.")
-    position: int = Field(description="Place in the seeded order of the whole study, from 1.")
-    device: str = Field(description="`cpu` or `cuda`.")
-    precision: str = Field(description="Precision of the training.")
+    study: str
+    """Name of the study."""
+    run: str
+    """Name of the run, unique in the study."""
+    key: str
+    """Hash of everything that could change the result; part of the record's file name."""
+    block: int
+    """Number of the block (replicate), from 1."""
+    position: int
+    """Place in the seeded order of the whole study, from 1."""
+    device: str
+    """`cpu` or `cuda`."""
+    precision: str
+    """Precision of the training."""
+    group: str
+    """The levels, in words, that a run shares with those that it is compared with."""
+    level: str
+    """Its own levels, in words: those that are compared in its group."""
 
     outcome: str
     """`ok`, `out_of_memory`, `failed`, `unavailable`, or `refused` for a record that does not fit
     its plan, its schema or its checksum: nothing of it is used."""
-    message: str | None = Field(None, description="Reason for an outcome other than `ok`.")
+    message: str | None = None
+    """Reason for an outcome other than `ok`."""
     session: int | None = None
     """Number of the start of the pipeline that measured the run, another on each machine of one
     start."""
-    started: str | None = Field(None, description="Start of the run in UTC, ISO 8601.")
-    process_seconds: Seconds = Field(
-        None, description="Time of the whole process, start-up and imports included."
-    )
+    started: str | None = None
+    """Start of the run in UTC, ISO 8601."""
+    process_seconds: Seconds = None
+    """Time of the whole process, start-up and imports included."""
 
     excluded: Literal["disturbed", "broken block", "first of its start", "far"] | None = None
     """Why this record counts in no number: a `disturbed` first try, measured once more; part of a
@@ -86,25 +95,21 @@ class Timing(Strict):
     """Whether a warm-up run of its way of computing and shape ran before, in the same start."""
     started_as: str | None = None
     """Whether the run's process was `forked` from one that had imported torch, or `fresh`."""
-    node: str | None = Field(
-        None, description="Pseudonym of the machine; empty if it is not known."
-    )
-    quiet: bool | None = Field(
-        None, description="Whether others crossed no limit when the run began."
-    )
+    node: str | None = None
+    """Pseudonym of the machine; empty if it is not known."""
+    quiet: bool | None = None
+    """Whether others crossed no limit when the run began."""
     others_cpu_percent: Percent = None
     """CPU time of others during the run, in percent of the CPUs that the run might use."""
 
-    device_name: str | None = Field(None, description="Name of the GPU or of the processor.")
-    weights: str | None = Field(
-        None, description="Kind of the starting weights: `imagenet`, `file` or `random`."
-    )
-    software: str | None = Field(
-        None, description="Versions of Python and of the libraries, the engine, the commit."
-    )
-    image_id: str | None = Field(
-        None, description="Checksum of the container image; empty on the host."
-    )
+    device_name: str | None = None
+    """Name of the GPU or of the processor."""
+    weights: str | None = None
+    """Kind of the starting weights: `imagenet`, `file` or `random`."""
+    software: str | None = None
+    """Versions of Python and of the libraries, the engine, the commit."""
+    image_id: str | None = None
+    """Checksum of the container image; empty on the host."""
     reference_seconds: Seconds = None
     """One repetition of the reference workload on the device, before and after the run."""
     host_reference_seconds: Seconds = None
@@ -122,44 +127,41 @@ class Timing(Strict):
         Images, Resource("images of a step, each process", "count", shared=True)
     ] = None
     """Images of a batch that each process takes."""
-    threads: int | None = Field(
-        None, description="Number of CPU threads that torch used in each process."
-    )
-    workers: int | None = Field(
-        None, description="Number of the loader's worker processes for each process."
-    )
-    train_images: Images = Field(None, description="Images of the training set.")
-    valid_images: Images = Field(None, description="Images of the validation set.")
-    images_processed: Images = Field(None, description="Images trained on in all epochs.")
-    images_per_epoch: Annotated[float | None, Unit("images")] = None
-    """Images trained on in an epoch, mean over the epochs."""
-    steps: int | None = Field(None, description="Number of training steps in all epochs.")
-    warm_up_steps: int | None = Field(None, description="Number of steps marked as warm-up.")
+    threads: int | None = None
+    """Number of CPU threads that torch used in each process."""
+    workers: Annotated[int | None, Resource("loader workers", "count")] = None
+    """Number of the loader's worker processes for each process."""
+    train_images: Images = None
+    """Images of the training set."""
+    valid_images: Images = None
+    """Images of the validation set."""
+    images_processed: Images = None
+    """Images trained on in all epochs."""
+    steps: int | None = None
+    """Number of training steps in all epochs."""
+    warm_up_steps: int | None = None
+    """Number of steps marked as warm-up."""
 
     start_seconds: Seconds = None
     """Time until the code of the run's process begins: its imports, where it is not forked."""
-    inputs_seconds: Seconds = Field(
-        None, description="Time to read and check the data's files and the weights."
-    )
-    device_start_seconds: Seconds = Field(None, description="Time of the device's first use.")
-    instruments_seconds: Seconds = Field(
-        None, description="Time of the reference workloads before and after."
-    )
+    inputs_seconds: Seconds = None
+    """Time to read and check the data's files and the weights."""
+    device_start_seconds: Seconds = None
+    """Time of the device's first use."""
+    instruments_seconds: Seconds = None
+    """Time of the reference workloads before and after."""
     training_seconds: Seconds = None
     """Time of the whole loop: `setup_seconds`, `blog_seconds`, and reading what was recorded."""
-    setup_seconds: Seconds = Field(
-        None, description="Time to build the loaders, with decoding for a device loader."
-    )
-    model_seconds: Seconds = Field(
-        None, description="Time to build the model and move it to the device."
-    )
-    fit_seconds: Seconds = Field(
-        None, description="Wall time of the whole schedule, validation included."
-    )
-    blog_seconds: Seconds = Field(None, description="`model_seconds` + `fit_seconds`.")
-    train_seconds: Seconds = Field(
-        None, description="Training time of all epochs, without validation."
-    )
+    setup_seconds: Seconds = None
+    """Time to build the loaders, with decoding for a device loader."""
+    model_seconds: Seconds = None
+    """Time to build the model and move it to the device."""
+    fit_seconds: Seconds = None
+    """Wall time of the whole schedule, validation included."""
+    blog_seconds: Seconds = None
+    """`model_seconds` + `fit_seconds`."""
+    train_seconds: Seconds = None
+    """Training time of all epochs, without validation."""
     epoch_seconds: Annotated[Seconds, Resource("training of an epoch (s)", "number")] = None
     """Training time of an epoch, mean over the epochs."""
     valid_seconds: Annotated[Seconds, Resource("validation, all epochs (s)", "number")] = None
@@ -173,42 +175,40 @@ class Timing(Strict):
     """Epochs of the schedule, frozen ones included, until the target accuracy was reached."""
     reached_target: bool | None = None
     """Whether the target accuracy was reached; empty for a training without one."""
-    step_seconds: Seconds = Field(
-        None, description="Median steady step: a full batch, everything trained, no warm-up."
+    step_seconds: Seconds = None
+    """Median steady step: a full batch, everything trained, no warm-up."""
+    thousand_images_seconds: Seconds = None
+    """Inference time of 1000 images."""
+    images_per_second: Annotated[float | None, Unit("images/s"), Resource("images/s", "number")] = (
+        None
     )
-    thousand_images_seconds: Seconds = Field(None, description="Inference time of 1000 images.")
-    images_per_second: Annotated[float | None, Unit("images/s")] = None
     """Images over `train_seconds`, or over the time of all timed batches of inference."""
     learning_rate: float | None = None
     """Base learning rate of the schedule, after `training.learning_rate_rule`."""
     chance_accuracy: Share = None
     """Accuracy of a network that always answers the most frequent class of the validation images;
     empty for inference."""
-    accuracy: Share = Field(
-        None, description="Validation images classified correctly after the last epoch."
-    )
-    valid_loss: float | None = Field(None, description="Mean validation loss after the last epoch.")
+    accuracy: Share = None
+    """Validation images classified correctly after the last epoch."""
+    valid_loss: float | None = None
+    """Mean validation loss after the last epoch."""
 
-    data_wait_seconds: Seconds = Field(None, description="Waiting for data, summed over all steps.")
-    transfer_seconds: Seconds = Field(
-        None, description="Copies from host to device, summed over all steps."
-    )
+    data_wait_seconds: Seconds = None
+    """Waiting for data, summed over all steps."""
+    transfer_seconds: Seconds = None
+    """Copies from host to device, summed over all steps."""
     graph_warm_up_seconds: Seconds = None
     """Warm-up before the capture of steps as CUDA graphs, summed over all steps."""
-    device_transform_seconds: Seconds = Field(
-        None, description="Transforms on the device, summed over all steps."
-    )
-    forward_seconds: Seconds = Field(
-        None, description="Forward pass with the loss, summed over all steps."
-    )
-    backward_seconds: Seconds = Field(None, description="Backward pass, summed over all steps.")
-    optimizer_seconds: Seconds = Field(
-        None, description="The optimizer's updates, summed over all steps."
-    )
-    other_seconds: Seconds = Field(
-        None, description="`fit_seconds` less the phases above and `valid_seconds`."
-    )
-    data_wait_share: Share = Field(None, description="`data_wait_seconds` over `train_seconds`.")
+    device_transform_seconds: Seconds = None
+    """Transforms on the device, summed over all steps."""
+    forward_seconds: Seconds = None
+    """Forward pass with the loss, summed over all steps."""
+    backward_seconds: Seconds = None
+    """Backward pass, summed over all steps."""
+    optimizer_seconds: Seconds = None
+    """The optimizer's updates, summed over all steps."""
+    other_seconds: Seconds = None
+    """`fit_seconds` less the phases above and `valid_seconds`."""
 
     gpu_utilisation_percent: Annotated[Percent, Resource("GPU busy", "percent")] = None
     """Share of time in which any kernel ran, mean over the samples of the run."""
@@ -220,7 +220,8 @@ class Timing(Strict):
     """Peak of the memory held by torch's tensors, in the first process."""
     peak_all_device_allocated_bytes: Annotated[
         Bytes, Resource("device memory, tensors of all processes", "bytes", shared=True)
-    ] = Field(None, description="`peak_device_allocated_bytes`, summed over the processes.")
+    ] = None
+    """`peak_device_allocated_bytes`, summed over the processes."""
     peak_device_used_bytes: Annotated[Bytes, Resource("whole device, sampled", "bytes")] = None
     """Peak of the memory in use on the whole device, driver and other processes included; empty
     where the samples missed it, for it is below what torch had reserved."""
@@ -242,18 +243,16 @@ class Timing(Strict):
     """`images_processed` over `energy_joules`."""
     energy_method: str | None = None
     """`counter` (NVML's) or `power` (NVML's readings, integrated)."""
-    energy_refused: str | None = Field(
-        None, description="Reason for the absence of `energy_joules`."
-    )
+    energy_refused: str | None = None
+    """Reason for the absence of `energy_joules`."""
     idle_watts: Annotated[float | None, Unit("W"), Resource("idle (W)", "number")] = None
     """Power of the GPU when the run began."""
     sm_clock_mhz: Annotated[float | None, Unit("MHz")] = None
     """Clock of the GPU's multiprocessors, mean over the samples of the run."""
     gpu_temperature_celsius: Annotated[float | None, Unit("°C")] = None
     """Highest temperature of the GPU."""
-    throttle_reasons: str | None = Field(
-        None, description="Causes of a low clock, in NVML's words."
-    )
+    throttle_reasons: str | None = None
+    """Causes of a low clock, in NVML's words."""
 
     first_batch_seconds: Annotated[Seconds, Resource("first batch of an epoch (s)", "number")] = (
         None
@@ -291,7 +290,8 @@ class Timing(Strict):
         None
     )
     """99th percentile of the timed batches of inference (nearest rank)."""
-    batches: int | None = Field(None, description="Number of timed batches of inference.")
+    batches: int | None = None
+    """Number of timed batches of inference."""
     fp32_accuracy: Annotated[
         Share, Resource("accuracy of the same weights as trained, fp32", "share")
     ] = None
@@ -304,9 +304,8 @@ class Timing(Strict):
         Seconds, Resource("conversion, before any batch (s)", "number")
     ] = None
     """Time to convert the trained network for inference."""
-    trained_sha256: str | None = Field(
-        None, description="Checksum of the trained weights, before their conversion."
-    )
+    trained_sha256: str | None = None
+    """Checksum of the trained weights, before their conversion."""
 
 
 def resources() -> dict[str, Resource]:

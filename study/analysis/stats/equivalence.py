@@ -10,7 +10,6 @@ from collections.abc import Hashable
 from functools import cache
 
 import numpy as np
-from pydantic import Field
 
 from study.analysis.stats.critical_values import largest_of_all, with_best
 from study.analysis.stats.log_model import LogModel
@@ -46,9 +45,8 @@ class Noise(Strict):
     spreads: dict[str, float]
     """Relative standard deviation between runs of one block (`noise`), and between blocks and
     starts where each can be told."""
-    blocks: int = Field(
-        description="Blocks in which the levels were measured: clean runs a level, on the average."
-    )
+    blocks: int
+    """Blocks in which the levels were measured: clean runs a level, on the average."""
 
 
 def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Literal, Self
 
 import pandas as pd
-from pydantic import Field
 
 from study.base.strict import Strict
 
@@ -31,18 +30,6 @@ class Estimate(Strict):
     value: float
     low: float | None = None
     high: float | None = None
-    degrees: float | None = Field(None, exclude=True)
-    """Degrees of freedom of its error; null where it is not of a model, or was read from a file."""
-
-    @property
-    def half_width(self) -> float | None:
-        """Half of the interval's width on the scale of logarithms, as a share; None without an
-        interval."""
-        return (
-            math.sqrt(self.bounds[1] / self.bounds[0]) - 1
-            if self.bounds and self.bounds[0]
-            else None
-        )
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -58,7 +45,7 @@ class Estimate(Strict):
     def inverse(self) -> Self:
         """The ratio the other way round."""
         low, high = ((1 / value if value else None) for value in (self.high, self.low))
-        return type(self)(value=1 / self.value, low=low, high=high, degrees=self.degrees)
+        return type(self)(value=1 / self.value, low=low, high=high)
 
     @property
     def excludes_one(self) -> bool:
@@ -82,7 +69,7 @@ class Estimate(Strict):
     def times(self, factor: float) -> Self:
         """Return it with another unit, of which so many make one of its own."""
         low, high = (bound and factor * bound for bound in (self.low, self.high))
-        return type(self)(value=factor * self.value, low=low, high=high, degrees=self.degrees)
+        return type(self)(value=factor * self.value, low=low, high=high)
 
     def widened(self, added: float) -> Self:
         """Return a ratio with the bound moved that knows nothing of what may have been ``added`` to
@@ -90,7 +77,7 @@ class Estimate(Strict):
         low, high = self.low, self.high
         if low is not None and high is not None:
             low, high = low * math.exp(-max(added, 0.0)), high * math.exp(-min(added, 0.0))
-        return type(self)(value=self.value, low=low, high=high, degrees=self.degrees)
+        return type(self)(value=self.value, low=low, high=high)
 
 
 def undetermined(

@@ -1,107 +1,94 @@
-"""The laws of T(b): a positive scale times a mixture of a constant and one column, whose shape one
-parameter sets.
+"""The laws of the time T at batch size b, in seconds:
 
-    log T(b) = log scale + log((1 - share) + share column(b)),    share = 1 / (1 + exp(-z))
+    T(b) = stays + shrinks / b^exponent + grows b
 
-No coefficient is below zero. Sizes enter as u = log(b / their geometric mean), so that z and the
-parameter are of one size whatever b is. All is computed on logarithms, which neither overflow nor
-vanish.
+Each law has some of these parts, none below zero. It is a scale times a mixture of shares:
+
+    (1 - share) + share ((1 - rising) (mean / b)^exponent + rising b / mean)
+
+with the geometric mean of the sizes, so that shares mean the same whatever b is.
 """
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import geometric_mean
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from study.analysis.stats.starts import ROUNDING
+
 Array = NDArray[np.float64]
-LARGEST = 60.0
-"""The z from which a share is 0 or 1: e^-60 of a time cannot be seen."""
 CLOSE = 2.0
 """Laws whose criteria differ by less cannot be told apart (Burnham and Anderson 2002)."""
-
-
-def share(z: Array) -> Array:
-    """Return 1 / (1 + exp(-z)), which is 0 or 1 at ``LARGEST``."""
-    found: Array = np.where(np.abs(z) < LARGEST, expit(z), z > 0)
-    return found
-
-
-def mixture(first: Array, second: Array, z: Array) -> Array:
-    """Return log((1 - share) e^first + share e^second)."""
-    found: Array = np.logaddexp(first, z + second) - np.logaddexp(0.0, z)
-    return found
+EXPONENTS: Array = np.geomspace(0.02, 4.0, 61)
+"""The exponents from which a search begins, of which one is near the best."""
+SHARES: Array = np.hstack([0.0, expit(np.linspace(-25.0, 25.0, 59)), 1.0])
+"""The shares from which a search begins. At both ends a part of the law is missing."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """One law."""
+    """One kind of law, of which a share, one parameter beside it and a scale make each."""
 
     name: str
-    parameters: int
-    column: Callable[[Array, Array], Array]
-    """Log of the column, at u for the parameter; the two are broadcast."""
-    coefficients: Callable[[Array, Array, Array, float], dict[str, Array]]
-    """The coefficients, of the seconds of the constant and of the column, the parameter, and the
-    mean size."""
-    seconds: Callable[[Mapping[str, float], Array], Array]
-    """T(b), of the coefficients."""
-    grid: Array
-    """Values of the parameter to begin from; one where there is none."""
-    shape: str | None = None
-    """The coefficient that is the parameter."""
+    names: Mapping[str, str]
+    """The name of each coefficient, by the part of T(b) that it sets."""
+    exponent: float = 1.0
+    """That of what shrinks, where it is no coefficient."""
+
+    @property
+    def shares(self) -> Array:
+        """The shares of what is not constant to begin from."""
+        return SHARES if "shrinks" in self.names else SHARES[:1]
+
+    @property
+    def beside(self) -> Array:
+        """The values of the parameter to begin from: the exponent, or the rising share."""
+        if "exponent" in self.names:
+            return EXPONENTS
+        return SHARES if "grows" in self.names else SHARES[:1]
+
+    def coefficients(
+        self, mean: float, beside: Array, shares: Array, scale: Array | float = 1.0
+    ) -> dict[str, Array]:
+        """Return the coefficients of such laws at sizes with this geometric mean; the scale is in
+        seconds."""
+        exponent = beside if "exponent" in self.names else self.exponent
+        rising = beside if "grows" in self.names else 0.0
+        parts: dict[str, Any] = {
+            "stays": scale * (1 - shares),
+            "shrinks": scale * shares * (1 - rising) * mean**exponent,
+            "exponent": exponent,
+            "grows": scale * shares * rising / mean,
+        }
+        return {name: parts[part] for part, name in self.names.items()}
+
+    def parts(self, coefficients: Mapping[str, Any], b: ArrayLike) -> dict[str, Array]:
+        """Return the seconds of each part of T(b); coefficients are numbers or arrays."""
+        values = {part: coefficients[name] for part, name in self.names.items()}
+        exponent = values.pop("exponent", self.exponent)
+        powers = {"stays": 0.0, "shrinks": -exponent, "grows": 1.0}
+        sizes = np.asarray(b, float)
+        return {part: value * sizes ** powers[part] for part, value in values.items()}
+
+    def seconds(self, coefficients: Mapping[str, Any], b: ArrayLike) -> Array:
+        """Return T(b); coefficients are numbers or arrays."""
+        return sum(self.parts(coefficients, b).values(), np.zeros(1))
 
 
-# z of the part that rises, in what is not constant
 LAWS = (
-    Law(
-        "constant",
-        1,
-        column=lambda u, none: 0 * u * none,
-        coefficients=lambda constant, column, _, mean: {"T0": constant + column},
-        seconds=lambda c, b: c["T0"] + 0 * b,
-        grid=np.zeros(1),
-    ),
-    Law(
-        "power",
-        3,
-        column=lambda u, alpha: -alpha * u,
-        coefficients=lambda constant, column, alpha, mean: {
-            "Tmin": constant,
-            "c": column * mean**alpha,
-            "alpha": alpha,
-        },
-        seconds=lambda c, b: c["Tmin"] + c["c"] * b ** -c["alpha"],
-        grid=np.geomspace(0.02, 4.0, 97),
-        shape="alpha",
-    ),
-    Law(
-        "rise",
-        3,
-        column=lambda u, z: mixture(-u, u, z),
-        coefficients=lambda constant, column, z, mean: {
-            "T0": constant,
-            "A": column * share(-z) * mean,
-            "g": column * share(z) / mean,
-        },
-        seconds=lambda c, b: c["T0"] + c["A"] / b + c["g"] * b,
-        grid=np.linspace(-LARGEST, LARGEST, 121),
-    ),
+    Law("constant", {"stays": "T0"}),
+    Law("step", {"stays": "T0", "shrinks": "A"}),
+    Law("root", {"stays": "T0", "shrinks": "A"}, 0.5),
+    Law("power", {"stays": "Tmin", "shrinks": "c", "exponent": "alpha"}),
+    Law("rise", {"stays": "T0", "shrinks": "A", "grows": "g"}),
 )
-
-RISING_ROOT = replace(
-    LAWS[-1],
-    name="rising_root",
-    column=lambda u, z: mixture(-u / 2, u, z),
-    coefficients=lambda constant, column, z, mean: {
-        "T0": constant,
-        "A": column * share(-z) * math.sqrt(mean),
-        "g": column * share(z) / mean,
-    },
-    seconds=lambda c, b: c["T0"] + c["A"] / np.sqrt(b) + c["g"] * b,
-)
+"""With the exponent 1, as in ``step``, each step has a cost of its own, and each image another."""
+RISING_ROOT = Law("rising_root", {"stays": "T0", "shrinks": "A", "grows": "g"}, 0.5)
 """A root with a rising arm: where it describes the times as well, an exponent of the power law is
 none of theirs."""
 
@@ -123,3 +110,13 @@ class LogMeans:
     degrees: float
     """Degrees of freedom of the estimate of the noise. Where they are 0 or less there are no
     replicates: the covariance is then the identity, and its scale is unknown."""
+
+    @cached_property
+    def mean(self) -> float:
+        """The geometric mean of the sizes."""
+        return geometric_mean(self.sizes)
+
+    @cached_property
+    def precision(self) -> NDArray[np.floating[Any]]:
+        """The inverse of the covariance, with the rounding of a clock (m, m)."""
+        return np.linalg.inv(self.covariance + ROUNDING**2 * np.eye(len(self.sizes)))

@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 from scipy import special, stats
 
 from study.analysis.stats.estimate import Estimate
@@ -32,7 +31,8 @@ class Learning(Strict):
     by more than the margin, beyond the noise between runs. `unclear`: it is above chance, but the
     runs differ too much to say so of their mean, or to say why it is more than ten points short of
     the best level's. `unknown`: no run has an accuracy."""
-    accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
+    accuracy: float | None
+    """Mean over the runs, 0 to 1."""
 
     @property
     def learned(self) -> bool | None:
@@ -45,9 +45,8 @@ class Censored(Strict):
     to it is unknown."""
 
     missed: int
-    runs: int = Field(
-        description="All successful runs of the level, those that reached it included."
-    )
+    runs: int
+    """All successful runs of the level, those that reached it included."""
 
 
 def learning_of(

@@ -202,18 +202,15 @@ class LogModel:
         middle = float(weights @ (self.effects + self.readings.middle))
         if self.spare <= 0:
             return Estimate(value=float(np.exp(middle)))
-        bounds, least = [], math.inf
+        bounds = []
         for side in (-1, 1):
             estimate, error, degrees = (float(part[0]) for part in self.end(weights[None], side))
             bounds.append(estimate + side * (critical or together(1))(degrees) * error)
-            least = min(least, degrees)
         if not np.isfinite(bounds).all():
             return Estimate(value=float(np.exp(middle)))
         with np.errstate(over="ignore"):
             low, high = np.exp(min(bounds[0], middle)), np.exp(max(bounds[1], middle))
-            return Estimate(
-                value=float(np.exp(middle)), low=float(low), high=float(high), degrees=least
-            )
+            return Estimate(value=float(np.exp(middle)), low=float(low), high=float(high))
 
     def slower(self, place: int, others: Sequence[int]) -> tuple[Array, Array, Array]:
         """Return by how much the level at a place is slower than ``others`` (k) at least, with

@@ -8,13 +8,14 @@ than many is not lost among them.
 """
 
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from pydantic import Field
 from scipy import special
 
-from study.analysis.stats.critical_values import ranges, with_best
+from study.analysis.stats.critical_values import against_one, largest_of_all, ranges, with_best
+from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.starts import ROUNDING
@@ -26,10 +27,10 @@ Level = TypeVar("Level", bound=Hashable)
 class Optimum(Strict):
     """The levels that cannot be told from the fastest."""
 
-    indistinguishable: list[str] = Field(
-        description="Levels that hold the truly fastest one with 95% probability."
-    )
-    cost: dict[str, float] = Field(description="Time of each level over the smallest mean.")
+    indistinguishable: list[str]
+    """Levels that hold the truly fastest one with 95% probability."""
+    cost: dict[str, float]
+    """Time of each level over the smallest mean."""
 
 
 def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Optimum | None:
@@ -53,14 +54,36 @@ def may_be_fastest(model: LogModel, levels: Sequence[Level]) -> list[Level]:
     if model.starts and model.starts.are_units:
         left = _left_over_starts(model, levels)
     else:  # where levels have noises of their own, one noise for all must tell the same
-        left = _left(model, levels)
-        left = left & _left(model.even, levels) if model.uneven else left
+        left = set(_left(model, levels))
+        left = left & set(_left(model.even, levels)) if model.uneven else left
     return [level for level in levels if level not in left]
 
 
-def _left(model: LogModel, levels: Sequence[Level]) -> set[Level]:
+def ratios_to(model: LogModel, best: Level, levels: Sequence[Level]) -> dict[Level, Estimate]:
+    """Return the time of each other level of the model over that of ``best``, one of ``levels``.
+
+    The interval reaches as far as the test of :func:`may_be_fastest`: the largest difference among
+    as many equal levels as were left when the level was tested last. So that of a level that is
+    slower than ``best`` leaves out 1, and that of one that is tied holds it, but for two cases. A
+    level may be slower than another one alone; and where levels have noises of their own, both
+    models must tell, and the interval is of the one with the larger p. Where starts are the unit,
+    the test has one side, and an F test must agree: the interval has Dunnett's two sides.
+    """
+    one, found = telling(model, levels), dict[Level, Estimate]()
+    units = one.starts and one.starts.are_units
+    gone = [] if units else _left(one, levels)
+    for level in model.levels:
+        left = len(levels) - (gone.index(level) if level in gone else len(gone))
+        reach = against_one(len(levels)) if units else partial(largest_of_all, max(left, 2))
+        found[level] = one.interval(model.weights(level, best), reach)
+    found.pop(best)
+    return found
+
+
+def _left(model: LogModel, levels: Sequence[Level]) -> list[Level]:
+    """Return the levels that leave the set, in the order in which they do."""
     if len(levels) < 2:
-        return set()
+        return []
     places = [model.levels.index(level) for level in levels]
     apart = [model.slower(place, places) for place in places]
 
@@ -77,11 +100,11 @@ def _left(model: LogModel, levels: Sequence[Level]) -> set[Level]:
         return float(found.max())
 
     ranked = sorted(range(len(levels)), key=lambda rank: excess(rank, len(levels)))
-    left = set[Level]()
+    left = list[Level]()
     for count in range(len(ranked), 1, -1):
         if excess(ranked[count - 1], count) <= 1:
             break
-        left.add(levels[ranked[count - 1]])
+        left.append(levels[ranked[count - 1]])
     return left
 
 
@@ -125,8 +148,28 @@ def level_test(model: LogModel, among: Sequence[Hashable] | None = None) -> floa
     noise for all.
     """
     chosen = [level for level in model.levels if among is None or level in among]
-    found = [_level_test(one, chosen) for one in ([model, model.even] if model.uneven else [model])]
-    return max((p for p in found if p is not None), default=None)
+    return _level_test(telling(model, chosen), chosen)
+
+
+def telling(model: LogModel, levels: Sequence[Hashable]) -> LogModel:
+    """Return the model that tells whether ``levels`` differ: with noises of their own, or with one
+    for all if that has the larger p."""
+    if not model.uneven:
+        return model
+    own, even = (_level_test(one, levels) or 0.0 for one in (model, model.even))
+    return model if own > even else model.even
+
+
+def over_starts(model: LogModel, levels: Sequence[Hashable]) -> tuple[float, float] | None:
+    """Return the variance of a level's mean over starts beside the other ``levels``, in (log s)^2,
+    and its degrees of freedom; None where starts are not the unit."""
+    if not (model.starts and model.starts.are_units):
+        return None
+    whole = np.eye(len(model.levels))[[model.levels.index(level) for level in levels]]
+    pairs = (whole[:, None] - whole[None]).reshape(-1, len(model.levels))
+    spread, few = model.starts.spread_of(pairs[np.abs(pairs).any(1)])
+    known = np.isfinite(spread).all() and spread.mean() > 0
+    return (float(spread.mean() / 2), float(few.min())) if known else None
 
 
 def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
@@ -139,12 +182,10 @@ def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
     if count < 2 or model.spare <= 0 or model.fit.variances["noise"] <= 0:
         return None
     whole = np.eye(len(model.levels))[[model.levels.index(level) for level in levels]]
-    if model.starts and model.starts.are_units:
-        pairs = (whole[:, None] - whole[None]).reshape(-1, len(model.levels))
-        spread, few = model.starts.spread_of(pairs[np.abs(pairs).any(1)])
-        if np.isfinite(spread).all() and spread.mean() > 0:
-            ratio = (whole @ model.effects).var(ddof=1) / (spread.mean() / 2)
-            return float(special.fdtrc(1, few.min(), ratio))
+    beside = over_starts(model, levels)
+    if beside:
+        variance, few = beside
+        return float(special.fdtrc(1, few, (whole @ model.effects).var(ddof=1) / variance))
     differences = whole[0] - whole[1:]
     variances, directions = np.linalg.eigh(differences @ model.covariance @ differences.T)
     if variances.min() <= 0:

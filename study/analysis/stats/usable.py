@@ -1,7 +1,7 @@
-"""The runs that an analysis uses, their settings, and how far the machine changed by its reference
+"""The runs that an analysis uses, and how far the machine changed by its reference
 workload."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,32 +9,6 @@ import pandas as pd
 from scipy import special
 
 from study.analysis.stats.log_model import LogModel, fit_log_model
-from study.artifacts.setting import Level, Setting, setting_of
-from study.config.study import Study, shown
-
-
-def row_settings(study: Study, frame: pd.DataFrame, keys: Sequence[str]) -> list[Setting]:
-    """Return the setting of each row of a table of timings, of the levels of some factors."""
-    rows = list(zip(*(frame[key] for key in keys), strict=True)) if keys else [()] * len(frame)
-    known = {
-        row: setting_of(
-            study, {key: level_of(study, key, value) for key, value in zip(keys, row, strict=True)}
-        )
-        for row in dict.fromkeys(rows)
-    }
-    return [known[row] for row in rows]
-
-
-def level_of(study: Study, key: str, value: Any) -> Level:
-    """Return the level that a table shows as ``value``; a path stays as it is shown, and a device
-    without a factor."""
-    levels = study.factors.get(key)
-    if levels is None:
-        return str(value)
-    names = [shown(study, key, level) for level in levels]
-    place = place_of(names, value)
-    found: Level = names[place] if isinstance(levels[place], str) else levels[place]
-    return found
 
 
 def counted(frame: pd.DataFrame) -> pd.DataFrame:
@@ -62,23 +36,6 @@ def model_of(runs: pd.DataFrame, y: str, levels: Sequence[Any]) -> LogModel:
 def mean_of(frame: pd.DataFrame, column: str) -> float | None:
     """Return the mean of a column; None where it was not measured."""
     return float(frame[column].mean()) if frame[column].notna().any() else None
-
-
-def places_of(study: Study, frame: pd.DataFrame, keys: Iterable[str]) -> list[tuple[int, ...]]:
-    """Return the place of each row's level of some factors among the study's."""
-    columns = []
-    for key in keys:
-        order = [shown(study, key, level) for level in study.factors[key]]
-        known = {level: place_of(order, level) for level in frame[key].unique()}
-        columns.append([known[level] for level in frame[key]])
-    return list(zip(*columns, strict=True)) if columns else [()] * len(frame)
-
-
-def place_of(levels: list[Any], level: Any) -> int:
-    """Return the place of a level among the study's; a table reads 1 as 1.0, and True as text."""
-    return next(
-        place for place, other in enumerate(levels) if other == level or str(other) == str(level)
-    )
 
 
 REFERENCE_COLUMNS = ("reference_seconds", "host_reference_seconds")

@@ -70,16 +70,11 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     cold = set(
         firsts.index[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")]
     )
-    level_keys, group_keys = keys_of(study)
     usable = frame[
         frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[study.total].notna()
     ]
-    for _, rows in usable.groupby(group_keys, sort=False) if group_keys else [("", usable)]:
-        levels = (
-            list(rows[level_keys].itertuples(index=False, name=None))
-            if level_keys
-            else [0] * len(rows)
-        )
+    for _, rows in usable.groupby("group", sort=False):
+        levels = rows["level"].tolist()
         blocks = list(rows[["session", "block"]].itertuples(index=False, name=None))
         left, deviation = polished(rows[study.total].tolist(), levels, blocks)
         counts = Counter(levels)
@@ -127,12 +122,11 @@ def _starts(frame: pd.DataFrame) -> pd.Series:
 
 def keys_of(study: Study) -> tuple[list[str], list[str]]:
     """Return the factors that tell the levels of a group apart, and those that tell the groups
-    apart."""
+    apart: the device where there are no others."""
+    own = [key for key in study.compared if key != "device"]
     if study.curve:
-        return [study.curve.x], [key for key in study.compared if key != study.curve.x]
-    return [key for key in study.compared if key != "device"], [
-        key for key in study.compared if key == "device"
-    ]
+        own = [study.curve.x]
+    return own, [key for key in study.compared if key not in own] or ["device"]
 
 
 Array = NDArray[np.float64]

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.table.exclusions import with_exclusions
+from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed, Record
 from study.artifacts.run import Run
 from study.artifacts.samples import PHASES, InferenceSamples, Measurement
+from study.artifacts.setting import part_of
 from study.artifacts.timing import Timing, columns, dtype
 from study.config.settings import Settings, get
 from study.config.study import shown
@@ -87,6 +88,8 @@ def values_of(record: Record, sampled: Sampled | None) -> Values:
 
 
 def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
+    level_keys, group_keys = keys_of(plan.study)
+    levels = {"device": run.settings.device} | run.setting.levels
     planned: Values = {
         "study": plan.name,
         "run": run.name,
@@ -95,6 +98,8 @@ def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
         "position": run.position,
         "device": run.settings.device,
         "precision": run.settings.training.precision,
+        "group": part_of(plan.study, levels, group_keys).label,
+        "level": part_of(plan.study, levels, level_keys).label,
     }
     values = planned | values
     images, joules = values.get("images_processed"), values.get("energy_joules")
@@ -244,9 +249,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         if measured.decoder_difference
         else None,
         "images_per_second": sum(epoch.images for epoch in measured.epochs) / train_seconds,
-        "data_wait_share": phases["data_wait_seconds"] / train_seconds,
         "images_processed": sum(epoch.images for epoch in measured.epochs),
-        "images_per_epoch": sum(epoch.images for epoch in measured.epochs) / len(measured.epochs),
         "steps": sum(epoch.steps for epoch in measured.epochs),
         "warm_up_steps": sum(step.warm_up for step in measured.steps),
         "train_images": record.data.train_images if record.data else None,

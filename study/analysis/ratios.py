@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
+from study.analysis.groups import GroupFit
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import Critical, LogModel, fit_log_model, together
-from study.analysis.stats.usable import mean_lean, mean_of, places_of, row_settings, stands_out
-from study.artifacts.setting import Setting
+from study.analysis.stats.usable import mean_lean, mean_of, stands_out
+from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
 from study.config.study import Study, shown
 
@@ -22,13 +21,12 @@ class Ratio(Strict):
     """The time at one level of the contrast over that at another, everything else equal, paired
     within blocks."""
 
-    contrast: str = Field(description="Dotted key of the factor whose levels are compared.")
-    at: Setting = Field(
-        description="Levels of the other factors, as far as they differ between the ratios."
-    )
-    x: float | None = Field(
-        description="Level of the curve's factor; null in a study without a curve."
-    )
+    contrast: str
+    """Dotted key of the factor whose levels are compared."""
+    at: Setting
+    """Levels of the other factors, as far as they differ between the ratios."""
+    x: float | None
+    """Level of the curve's factor; null in a study without a curve."""
     slower: str
     faster: str
     ratio: Estimate
@@ -37,12 +35,15 @@ class Ratio(Strict):
     together: Estimate
     """The same with bounds that hold for all settings of this contrast at once, with 95%
     probability: an extreme of several ratios is read with these."""
-    slower_seconds: float = Field(description="Mean time at `slower`, as in its group.")
-    faster_seconds: float = Field(description="Mean time at `faster`, as in its group.")
+    slower_seconds: float
+    """Mean time at `slower`, as in its group."""
+    faster_seconds: float
+    """Mean time at `faster`, as in its group."""
     slower_images: float | None
     """Images trained on, mean over the runs of the level; null for inference."""
     faster_images: float | None
-    slower_accuracy: float | None = Field(description="Mean accuracy, 0 to 1, of the level.")
+    slower_accuracy: float | None
+    """Mean accuracy, 0 to 1, of the level."""
     faster_accuracy: float | None
 
 
@@ -84,7 +85,8 @@ def overall_of(
     pairs = _pairs(study, sides[slower], sides[faster], contrast)
     if pairs.empty:
         return None
-    y, settings = study.total, row_settings(study, pairs, telling_keys(study, groups, contrast))
+    y, known = study.total, _settings(study, groups, contrast)
+    settings = [known[end] for end in zip(pairs["place_a"], pairs["level_a"], strict=True)]
     block, quotients = pairs["session_block"], (pairs[f"{y}_a"] / pairs[f"{y}_b"]).apply(np.log)
     over = quotients.groupby([setting.label for setting in settings])
     left = (quotients - over.transform("mean") + float(over.mean().mean())).groupby(block).mean()
@@ -92,11 +94,8 @@ def overall_of(
     model = fit_log_model(
         np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist()
     )
-    # Both sides of each pair: the place of the group, and the level in it.
-    places = chain(pairs["group_a"], pairs["group_b"])
-    levels = chain(pairs["level_a"], pairs["level_b"])
-    ends = zip(places, levels, strict=True)
-    undetermined = any(str(level) in groups[place].undetermined for place, level in ends)
+    ends = chain.from_iterable(_ends(rows) for _, rows in pairs.groupby(["place_a", "level_a"]))
+    undetermined = any(level in groups[place].undetermined for place, level in ends)
     ratio, leans = model.mean("all"), _leans(pairs)
     machine = contrast != "control" and not stands_out(left, leans)
     told = ratio.bare if undetermined or machine else ratio.widened(mean_lean(leans))
@@ -127,8 +126,8 @@ def quotient_of(
     # From the level of the second group to that of the first one: the two in question meet.
     partners = {name: name for name in groups[second].times} | {level: other, other: level}
     sides = [
-        groups[first].clean.assign(group=first, pair=groups[first].clean["level"]),
-        groups[second].clean.assign(group=second, pair=groups[second].clean["level"].map(partners)),
+        groups[first].clean.assign(place=first, pair=groups[first].clean["level"]),
+        groups[second].clean.assign(place=second, pair=groups[second].clean["level"].map(partners)),
     ]
     pairs = sides[0].merge(sides[1], on=["pair", "session", "session_block"], suffixes=("_a", "_b"))
     times = groups[first].times[level].value, groups[second].times[other].value
@@ -154,7 +153,7 @@ def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[st
     sides = {}
     for name in (str(shown(study, contrast, level)) for level in study.factors[contrast]):
         parts = [
-            group.clean[group.clean[contrast].astype(str) == name].assign(group=place)
+            group.clean[group.clean[contrast].astype(str) == name].assign(place=place)
             for place, group in enumerate(groups)
         ]
         if any(map(len, parts)):
@@ -162,28 +161,31 @@ def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[st
     return sides
 
 
-def telling_keys(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[str]:
-    """Return the factors that tell the ratios apart, the curve's first: one with a single level
-    tells none."""
+def _settings(study: Study, groups: Sequence[GroupFit], contrast: str) -> dict[End, Setting]:
+    """Return the setting of each level of each group, of the factors that tell the ratios apart,
+    the curve's first: one with a single level tells none."""
     varied = []
     for key in study.compared:
         levels = set().union(*(group.clean[key].dropna() for group in groups))
         if key != contrast and len(levels) > 1:
             varied.append(key)
-    return sorted(varied, key=lambda key: key != (study.curve.x if study.curve else None))
+    varied.sort(key=lambda key: key != (study.curve.x if study.curve else None))
+    found = {}
+    for place, group in enumerate(groups):
+        for label, own in group.levels.items():
+            every = group.setting.levels | own.levels
+            found[place, label] = setting_of(study, {key: every[key] for key in varied})
+    return found
 
 
 def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.DataFrame:
-    """Return the pairs of runs that differ in the contrast alone and met in one block, in the order
-    of the settings.
+    """Return the pairs of runs that differ in the contrast alone and met in one block.
 
     Columns end in ``_a`` and ``_b`` for the runs of the two sides.
     """
     others = [key for key in study.compared if key != contrast]
     twins = ["control"] if "control" in study.factors and contrast != "control" else []
-    pairs = a.merge(b, on=[*others, *twins, "session", "session_block"], suffixes=("_a", "_b"))
-    places = places_of(study, pairs, others)
-    return pairs.iloc[sorted(range(len(pairs)), key=places.__getitem__)]
+    return a.merge(b, on=[*others, *twins, "session", "session_block"], suffixes=("_a", "_b"))
 
 
 def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[Ratio]:
@@ -197,9 +199,11 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     blocks = pairs["session_block"].tolist()
     starts = pairs["session"].tolist()
     paired = fit_log_model(quotients, settings, blocks, starts, far=_far(pairs))
+    every = dict.fromkeys(_settings(study, groups, overall.contrast).values())
     parts = {
         setting: pairs[[other == setting for other in settings]]
-        for setting in dict.fromkeys(settings)
+        for setting in every
+        if setting in settings
     }
     known = {
         setting: paired if _has_noise(at, groups, paired) else None for setting, at in parts.items()
@@ -244,7 +248,8 @@ def _leans(pairs: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _ends(at: pd.DataFrame) -> list[End]:
-    return [(int(at[f"group_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
+    """Return both ends of the pairs of one setting."""
+    return [(int(at[f"place_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
 
 
 def _times(at: pd.DataFrame, groups: Sequence[GroupFit], y: str) -> tuple[float, float]:

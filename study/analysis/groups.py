@@ -15,14 +15,12 @@ from study.analysis.stats.starts import ROUNDING
 from study.analysis.stats.usable import (
     felt,
     model_of,
-    places_of,
-    row_settings,
     stands_out,
     usable_runs,
 )
 from study.analysis.table.exclusions import keys_of
 from study.artifacts.record import TIMED_OUT
-from study.artifacts.setting import Setting
+from study.artifacts.setting import Setting, parts_of
 from study.config.study import Study
 
 
@@ -34,9 +32,10 @@ class GroupFit:
     setting: Setting
     """The levels that all of its runs share."""
     levels: dict[str, Setting]
-    """Each setting of its runs, of the factors in which they differ, by its label."""
+    """Each setting of its runs, of the factors in which they differ, by its label, in the study's
+    order."""
     part: pd.DataFrame
-    """All rows, with a column ``level``: the label of the setting."""
+    """All rows."""
     clean: pd.DataFrame
     """The runs that count."""
     model: LogModel | None = None
@@ -69,27 +68,19 @@ class GroupFit:
 def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
     """Return the groups of a marked table that have a run which this machine could make, in the
     study's order."""
+    made = frame.groupby("group").filter(lambda part: (part["outcome"] != "unavailable").any())
+    every = parts_of(study, keys_of(study)[1])
     return [
-        _group(study, setting, part)
-        for setting, part in _split(frame, keys_of(study)[1], study)
-        if (part["outcome"] != "unavailable").any()
+        _group(study, setting, made[made["group"] == label])
+        for label, setting in every.items()
+        if (made["group"] == label).any()
     ]
 
 
-def _split(
-    frame: pd.DataFrame, keys: list[str], study: Study
-) -> list[tuple[Setting, pd.DataFrame]]:
-    if not keys:
-        return [(row_settings(study, frame.head(1), ["device"])[0], frame)]
-    parts = [part for _, part in frame.groupby(keys, sort=False, dropna=False)]
-    parts.sort(key=lambda part: places_of(study, part.head(1), keys))
-    return [(row_settings(study, part.head(1), keys)[0], part) for part in parts]
-
-
 def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
-    y, settings = study.total, row_settings(study, part, keys_of(study)[0])
-    levels = {one.label: one for one in settings}
-    part = part.assign(level=[one.label for one in settings])
+    y, known = study.total, set(part["level"])
+    every = parts_of(study, keys_of(study)[0])
+    levels = {label: one for label, one in every.items() if label in known}
     clean, censored = usable_runs(part, y), _censored(part)
     if clean.empty:
         return GroupFit(setting, levels, part, clean, censored=censored)
