@@ -4,7 +4,7 @@ what is allowed."""
 import json
 import re
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, get_args, get_origin
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -82,7 +82,7 @@ def _path(location: tuple[int | str, ...]) -> list[str]:
     return [
         str(part)
         for part in location
-        if not re.match(r"(literal|list|dict)\[|(int|str|bool)$", str(part))
+        if not re.match(r"(literal|list)\[|(int|str|bool)$", str(part))
     ]
 
 
@@ -91,12 +91,8 @@ def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:
         annotation = (
             model.model_fields[section].annotation if section in model.model_fields else None
         )
-        for member in (
-            annotation,
-            *(get_origin(one) and get_args(one)[0] for one in get_args(annotation)),
-        ):
-            if isinstance(member, type) and issubclass(member, BaseModel):
-                model = member
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
     return list(model.model_fields)
 
 
@@ -174,8 +170,11 @@ class Declared(Strict):
             raise explain(error, cls, source) from None
 
 
-GONE = {"loader.sharding": "each process takes one contiguous part of a batch"}
-"""Each key of a plan or a record that went and that a committed bundle holds, such as
+GONE = {
+    "loader.sharding": "each process takes one contiguous part of a batch",
+    "replicates.until": "more `replicates` and another start do the same",
+}
+"""Each key of a plan or a record that went and that an older result holds, such as
 `measurement.flops`, and why it went. It is dropped where a file is read: the file stays, and a
 record's checksum is that of all that it holds."""
 
@@ -198,11 +197,13 @@ def drop_gone(values: Any, above: str = "") -> Any:
         return [drop_gone(inner, above) for inner in values]
     if not isinstance(values, dict):
         return values
-    return {
+    left = {
         key: drop_gone(inner, f"{above}.{key}")
         for key, inner in values.items()
         if not _went(f"{above}.{key}")
     }
+    # Blocks `until` an interval was narrow are as if the most of them were planned.
+    return left.get("most", 20) if above.endswith(".replicates") else left
 
 
 def _went(path: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any, Literal, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PositiveFloat, field_validator, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
@@ -24,20 +24,22 @@ Chosen = dict[str, bool | int | float | str]
 class Source(Declared):
     """Where a claim stands, and on what it was measured there."""
 
-    title: str = Field(min_length=1, description="Title of the document.")
-    kind: str | None = Field(None, description="What it is, such as `blog post`.")
-    date: str | None = Field(
-        None, description="Its day, month or year: `2025-04-16`, `2025-04` or `2025`."
-    )
-    place: str | None = Field(None, description="The part of the document, such as `table 2`.")
-    hardware: str | None = Field(
-        None, description="What it was measured on, such as `an RTX 3060 Ti`."
-    )
-    runs: str | None = Field(None, description="How often it was measured, such as `one run each`.")
-    differs: str | None = Field(
-        None, description="What was done otherwise than here, as a sentence."
-    )
-    address: str | None = Field(None, pattern=r"^https?://\S+$", description="Its web address.")
+    title: str = Field(min_length=1)
+    """Title of the document."""
+    kind: str | None = None
+    """What it is, such as `blog post`."""
+    date: str | None = None
+    """Its day, month or year: `2025-04-16`, `2025-04` or `2025`."""
+    place: str | None = None
+    """The part of the document, such as `table 2`."""
+    hardware: str | None = None
+    """What it was measured on, such as `an RTX 3060 Ti`."""
+    runs: str | None = None
+    """How often it was measured, such as `one run each`."""
+    differs: str | None = None
+    """What was done otherwise than here, as a sentence."""
+    address: str | None = Field(None, pattern=r"^https?://\S+$")
+    """Its web address."""
 
     @field_validator("date", mode="before")
     @classmethod
@@ -74,11 +76,12 @@ class Source(Declared):
 class Share(Declared):
     """The speed that a setting is claimed to reach, as a share of the best one's."""
 
-    setting: Chosen = Field(
-        default_factory=dict, description="Levels of the setting. none: every other one."
-    )
-    percent: float = Field(gt=0, description="Percent of the speed of `of`; with `to` the least.")
-    to: float | None = Field(None, gt=0, description="The most, where a range is claimed.")
+    setting: Chosen = Field(default_factory=dict)
+    """Levels of the setting. none: every other one."""
+    percent: float = Field(gt=0)
+    """Percent of the speed of `of`; with `to` the least."""
+    to: float | None = Field(None, gt=0)
+    """The most, where a range is claimed."""
 
 
 class Claim(Declared):
@@ -87,32 +90,29 @@ class Claim(Declared):
     `images_per_second`.
     """
 
-    claim: str = Field(min_length=1, description="The claim in words, 12 at most.")
-    ratio: float | None = Field(
-        None, gt=0, description="How many times as fast as `slower` it is with `faster`."
-    )
-    slower: Chosen = Field(
-        default_factory=dict, description="Levels of the slower side: `{device: cpu}`."
-    )
-    faster: Chosen = Field(
-        default_factory=dict, description="Levels of the faster side, of the same keys."
-    )
-    best: Chosen = Field(
-        default_factory=dict, description="Levels that are claimed to be the fastest."
-    )
-    shares: list[Share] = Field(
-        default_factory=list, description="What other settings reach of the speed of `of`."
-    )
-    of: Chosen = Field(default_factory=dict, description="The setting whose speed is 100%.")
-    seconds: float | None = Field(
-        None, gt=0, description="The time that the study compares, of the setting `at`."
-    )
-    accuracy: float | None = Field(
-        None, ge=0, le=1, description="Accuracy of the setting `at`, 0 to 1."
-    )
-    images_per_second: float | None = Field(
-        None, gt=0, description="Throughput of the setting `at`."
-    )
+    claim: str = Field(min_length=1)
+    """The claim in words, 12 at most."""
+    ratio: float | None = Field(None, gt=0)
+    """How many times as fast as `slower` it is with `faster`."""
+    slower: Chosen = Field(default_factory=dict)
+    """Levels of the slower side: `{device: cpu}`."""
+    faster: Chosen = Field(default_factory=dict)
+    """Levels of the faster side, of the same keys."""
+    best: Chosen = Field(default_factory=dict)
+    """Levels that are claimed to be the fastest."""
+    shares: list[Share] = Field(default_factory=list)
+    """What other settings reach of the speed of `of`."""
+    of: Chosen = Field(default_factory=dict)
+    """The setting whose speed is 100%."""
+    seconds: float | None = Field(None, gt=0)
+    """The time that the study compares, of the setting `at`."""
+    accuracy: float | None = Field(None, ge=0, le=1)
+    """Accuracy of the setting `at`, 0 to 1."""
+    images_per_second: float | None = Field(None, gt=0)
+    """Throughput of the setting `at`."""
+    printed: dict[int | float | str, PositiveFloat] = Field(default_factory=dict)
+    """Seconds that the source prints, by the level of the only key of `best` or `of`: they are
+    drawn beside what is measured."""
     at: Chosen = Field(default_factory=dict)
     """Levels at which all of the claim holds. The report has a row for each setting that this
     leaves."""
@@ -149,6 +149,8 @@ class Claim(Declared):
                     raise ValueRefused(
                         key=side, value=given, context=f"with {first}", why=f"it belongs to {kind}"
                     )
+        if self.printed and len(self.best or self.of) != 1:
+            raise ValueRefused(key="printed", why="it belongs to a `best` or `of` with one key")
         if self.slower.keys() != self.faster.keys() or (self.slower and self.slower == self.faster):
             raise ValueRefused(
                 key="faster", value=self.faster, allowed=f"other levels of {', '.join(self.slower)}"

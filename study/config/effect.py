@@ -172,9 +172,12 @@ def check_factors(factors: Collection[str], every: Iterable[Settings], source: s
 
 
 def allows(runs: Iterable[Settings], key: str, level: Any, asked: Collection[str]) -> bool:
-    """Return whether runs may have another ``level`` of a key, which leaves no key of ``asked``
-    without effect."""
+    """Return whether runs may have another ``level`` of a key, which has an effect there and leaves
+    no key of ``asked`` without one."""
     if any(row.key in asked and key in row.when and row.when[key].hold(level) for row in IDLE):
         return False
-    changed = [with_values(run.model_dump(exclude={"control"}), {key: level}) for run in runs]
-    return not any(any(broken(Keys.model_validate(values))) for values in changed)
+    values = [with_values(run.model_dump(exclude={"control"}), {key: level}) for run in runs]
+    changed = [Keys.model_validate(one) for one in values]
+    own = [row.when for row in IDLE if row.key == key]
+    idle = any(all(all_hold(when, one) for one in changed) for when in own)
+    return not idle and not any(any(broken(one)) for one in changed)

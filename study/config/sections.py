@@ -78,13 +78,13 @@ class Dataset(Declared):
     path: str | None = None
     """`folder`: the folder that holds one subfolder per class. `cifar10`, `mnist`: the folder in
     torchvision's layout; without a path the data are downloaded to `results/data`."""
-    classes: int = Field(
-        2, ge=2, le=1000, description="`generated`: number of classes to draw. `digits`: 10."
-    )
+    classes: int = Field(2, ge=2, le=1000)
+    """`generated`: number of classes to draw. `digits`: 10."""
     images: int = Field(1030, ge=4, le=MOST_IMAGES)
     """`generated`, `digits`: number of images over all classes, divided evenly among the
     classes."""
-    channels: Literal[1, 3] = Field(3, description="Colour channels of the model's input images.")
+    channels: Literal[1, 3] = 3
+    """Colour channels of the model's input images."""
     image_size: int = Field(192, ge=8, le=4096)
     """Side of the square that each image is squished to, in pixels. `generated` draws photographs
     if there are two classes, three channels and more than 32 pixels, and patterns of this size
@@ -92,9 +92,8 @@ class Dataset(Declared):
     valid_fraction: float = Field(0.2, gt=0, lt=1)
     """Share of each class that is held out for validation. `cifar10` and `mnist` keep their own
     split."""
-    seed: int = Field(
-        42, ge=0, le=LARGEST_SEED, description="Seed of the drawn images and of the split."
-    )
+    seed: int = Field(42, ge=0, le=LARGEST_SEED)
+    """Seed of the drawn images and of the split."""
 
     @property
     def drawn(self) -> bool:
@@ -153,9 +152,8 @@ class Training(Declared):
     """`fastai`: stock `vision_learner(...).fine_tune(...)`. A model that is not torchvision's is
     trained by `Learner(...).fit_one_cycle(...)`, or by `.fit(...)` with `schedule: constant`.
     `torch`: the same training in a plain PyTorch loop."""
-    freeze_epochs: int = Field(
-        1, ge=0, le=10_000, description="Number of epochs with the body frozen."
-    )
+    freeze_epochs: int = Field(1, ge=0, le=10_000)
+    """Number of epochs with the body frozen."""
     epochs: int = Field(3, ge=1, le=10_000)
     """Number of epochs in which everything is trained; with a `target_accuracy` the largest
     number."""
@@ -271,6 +269,11 @@ class Training(Declared):
         return self.global_batch_size * self.gradient_accumulation
 
     @property
+    def every_epoch(self) -> int:
+        """The number of epochs, those with frozen layers, too."""
+        return self.freeze_epochs + self.epochs
+
+    @property
     def scaled_learning_rate(self) -> float:
         """Base learning rate of a planned run, after its rule (linear: Goyal et al. 2017, arXiv
         1706.02677)."""
@@ -301,9 +304,8 @@ class Loader(Declared):
     prefetch_factor: int | None = Field(None, ge=1, le=1024)
     """Number of batches that each worker keeps ready, or all threads together. none: 2, as torch
     does."""
-    persistent_workers: bool = Field(
-        False, description="True to keep the workers from one epoch to the next."
-    )
+    persistent_workers: bool = False
+    """True to keep the workers from one epoch to the next."""
 
 
 class Inference(Declared):

@@ -15,22 +15,22 @@ class Images(Declared):
     cpu: ImageName | None = None
     """Image for runs on a CPU: a reference that the engine has or can pull, or the path of an
     archive (from `docker save`)."""
-    cuda: ImageName | None = Field(None, description="Image for runs on a GPU, in the same forms.")
+    cuda: ImageName | None = None
+    """Image for runs on a GPU, in the same forms."""
 
 
 class MachineClass(Declared):
     """What a run asks an executor for to get a machine of one class: resources by Snakemake's names
     of them."""
 
-    slurm_partition: str | None = Field(None, min_length=1, description="SLURM's partition.")
+    slurm_partition: str | None = Field(None, min_length=1)
+    """SLURM's partition."""
     constraint: str | None = Field(None, min_length=1)
     """SLURM's constraint, a feature of the nodes."""
-    gres: str | None = Field(
-        None, min_length=1, description="SLURM's generic resources, such as `gpu:a100:1`."
-    )
-    slurm_extra: str | None = Field(
-        None, min_length=1, description="Further arguments of `sbatch`."
-    )
+    gres: str | None = Field(None, min_length=1)
+    """SLURM's generic resources, such as `gpu:a100:1`."""
+    slurm_extra: str | None = Field(None, min_length=1)
+    """Further arguments of `sbatch`."""
 
 
 class Selection(Declared):

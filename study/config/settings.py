@@ -29,7 +29,8 @@ class Keys(Declared):
     task: Literal["training", "inference"] = "training"
     """The task that is timed. `inference`: the model is trained first, and then classifies images
     as the section `inference` says."""
-    device: Device = Field("cpu", description="The device on which the model is trained.")
+    device: Device = "cpu"
+    """The device on which the model is trained."""
     dataset: Dataset = Field(default_factory=lambda: Dataset.model_validate({}))
     model: Model = Field(default_factory=lambda: Model.model_validate({}))
     training: Training = Field(default_factory=lambda: Training.model_validate({}))

@@ -1,12 +1,11 @@
 """A file of `config/studies`: keys, factors, and what is fitted against what."""
 
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from study.base.errors import ValueRefused, check_known
 from study.base.strict import Declared
@@ -32,12 +31,15 @@ RungKey = Literal["training.epochs", "training.freeze_epochs", "replicates"]
 MOST_REPLICATES = 1000
 MOST_COMBINATIONS = 10**6
 """Combinations of levels that a plan goes through, in a minute or two."""
+MARGIN = 0.05
+"""Within which two times are equivalent, where a study says nothing else."""
 
 
 class Curve(Declared):
     """The time that is fitted, and the factor that it depends on."""
 
-    x: str = Field("training.batch_size", description="The factor on the horizontal axis.")
+    x: str = "training.batch_size"
+    """The factor on the horizontal axis."""
     y: Total = "fit_seconds"
     """The time that is fitted, in seconds. With `task: inference` it is `thousand_images_seconds`;
     `target_seconds` needs a `training.target_accuracy`."""
@@ -67,49 +69,13 @@ class Evidence(Declared):
     """Utilisation of the GPU by others when the run began, in percent."""
 
 
-def _share(value: Any) -> Any:
-    """Return a share that people write, `5%` or 0.05, as a number."""
-    percent = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", value) if isinstance(value, str) else None
-    share = float(percent[1]) / 100 if percent else value
-    if type(share) is not float or not 0 < share < 1:
-        raise ValueRefused(value=value, allowed="a share between 0 and 1, such as 5% or 0.05")
-    return share
-
-
-def _no_words(value: Any) -> Any:
-    if isinstance(value, str) and not value.isdigit():
-        raise ValueRefused(
-            value=value, allowed=f"1 to {MOST_REPLICATES}, or {{until: 5%, most: 20}}"
-        )
-    return value
-
-
-class Until(Declared):
-    """Blocks of runs until the interval of the answer is narrow, in place of a number of them. It
-    is looked at before each block, once its noise has 8 degrees of freedom: after 9 blocks of two
-    settings, 5 of three, 3 of five. What an entry of `only` has as `replicates` is then the most of
-    its own."""
-
-    until: Annotated[float, BeforeValidator(_share, json_schema_input_type=float | str)]
-    """Half the width of the interval of the ratio that answers the question, as a share: `5%` or
-    0.05."""
-    most: int = Field(20, ge=2, le=MOST_REPLICATES)
-    """Number of blocks that are measured at most."""
-
-
-Replicates = Annotated[
-    Annotated[int, Field(ge=1, le=MOST_REPLICATES), BeforeValidator(_no_words), Tag("int")]
-    | Annotated[Until, Tag("dict[str,any]")],
-    Discriminator(lambda value: "dict[str,any]" if isinstance(value, Mapping | Until) else "int"),
-]
-
-
 class Ladder(Declared):
     """Shorter forms of a study, for machines on which it would take long. A first start times a few
     steps of each setting, and takes the first form that fits, or else the last; every later start
     in the same results takes the same. No setting is left out."""
 
-    minutes: float = Field(gt=0, description="Minutes that the runs of a study may take.")
+    minutes: float = Field(gt=0)
+    """Minutes that the runs of a study may take."""
     rungs: list[dict[RungKey, Annotated[int, Field(ge=0)]]] = Field(min_length=1)
     """Each has some of `training.epochs`, `training.freeze_epochs` and `replicates` with values,
     from the longest to the shortest. The study as its file has it is the longest of all. A value
@@ -119,10 +85,10 @@ class Ladder(Declared):
 class StudyFile(Keys):
     """What a file of `config/studies` may hold."""
 
-    title: str = Field(min_length=1, description="Name of the study in headings.")
-    question: str = Field(
-        min_length=1, description="The question that the study answers, as one sentence."
-    )
+    title: str = Field(min_length=1)
+    """Name of the study in headings."""
+    question: str = Field(min_length=1)
+    """The question that the study answers, as one sentence."""
     factors: dict[str, list[Any]] = Field(default_factory=dict)
     """Dotted keys with their levels. The runs are all combinations of the levels, times
     `replicates`."""
@@ -138,15 +104,13 @@ class StudyFile(Keys):
     null_control: bool = False
     """True to run every configuration twice in each block, as the two levels of the factor
     `control`. The difference between the two is the machine's noise."""
-    replicates: Replicates = 3
-    """Number of runs of each configuration, one in each randomised block; or `{until: 5%, most:
-    20}`."""
-    equivalence_margin: float = Field(0.05, gt=0, le=1)
+    replicates: int = Field(3, ge=1, le=MOST_REPLICATES)
+    """Number of runs of each configuration, one in each randomised block."""
+    equivalence_margin: float = Field(MARGIN, gt=0, le=1)
     """Two times are equivalent if their ratio is shown to lie within 1 + this and its
     reciprocal."""
-    curve: Curve | None = Field(
-        None, description="The time and the factor of the fit; none for no fit."
-    )
+    curve: Curve | None = None
+    """The time and the factor of the fit; none for no fit."""
     time: Total | None = None
     """The time that is compared in a study without a `curve`. none: `fit_seconds`, or
     `thousand_images_seconds` with `task: inference`."""
@@ -157,15 +121,13 @@ class StudyFile(Keys):
     effects: bool = False
     """True to compare the levels of every factor but the device with the first one of each,
     averaged over the settings of the other factors. It goes with neither a curve nor a contrast."""
-    contrast: str | None = Field(
-        None, description="The factor whose levels are compared as a ratio of times."
-    )
+    contrast: str | None = None
+    """The factor whose levels are compared as a ratio of times."""
     reduced: dict[str, Any] = Field(default_factory=dict)
     """Dotted keys (or `replicates`) with their values for `size: reduced`, which fits a machine
     with two CPU cores."""
-    ladder: Ladder | None = Field(
-        None, description="Shorter forms for slower machines; none for one length everywhere."
-    )
+    ladder: Ladder | None = None
+    """Shorter forms for slower machines; none for one length everywhere."""
     evidence: Evidence = Field(default_factory=lambda: Evidence.model_validate({}))
     claims: list[Claim] = Field(default_factory=list)
     """What somebody claims, to be compared with what is measured here."""
@@ -183,35 +145,24 @@ class StudyFile(Keys):
         return self.time or (TOTALS_OF_INFERENCE[0] if self.task == "inference" else "fit_seconds")
 
     @property
-    def until(self) -> float | None:
-        """Half the width of the answer's interval from which no block is begun; None for a number
-        of blocks."""
-        return self.replicates.until if isinstance(self.replicates, Until) else None
-
-    @property
-    def most(self) -> int:
-        """Number of runs of each setting, at most."""
-        return self.replicates.most if isinstance(self.replicates, Until) else self.replicates
-
-    @property
     def runs_a_setting(self) -> str:
         """The number of runs of each setting, in words: settings of ``only`` may have their own."""
-        if self.until:
-            return f"until the answer is within {100 * self.until:g}%, at most {self.most}"
-        counts = sorted({entry.get("replicates", self.most) for entry in self.only}) or [self.most]
+        counts = sorted({entry.get("replicates", self.replicates) for entry in self.only}) or [
+            self.replicates
+        ]
         return f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
 
     def runs_of(self, levels: Mapping[str, Any]) -> int:
         """Return the number of runs of the combination with these levels of the factors; 0 if
         ``only`` has it not."""
         if not self.only:
-            return self.most
+            return self.replicates
         entries = [
             entry
             for entry in self.only
             if all(levels[key] == entry[key] for key in entry if key in levels)
         ]
-        return max((entry.get("replicates", self.most) for entry in entries), default=0)
+        return max((entry.get("replicates", self.replicates) for entry in entries), default=0)
 
     @model_validator(mode="before")
     @classmethod

@@ -7,6 +7,7 @@ rule analyse:
         blocks,
     output:
         "results/{study}/timings.csv",
+        "results/{study}/epochs.csv",
         "results/{study}/fit.json",
         report(
             directory("results/{study}/figures"),
@@ -25,6 +26,7 @@ rule analyse:
 rule report:
     input:
         timings=expand("results/{study}/timings.csv", study=FLOW.studies),
+        epochs=expand("results/{study}/epochs.csv", study=FLOW.studies),
         fits=expand("results/{study}/fit.json", study=FLOW.studies),
         figures=expand("results/{study}/figures", study=FLOW.studies),
     output:

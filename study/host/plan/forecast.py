@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from study.artifacts.block import Block, blocks_of, expected_seconds, stopped
+from study.artifacts.block import Block, blocks_of, expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record_store import Session, next_session
@@ -56,9 +56,7 @@ def listed(plan: Plan, block: Block) -> list[str]:
     """Return what a block holds, in lines: each run with its setting, and with its device and
     image."""
     runs = quantity(len(block.runs), "run")
-    lines = [
-        f"{plan.name}, block {block.number} of {plan.blocks_words}: {runs}, one after the other"
-    ]
+    lines = [f"{plan.name}, block {block.number} of {plan.blocks}: {runs}, one after the other"]
     for run in block.runs:
         own = f" with {Path(plan.environments[run.environment]).name}" if run.environment else ""
         place = (
@@ -106,9 +104,7 @@ def summary(plan: Plan, files: Results) -> list[str]:
             f"{plan.name} on {device}: {quantity(n, 'run')} left out: {why}"
             for why, n in absent.items()
         ]
-    reached = stopped(plan, files)
-    told = reached.text() if reached else f"blocks {plan.study.runs_a_setting}"
-    return [*lines, f"{plan.name}: {told}"] if plan.study.until else lines
+    return lines
 
 
 def expected_words(keys: Sequence[str], known: Mapping[str, float]) -> str:

@@ -392,7 +392,8 @@ def _forget_stale(flow: Workflow) -> None:
     files = flow.results
     missing = flow.missing_blocks
     for study in flow.studies:
-        made = [files.fit(study), files.timings(study), files.figures(study)]
+        tables = [files.timings(study), files.epochs(study)]
+        made = [files.fit(study), *tables, files.figures(study)]
         lacks = any(Path(path).parent == files.blocks(study) for path in missing)
         if lacks or _is_stale(files.made_of(study), made_of(study, files), made):
             files.fit(study).unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from study.artifacts import block as blocks
-from study.artifacts.block import Block, Reached, defer, expected_seconds, find_block
+from study.artifacts.block import Block, defer, expected_seconds, find_block
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, selected
 from study.artifacts.record import Record
@@ -38,9 +38,6 @@ from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import new_log
 
 Say = Callable[[str], None]
-Look = Callable[[Plan, Results], Reached | None]
-"""Returns how narrow the interval of a study's answer is by its whole blocks; None if there are
-none."""
 
 AGAIN = "kept aside, and measured once more"
 KEPT = "kept as such, for at most a quarter of a start goes on waiting and on measuring anew"
@@ -61,7 +58,7 @@ class BlockContext:
     @property
     def title(self) -> str:
         """The block for the terminal, e.g. ``block 2 of 5``."""
-        return f"block {self.block.number} of {self.plan.blocks_words}"
+        return f"block {self.block.number} of {self.plan.blocks}"
 
     def run(self, place: int) -> str:
         """Return a run for the terminal, e.g. ``block 2 of 5, run 1 of 4: bs8-cpu-r2``."""
@@ -107,12 +104,11 @@ class Patience:
         return tried
 
 
-def measure_block(study: str, name: str, results: Path, say: Say, look: Look) -> None:
+def measure_block(study: str, name: str, results: Path, say: Say) -> None:
     """Measure the block called ``name`` of ``study``, and write its file. ``say`` gets the lines
     for the terminal.
 
-    If each of its records is there, they are kept, and nothing is executed. Nor is it where the
-    study asks for a narrow interval, and ``look`` finds it.
+    If each of its records is there, they are kept, and nothing is executed.
     """
     files = Results(results)
     plan = Plan.read(files.plan(study))
@@ -126,8 +122,6 @@ def measure_block(study: str, name: str, results: Path, say: Say, look: Look) ->
         )
         return block.write(files)
     _set_aside([run for run in block.runs if run not in missing], context)
-    if _is_needless(context, look):
-        return defer(block, files)
     known = expected_seconds(study, files)
     late = _too_late(context, known)
     with room_for(files.block(study, name)):
@@ -139,21 +133,6 @@ def measure_block(study: str, name: str, results: Path, say: Say, look: Look) ->
             say(late)
             return defer(block, files)
         block.write(files)
-
-
-def _is_needless(context: BlockContext, look: Look) -> bool:
-    """Return whether the answer is as narrow as the study asks, and say so once. A block that was
-    begun is needed."""
-    plan, files = context.plan, context.files
-    if plan.study.until is None or context.block.number in blocks.begun(plan, files):
-        return False
-    if blocks.stopped(plan, files):
-        return True
-    reached = look(plan, files)
-    if reached and reached.enough:
-        blocks.stop(plan, reached, files)
-        context.say(f"{plan.name}: {reached.text()}")
-    return reached is not None and reached.enough
 
 
 def _too_late(

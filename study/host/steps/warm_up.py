@@ -176,7 +176,7 @@ def choose_length(study: str, results: Path, say: Callable[[str], None]) -> None
     for rung in forms:
         seconds = warm_up.foretold({key: rung[key] for key in rung if key != "replicates"})
         block = seconds_of([run.key for run in runs], seconds)
-        minutes = rung.get("replicates", plan.study.most) * block / 60
+        minutes = rung.get("replicates", plan.study.replicates) * block / 60
         if minutes <= ladder.minutes:
             break
     length = Length(rung=dict(rung), minutes=minutes)

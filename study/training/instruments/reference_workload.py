@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from study.artifacts.samples import WARM_UP_REPETITIONS
-from study.training.instruments.device import synchronise
 
 REPETITIONS = {"cpu": 50, "cuda": 25}
 SHAPES = {"cpu": (16, 32, 16), "cuda": (512, 64, 32)}
@@ -24,6 +23,12 @@ LIMIT_SECONDS = 0.5
 """Seconds from which on no further repetition is begun, once one follows the warm-up: on a machine
 where others work, threads wait for each other, and a step takes a hundred times as long."""
 MEMORY_COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20}
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait until the device has finished its work."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def first_use(device: torch.device) -> float:

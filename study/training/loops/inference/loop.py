@@ -11,9 +11,9 @@ from torch import nn
 
 from study.artifacts.samples import InferenceSamples, Measurement, TimedBatch
 from study.config.settings import Settings
-from study.training.instruments.device import synchronise
 from study.training.instruments.in_force import MEMORY_FORMATS
 from study.training.instruments.machine import peak, reset_peak, set_fp32
+from study.training.instruments.reference_workload import synchronise
 from study.training.loops.contract import TrainingJob
 from study.training.loops.loaders import ResidentLoader, held_in_order
 from study.training.loops.torch import loop as torch_loop
