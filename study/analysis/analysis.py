@@ -4,29 +4,34 @@ shares."""
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
-from pydantic import Field
 
-from study.analysis.about import About, about
+from study.analysis.about import about
 from study.analysis.answers import Answer, first_answer
-from study.analysis.answers.bottleneck import bottlenecks_of
 from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.context import Context, scope_of
 from study.analysis.answers.contrast import contrasts_of, control_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
+from study.analysis.answers.length import Length, length_of
 from study.analysis.answers.switches import Switches, switches_of
-from study.analysis.answers.ways import ways_of
+from study.analysis.answers.ways import Way, Ways, ways_of
 from study.analysis.caveats import Caveat, find_caveats
-from study.analysis.look import begun_blocks, intervals_of, reached_by, whole_blocks
+from study.analysis.groups import groups_of
+from study.analysis.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.screen import Screen, screen_of
-from study.analysis.stats.groups import groups_of
-from study.analysis.stats.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.stats.usable import usable_runs
-from study.analysis.table.files import read_table, read_timings
-from study.artifacts.block import Reached
+from study.analysis.table.files import (
+    as_epochs,
+    epochs_of,
+    read_epochs,
+    read_table,
+    read_timings,
+)
+from study.analysis.words import place_words
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, Selected
@@ -41,29 +46,49 @@ class Analysis(Versioned):
     """The answer to the study's question, the first line of the page and of the terminal; `**`
     stand around what matters most."""
     screen: Screen
-    y: str = Field(description="Column of the table of timings that is analysed.")
+    y: str
+    """Column of the table of timings that is analysed."""
     groups: list[Group]
     ratios: list[Ratio]
-    control: list[Ratio] = Field(description="The null control: each configuration over itself.")
-    switches: list[Switches] = Field(
-        default=[], description="What each factor buys; empty without `effects`."
-    )
-    answers: list[Answer] = Field(description="Every statement of the answer, as values.")
-    warnings: list[Caveat] = Field(
-        description="What a reader must know before believing the numbers."
-    )
-    claims: list[ClaimRow] = Field(
-        default=[], description="The study's claims beside what was measured."
-    )
-    about: About = Field(About(), description="What was run on what.")
-    reached: Reached | None = None
-    """How narrow the answer's interval is; null without `until`, and while a block is half done."""
+    control: list[Ratio]
+    """The null control: each configuration over itself."""
+    switches: list[Switches] = []
+    """What each factor buys; empty without `effects`."""
+    answers: list[Answer]
+    """Every statement of the answer, as values."""
+    warnings: list[Caveat]
+    """What a reader must know before believing the numbers."""
+    claims: list[ClaimRow] = []
+    """The study's claims beside what was measured."""
+    facts: dict[str, str] = {}
+    """What was run on what: fields of the records by name, with their values or their range."""
+    length: Length | None = None
+    """The answer's ratio by the length of the job; null where it has none."""
+
+    def phases(self) -> list[tuple[str, dict[str, float]]]:
+        """Return each setting with the seconds of its phases, where they are known."""
+        found = []
+        for group in self.groups:
+            place = f"{place_words(group.setting)}, " if len(self.groups) > 1 else ""
+            found += [(f"{place}{one.label}", one.phases) for one in group.levels if one.phases]
+        return found
+
+    @property
+    def slower_ways(self) -> list[Way]:
+        """The ways that are told to be slower than another."""
+        found = [one.ways for one in self.answers if isinstance(one, Ways)]
+        return [way for way in chain.from_iterable(found) if way.slower]
 
 
-def analyse(plan: Plan, frame: pd.DataFrame, records: Records | None = None) -> Analysis:
+def analyse(
+    plan: Plan,
+    frame: pd.DataFrame,
+    records: Records | None = None,
+    epochs: pd.DataFrame | None = None,
+) -> Analysis:
     """Return the analysis of a plan's table of timings, which has a row for each planned run.
 
-    ``records`` are those that the table was made of.
+    ``records`` are those that the table was made of, and ``epochs`` is their table of epochs.
     """
     kept = records or Records()
     study, y = plan.study, plan.study.total
@@ -76,28 +101,19 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Records | None = None) -> 
     control = ratios_of(study, fitted, twins)
     pairs = zip(fitted, groups, strict=True) if study.effects else []
     switches = [found for fit, group in pairs if (found := switches_of(study, fit, group.best))]
-    usable = usable_runs(frame, y)
-    context = Context(study, groups, scope=scope_of(usable["session"].nunique()))
+    context = Context(study, groups, scope=scope_of(usable_runs(frame, y)["session"].nunique()))
     answers: list[Answer] = [
         *(found.combination for found in switches if found.combination),
         *(ways_of(study, fitted, groups) if not contrasts else []),
         *(group_answer(group) for group in groups),
         *contrasts,
-        *bottlenecks_of(study, usable),
         *([control_of(control)] if control else []),
     ] or [NothingSucceeded(group=None, made=bool(frame["session"].notna().any()))]
     caveats = find_caveats(study, frame, fitted, groups, kept)
     first = first_answer(study, answers, switches)
-    begun, whole = begun_blocks(frame)
-    reached = (
-        reached_by(study, len(whole), intervals_of(fitted, first, answers))
-        if begun == whole
-        else None
-    )
     return Analysis(
         answer=first.text(context),
-        screen=screen_of(plan, frame, kept.included, context, answers, switches, caveats, reached),
-        reached=reached,
+        screen=screen_of(plan, frame, kept.included, context, answers, switches, caveats),
         y=y,
         groups=groups,
         ratios=ratios,
@@ -106,7 +122,8 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Records | None = None) -> 
         answers=answers,
         warnings=caveats,
         claims=Judge(study, fitted, groups, ratios).rows(),
-        about=about(plan, frame, kept),
+        length=length_of(study, frame, epochs, first) if epochs is not None else None,
+        facts=about(plan, frame, kept),
     )
 
 
@@ -127,29 +144,19 @@ class StudyResult:
     records: Records = field(default_factory=Records)
     """Those that the table is from, without their steps; none where table and analysis were read
     from their files."""
+    epochs: pd.DataFrame = field(default_factory=as_epochs)
+    """The table of epochs."""
 
 
 def result_of(files: Results, name: str) -> StudyResult:
     """Return what the records of the study ``name`` give now: each of its files is read once.
 
-    The blocks that are not needed for an interval as narrow as the study asks are as if they were
-    not planned. Raise :class:`StudyError` if there is no valid plan of it.
+    Raise :class:`StudyError` if there is no valid plan of it.
     """
     plan = _plan_of(files, name)
     frame, records = read_table(plan, files.records(name), files.telemetry_folder(name))
-    found = analyse(plan, frame, records)
-    if found.reached and found.reached.enough and found.reached.blocks < plan.blocks:
-        plan, frame = whole_blocks(plan, frame)
-        found = analyse(plan, frame, records)
-    return StudyResult(plan, frame, found, records)
-
-
-def look(plan: Plan, files: Results) -> Reached | None:
-    """Return how narrow the interval of a plan's answer is by its whole blocks; None if there are
-    none."""
-    frame, records = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
-    plan, frame = whole_blocks(plan, frame)
-    return analyse(plan, frame, records).reached if plan.runs else None
+    epochs = epochs_of(plan, frame, records)
+    return StudyResult(plan, frame, analyse(plan, frame, records, epochs), records, epochs)
 
 
 def kept_result(files: Results, name: str) -> StudyResult:
@@ -158,9 +165,7 @@ def kept_result(files: Results, name: str) -> StudyResult:
     plan = _plan_of(files, name)
     frame, found = read_timings(files.timings(name), plan), read_analysis(files.fit(name))
     check_known("y", found.y, [plan.study.total], "the study's time is another", "fit.json")
-    if found.reached and found.reached.enough:
-        plan = plan.with_blocks(set(frame["block"]))
-    return StudyResult(plan, frame, found)
+    return StudyResult(plan, frame, found, epochs=read_epochs(files.epochs(name), name))
 
 
 def _plan_of(files: Results, name: str) -> Plan:

@@ -165,12 +165,6 @@ def short_key(key: str | None) -> str:
     return SHORT_KEYS.get(str(key), str(key).rsplit(".", 1)[-1].replace("_", " "))
 
 
-def accuracy_words(accuracy: float | None) -> str:
-    """Return an accuracy, 0 to 1, to follow a time: `` at 79% accuracy``; nothing where it is not
-    known."""
-    return "" if accuracy is None else f" at {accuracy:.0%} accuracy"
-
-
 def listed(items: Sequence[str]) -> str:
     """Return ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
@@ -249,7 +243,13 @@ def bytes_words(value: float) -> str:
     return f"{value / 2**30:.2f} GiB" if value >= 2**30 else f"{value / 2**20:.0f} MiB"
 
 
-FORMULAS = {"constant": "T0", "power": "Tmin + c/b^alpha", "rise": "T0 + A/b + g b"}
+FORMULAS = {
+    "constant": "T0",
+    "step": "T0 + A/b",
+    "root": "T0 + A/sqrt(b)",
+    "power": "Tmin + c/b^alpha",
+    "rise": "T0 + A/b + g b",
+}
 
 
 def law_formula(name: str) -> str:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.contrast import Contrast, NoRatio, NullControl
 from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
 from study.analysis.answers.switches import Combination, Switches
@@ -22,7 +21,6 @@ Answer = Annotated[
     | Fastest
     | Contrast
     | NoRatio
-    | Bottleneck
     | NullControl,
     Field(discriminator="kind"),
 ]
@@ -35,20 +33,17 @@ def first_answer(
     """Return the statement that the study's question asks for.
 
     A contrast asks for the ratio, effects for what each switch buys, several ways for the fastest
-    of them, a loader run alone for what limits the run, a null control by itself for the noise, and
-    all others for the fastest setting.
+    of them, a null control by itself for the noise, and all others for the fastest setting.
     """
     if study.effects and switches and any(one.effects for one in switches):
         return switches[0]
-    kinds: list[type] = [Ways]
+    asked = ["ways"]
     if study.contrast:
-        kinds = [Contrast, NoRatio, Ways]
-    if "alone" in study.factors.get("loader.kind", []):
-        kinds = [Bottleneck, *kinds]
+        asked = ["ratios", "ways"]
     if study.null_control and set(study.compared) <= {"device"}:
-        kinds = [NullControl]
-    for kind in kinds:
+        asked = ["noise"]
+    for about in asked:
         for answer in answers:
-            if isinstance(answer, kind):
+            if answer.about == about:
                 return answer
     return answers[0]

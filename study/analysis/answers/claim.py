@@ -4,9 +4,7 @@ words."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import product
-
-from pydantic import Field
+from itertools import chain, product
 
 from study.analysis.answers.compared import Measured, Word, against, note_of, told_of, word_of
 from study.analysis.answers.group import End
@@ -17,7 +15,7 @@ from study.analysis.stats.usable import model_of
 from study.analysis.words import at_setting, listed, number, short
 from study.artifacts.setting import Levels, setting_of
 from study.base.strict import Strict
-from study.config.claims import Claim, Kind, Share, Source
+from study.config.claims import Claim, Share, Source
 
 MOST_WORDS = 18
 """Of what was measured."""
@@ -34,20 +32,23 @@ class Mark(Strict):
 class ClaimRow(Strict):
     """One claim at one setting, with its verdict: a row of the first screen."""
 
-    claim: str = Field(description="The claim's words.")
-    kind: Kind
-    claimed: float | None = Field(
-        description="The claimed number; null where it is a setting or several numbers."
-    )
-    here: Estimate | None = Field(
-        description="The same quantity here; null where it was not measured."
-    )
-    measured: str = Field(description="The same in words.")
+    claim: str
+    """The claim's words."""
+    claimed: float | None
+    """The claimed number; null where it is a setting or several numbers."""
+    here: Estimate | None
+    """The same quantity here; null where it was not measured."""
+    measured: str
+    """The same in words."""
     word: Word
-    note: str = Field(description="`less here` or `more here` where a number is contradicted.")
-    source: str = Field(description="Where the claim stands, and what differs there.")
-    address: str | None = Field(description="The web address of its source.")
-    marks: list[Mark] = Field(description="Where the claim puts rows of the chart of times.")
+    note: str
+    """`less here` or `more here` where a number is contradicted."""
+    source: str
+    """Where the claim stands, and what differs there."""
+    address: str | None
+    """The web address of its source."""
+    marks: list[Mark]
+    """Where the claim puts rows of the chart of times."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +78,19 @@ class Judge(Measured):
     """What a study measured, before which its claims are brought."""
 
     def rows(self) -> list[ClaimRow]:
-        """Return the rows of every claim. One about a level that the start left out has none."""
-        rows = list[ClaimRow]()
-        for claim in self.study.claims:
-            if all(self.has(key, level) for _, key, level in claim.levels()):
-                rows += self._rows(claim)
-        return rows
+        """Return the rows of every claim; one about a level that the start left out says so."""
+        return list(chain.from_iterable(map(self._rows, self.study.claims)))
 
     def _rows(self, claim: Claim) -> Iterator[ClaimRow]:
+        left = [
+            self.name_of(key, level) for _, key, level in claim.levels() if not self.has(key, level)
+        ]
         judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(
             claim.kind, self._value
         )(claim)
-        found = [*judged] or [
-            _Found({}, "not decided", "Not measured: no run of this setting counts.")
-        ]
+        why = f"this start left out {listed(left)}" if left else "no run of this setting counts"
+        found = [] if left else [*judged]
+        found = found or [_Found({}, "not decided", f"Not measured: {why}.")]
         varied = [
             key
             for key in found[0].at
@@ -101,7 +101,6 @@ class Judge(Measured):
             where = at_setting(setting_of(self.study, {key: one.at[key] for key in varied}))
             yield ClaimRow(
                 claim=claim.claim,
-                kind=claim.kind,
                 claimed=number if isinstance(number, (int, float)) else None,
                 here=one.here,
                 measured=one.words(where),
@@ -109,8 +108,16 @@ class Judge(Measured):
                 note=one.note,
                 source=source_line(claim.source, self._less_work),
                 address=claim.source.address,
-                marks=[] if self._less_work else list(one.marks),
+                marks=[] if self._less_work else self._printed(claim) or list(one.marks),
             )
+
+    def _printed(self, claim: Claim) -> list[Mark]:
+        """Return what the source prints, in its own seconds."""
+        marks = []
+        for level, seconds in claim.printed.items():
+            key = next(iter(claim.best or claim.of))
+            marks += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
+        return marks
 
     @property
     def _less_work(self) -> bool:
@@ -156,6 +163,9 @@ class Judge(Measured):
             )
             tests = len(ends) * len(others)
             here = self.over(own, rival, tests)
+            if own.place == rival.place and tests == len(others):
+                # One number has one interval: the answer's, which is of all levels at once.
+                here = own.group.ratio(own.level.label, rival.level.label) or here
             names = [self.name(end, claim.best) for end in (own, rival)]
             word = self._fastest(own, others, here, tests)
             longer = here.inverse if here.value < 1 else here

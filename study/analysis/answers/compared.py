@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from study.analysis.answers.group import End, Group, ends_with
+from study.analysis.groups import GroupFit
+from study.analysis.ratios import Ratio, quotient_of
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import together
-from study.analysis.stats.ratios import Ratio, quotient_of
-from study.analysis.words import clear_of, device_words, number, short
+from study.analysis.words import clear_of, device_words, number, short, with_key
 from study.artifacts.setting import Levels
 from study.config.names import level_words
 from study.config.settings import get
@@ -36,6 +36,10 @@ class Measured:
         """Return whether the study varies a key over this level, or has it fixed at it."""
         own = self.study.factors.get(key, [get(self.study, key)])
         return self.words(key, level) in [self.words(key, one) for one in own]
+
+    def name_of(self, key: str, level: object) -> str:
+        """Return a level of a setting in words: ``the CPU``, ``batch size 64``."""
+        return device_words(with_key(key, self.words(key, level)), article=True)
 
     def words(self, key: str, level: object) -> str:
         """Return a level in words."""

@@ -1,11 +1,13 @@
 """What the sentences of a study share: its groups, the names of its settings, and the time that it
 compares."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, Literal, NamedTuple
 
-from study.analysis.answers.group import Group
+from study.analysis.answers.group import Group, Level
 from study.analysis.stats.estimate import Estimate
 from study.analysis.words import (
     clear_of,
@@ -13,12 +15,15 @@ from study.analysis.words import (
     group_names,
     is_number,
     listed,
+    number,
     place_words,
     short,
     short_key,
     with_key,
 )
 from study.artifacts.setting import Setting
+from study.base.errors import quantity
+from study.base.strict import Strict
 from study.config.names import LEVELS
 from study.config.study import Study
 
@@ -33,6 +38,8 @@ TAKES = {
     "thousand_images_seconds": "1000 images take",
 }
 """What takes the time that a study compares."""
+WHOLE = ("train_seconds", "fit_seconds", "blog_seconds")
+"""The times of a whole training."""
 SCOPE = "95%"
 FEW = 4
 """Settings up to this number are named, more are counted."""
@@ -50,7 +57,17 @@ class Context:
     @property
     def takes(self) -> str:
         """What takes the time, with its verb."""
-        return TAKES[self.study.total]
+        job = self.job
+        return f"{job} take{'s' * (job == '1 epoch')}" if job else TAKES[self.study.total]
+
+    @property
+    def job(self) -> str:
+        """The length of a training whose whole time is compared; nothing where it varies or ends at
+        a target."""
+        training, varied = self.study.training, "training.epochs" in self.study.factors
+        if self.study.total not in WHOLE or varied or training.target_accuracy:
+            return ""
+        return quantity(training.every_epoch, "epoch")
 
     @property
     def verb(self) -> str:
@@ -78,6 +95,11 @@ class Context:
     def group(self, setting: Setting) -> Group | None:
         """Return the group of a setting, if it is known."""
         return next((group for group in self.groups if group.setting == setting), None)
+
+    def level(self, end: "End") -> Level:
+        """Return the level at an end of a statement."""
+        group = next(group for group in self.groups if group.setting == end[0])
+        return next(level for level in group.levels if level.label == end[1])
 
     def seconds(self, group: Setting, label: str) -> float | None:
         """Return the mean time of a level, if it is known."""
@@ -119,6 +141,88 @@ class Context:
         )
 
 
+End = tuple[Setting, str]
+"""A group, and the label of one of its levels."""
+Means = Mapping[Setting, Mapping[str, float]]
+"""The mean seconds of each level of each group, by its label."""
+Becomes = tuple[bool, float, str]
+"""Whether another setting leads, by how much the time or the ratio changes (its logarithm), and the
+answer in words."""
+
+
+class Lack(NamedTuple):
+    """What an open statement lacks."""
+
+    what: Literal["device", "good runs", "interval", "blocks", "runs", "learning", "calm", "tie"]
+    """A device; runs that do not fail; an interval of its ratio, or a narrower one; clean runs of a
+    setting; longer training; a calm machine; two settings told apart."""
+    runs: int = 0
+    """Further runs of each setting that could decide it."""
+    group: Setting | None = None
+    labels: tuple[str, ...] = ()
+    """Levels that are not told apart, the fastest first."""
+
+
+class Statement(Strict, ABC):
+    """One statement of an answer. Each kind says all of this of itself."""
+
+    about: ClassVar[Literal["times", "ways", "ratios", "switches", "noise"]]
+    """What it tells of."""
+
+    @property
+    @abstractmethod
+    def decided(self) -> bool:
+        """Whether it can be told."""
+
+    @property
+    @abstractmethod
+    def lacks(self) -> Lack | None:
+        """What it lacks; None where it is decided, or nothing helps."""
+
+    @abstractmethod
+    def text(self, context: Context) -> str:
+        """Return it in words."""
+
+    @abstractmethod
+    def title(self, context: Context) -> str:
+        """Return what the runs show at 95%, as the title of their chart; nothing where they show
+        no difference."""
+
+    @abstractmethod
+    def ends(self, context: Context) -> list[End]:
+        """Return the setting that it names, and the one that it is compared with."""
+
+    def times(self, context: Context, means: Means) -> float | None:
+        """Return how many times as long the setting takes that it is compared with, with other
+        means."""
+        ends = [
+            means.get(group, {}).get(label) or context.seconds(group, label)
+            for group, label in self.ends(context)
+        ]
+        fast, slow = [*ends, None, None][:2]
+        return slow / fast if fast and slow else None
+
+    @abstractmethod
+    def becomes(self, context: Context, means: Means) -> Becomes | None:
+        """Return what it becomes with other means; None where no word and no digit changes."""
+
+
+class Plain(Statement):
+    """A statement that names no setting, and changes with no mean."""
+
+    def title(self, context: Context) -> str:
+        """Return nothing."""
+        return ""
+
+    def ends(self, context: Context) -> list[End]:
+        """Return none."""
+        return []
+
+    def becomes(self, context: Context, means: Means) -> Becomes | None:
+        """Return None."""
+        return None
+
+
 def scope_of(starts: int) -> str:
     """Return of which starts an interval tells: what another start shifts by itself is not in it,
     below three."""
@@ -140,9 +244,11 @@ def bounds(estimate: Estimate, scope: str = SCOPE, apart: Sequence[float] = (1.0
     """
     if estimate.bounds is None:
         return ""
-    low, high = (
-        clear_of(value, apart, short(value, like=estimate.value)) for value in estimate.bounds
-    )
+    forms = [short(value, like=estimate.value) for value in estimate.bounds]
+    if forms[0] == forms[1]:  # so narrow that two digits tell nothing of it
+        forms = [number(value) for value in estimate.bounds]
+    both = zip(estimate.bounds, forms, strict=True)
+    low, high = (clear_of(value, apart, form) for value, form in both)
     return f" ({scope}{': ' * bool(scope)}{low} to {high})"
 
 

@@ -4,24 +4,34 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from study.analysis.answers.context import Context, bounds, capital
+from study.analysis.answers.context import (
+    Becomes,
+    Context,
+    End,
+    Lack,
+    Means,
+    Plain,
+    Statement,
+    bounds,
+    capital,
+)
+from study.analysis.answers.group import ends_with
+from study.analysis.groups import GroupFit
+from study.analysis.ratios import Overall, Ratio, sides_of
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.ratios import Overall, Ratio, sides_of
 from study.analysis.words import at_setting, device_words, listed, short, with_key
 from study.artifacts.setting import Setting, setting_of
-from study.base.strict import Strict
 from study.config.study import Study
 
 
-class Contrast(Strict):
+class Contrast(Statement):
     """The time at one level of the contrast over that at another: the smallest and the largest of
     the ratios."""
 
     kind: Literal["contrast"] = "contrast"
-    contrast: str = Field(description="Dotted key of the factor.")
+    about = "ratios"
+    contrast: str
+    """Dotted key of the factor."""
     slower: str
     faster: str
     least: Ratio
@@ -52,6 +62,45 @@ class Contrast(Strict):
         ratios = [self.overall] if self.one_way else [self.least.together, self.most.together]
         return all(one.excludes_one for one in ratios)
 
+    @property
+    def lacks(self) -> Lack | None:
+        """An interval, or a narrower one."""
+        if self.decided:
+            return None
+        return Lack("interval" if self.most.ratio.low is None else "blocks")
+
+    def title(self, context: Context) -> str:
+        """Return which side is faster, and whether at every setting."""
+        if not self.decided:
+            return ""
+        names = [side(context.study, self.contrast, level) for level in (self.slower, self.faster)]
+        if self.equal:
+            return f"{capital(listed(names[::-1]))} are equal within {context.margin}"
+        if not self.one_way:
+            return ""
+        slower, faster = names if self.least.ratio.value > 1 else names[::-1]
+        ends = (self.least, self.most)
+        every = self.least != self.most and all(one.together.excludes_one for one in ends)
+        return f"{capital(faster)} is faster than {slower}{' at every setting' * every}"
+
+    def ends(self, context: Context) -> list[End]:
+        """Return both sides where their ratio is the largest."""
+        found = []
+        for level in (self.faster, self.slower):
+            at = self.most.at.levels | {self.contrast: level}
+            found += ends_with(context.study, context.groups, at)[:1]
+        return [(end.group.setting, end.level.label) for end in found]
+
+    def becomes(self, context: Context, means: Means) -> Becomes | None:
+        """Return what the largest ratio becomes: its part is that of the ratio of the means."""
+        before, now, old = self.times(context, {}), self.times(context, means), self.most.ratio
+        if not before or not now:
+            return None
+        new = old.value * now / before
+        words = f"it is {short(new)} times as fast {at_setting(self.most.at)}".rstrip() + "."
+        change = abs(math.log(now / before))
+        return (False, change, words) if short(new) != short(old.value) else None
+
     def text(self, context: Context) -> str:
         """Return the answer in words: the faster side first, one ratio or the smallest and the
         largest."""
@@ -63,6 +112,8 @@ class Contrast(Strict):
         else:
             ratios = [one.together for one in shown]
         slower, faster = names
+        # Two ratios with their settings leave no room for the length of the job.
+        verb = f"{context.verb} {context.job * (len(shown) < 2)}".rstrip()
         mean = self.overall.inverse if self.overall.value < 1 else self.overall
         where = " in the mean" * (len(shown) > 1)
         if self.equal:
@@ -82,7 +133,7 @@ class Contrast(Strict):
                 f"**{short(mean.value)} times as fast** as {slower} in the "
                 f"mean{bounds(mean, context.scope)}"
             )
-            return f"{capital(faster)} {context.verb} {told}."
+            return f"{capital(faster)} {verb} {told}."
         both = f"{capital(faster)} and {slower} are"
         if self.one_way and not self.decided and any(one.excludes_one for one in ratios):
             if self.overall.low is None:
@@ -98,7 +149,7 @@ class Contrast(Strict):
         if not (self.decided or any(one.excludes_one for one in ratios)):
             return f"{both} **tied**: {self._told(context, ratios, shown, 'times as long')}."
         told = self._told(context, ratios, shown, f"times as fast** as {slower}", "**")
-        return f"{capital(faster)} {context.verb} {told}."
+        return f"{capital(faster)} {verb} {told}."
 
     @staticmethod
     def _told(
@@ -119,13 +170,16 @@ class Contrast(Strict):
         return ", and ".join(told)
 
 
-class NoRatio(Strict):
+class NoRatio(Plain):
     """Runs count on both sides of a contrast, and no two of them met in one block at one
     setting."""
 
     kind: Literal["no_ratio"] = "no_ratio"
+    about = "ratios"
     decided: ClassVar[bool] = False
-    contrast: str = Field(description="Dotted key of the factor.")
+    lacks: ClassVar[Lack] = Lack("interval")
+    contrast: str
+    """Dotted key of the factor."""
     slower: str
     faster: str
 
@@ -188,15 +242,19 @@ def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall) -> Cont
     )
 
 
-class NullControl(Strict):
+class NullControl(Plain):
     """Each configuration, run twice as if it were two, over itself: what this study finds where
     nothing is."""
 
     kind: Literal["null_control"] = "null_control"
+    about = "noise"
+    lacks: ClassVar[None] = None
     at: Setting
     ratio: float
-    intervals: int = Field(description="0 without replicates.")
-    outside: int = Field(description="Intervals that exclude 1.")
+    intervals: int
+    """0 without replicates."""
+    outside: int
+    """Intervals that exclude 1."""
 
     @property
     def decided(self) -> bool:

@@ -2,18 +2,25 @@
 determine."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
 from scipy import special
 
-from study.analysis.stats.fits import Fitted, fit_laws
-from study.analysis.stats.laws import CLOSE, RISING_ROOT, LogMeans
+from study.analysis.stats.fits import Band, Bounds, Fitted, fit_laws
+from study.analysis.stats.laws import RISING_ROOT, LogMeans, by_name
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel
-from study.analysis.stats.optimum import Optimum, has_noise, label, level_test
-from study.analysis.words import coefficients, three_digits
+from study.analysis.stats.optimum import (
+    Optimum,
+    has_noise,
+    label,
+    level_test,
+    over_starts,
+    telling,
+)
+from study.analysis.words import agreeing, coefficients, interval, listed
 from study.base.strict import Strict
+from study.config.study import MARGIN
 
 Kind = Literal["power_law", "falls", "turns", "flat", "undetermined"]
 TEXTS: dict[Kind, str] = {
@@ -24,21 +31,12 @@ TEXTS: dict[Kind, str] = {
     "undetermined": "No law can be weighed against a constant:",
 }
 Reason = Literal[
-    "another_law",
-    "untested",
-    "lack_of_fit",
-    "wide_interval",
-    "rising_root",
-    "points",
-    "replicates",
-    "equal_times",
+    "another_law", "lack_of_fit", "wide_interval", "points", "replicates", "equal_times"
 ]
 REASONS: dict[Reason, str] = {
-    "another_law": "another law fits better",
-    "untested": "the settings are too few to test it",
+    "another_law": "a law that rises again fits as well or better",
     "lack_of_fit": "the power law misses the times by more than the noise",
     "wide_interval": "the points do not determine it",
-    "rising_root": "a root that rises again fits as well",
     "points": "the points are too few",
     "replicates": "without replicates the noise is not known",
     "equal_times": "repeated runs took equal times, so that their noise is not known",
@@ -55,29 +53,38 @@ class Verdict(Strict):
     """
 
     kind: Kind
-    reason: Reason | None = Field(
-        None, description="Why the exponent is no finding, or what is missing."
-    )
-    low: float | None = Field(
-        None, description="The level below all that may be the fastest, where it falls to them."
-    )
-    high: float | None = Field(
-        None, description="The level above all that may be the fastest, where it then rises."
-    )
-
-
-def law_words(curve: "CurveFit", x: str) -> str:
-    """Return the power law in words, where it is a finding: ``14.2 s + 380 s / batch size^0.52``;
-    else nothing."""
-    if curve.verdict.kind != "power_law":
-        return ""
-    known = {name: three_digits(value) for name, value in curve.power.coefficients.items()}
-    return f"{known['Tmin']} s + {known['c']} s / {x}^{known['alpha']}"
+    reason: Reason | None = None
+    """Why the exponent is no finding, or what is missing."""
+    low: float | None = None
+    """The level below all that may be the fastest, where it falls to them."""
+    high: float | None = None
+    """The level above all that may be the fastest, where it then rises."""
 
 
 NARROW = 0.5
 """Width of the interval of alpha from which alpha is no finding: it would hold both alpha = 1 and
 alpha = 0.5."""
+
+
+DRAWN: dict[Kind, str] = {
+    "power_law": "power",
+    "falls": "power",
+    "turns": "rise",
+    "flat": "constant",
+}
+"""The law that is drawn for each verdict."""
+
+
+class Term(NamedTuple):
+    """One part of a law, such as A/b."""
+
+    part: str
+    """What it does where the size grows: stays, shrinks or grows."""
+    coefficient: str
+    value: float
+    bounds: Bounds
+    seconds: list[float]
+    """The part at each size that was asked for."""
 
 
 class CurveFit(Strict):
@@ -88,14 +95,20 @@ class CurveFit(Strict):
     spreads: dict[str, float]
     """Relative standard deviation of the noise, between blocks and between starts, where each can
     be told; empty without replicates."""
-    differs_p: float | None = Field(
-        description="p of the F test that no batch size differs; null without replicates."
-    )
+    differs_p: float | None
+    """p of the F test that no batch size differs; null without replicates."""
     models: dict[str, Fitted]
-    best: str | None = Field(
-        description="The law with the smallest criterion; null where none has one."
-    )
+    alike: list[str]
+    """The laws whose criterion is within 2 of the smallest; and the constant where no difference is
+    shown, whatever its criterion."""
+    best: str | None
+    """The law that is alone in ``alike``; else null."""
     verdict: Verdict
+    line: str | None = None
+    """The law that is drawn. Null where the verdict names none, or where it misses a mean by more
+    than the study's margin and the means by more than the noise."""
+    band: list[Band] = []
+    """That law at 61 sizes, evenly spaced in log from the smallest to the largest."""
 
     @property
     def power(self) -> Fitted:
@@ -106,79 +119,119 @@ class CurveFit(Strict):
         """Return the verdict in words."""
         verdict, told = self.verdict, TEXTS[self.verdict.kind]
         if verdict.reason:
-            return f"{told} {REASONS[verdict.reason]}."
+            return f"{told} {self._like() or REASONS[verdict.reason]}."
         if verdict.low is not None and verdict.high is not None:
-            return (
-                f"{told} Its shortest lies between {label(verdict.low)} and "
-                f"{label(verdict.high)} (95%)."
-            )
+            ends = f"{label(verdict.low)} and {label(verdict.high)}"
+            return f"{told} Its shortest lies between {ends} (95%)."
         if verdict.kind != "power_law":
             return told
         told = f"{told} {coefficients(self.power.coefficients, self.power.intervals)}."
+        if self.power.intervals["alpha"].hold(1.0):
+            told += " It does not exclude alpha = 1, a cost of each step and one of each image."
+        return told
+
+    def _like(self) -> str:
+        """Return the exponents that describe the times as well, where an interval is too wide."""
+        if self.verdict.reason != "wide_interval":
+            return ""
         alpha = self.power.intervals["alpha"]
-        one = (alpha.low or 0) <= 1 <= (alpha.high or 1)
-        return (
-            f"{told} It does not exclude alpha = 1, a cost of each step and one of each image."
-            if one
-            else told
-        )
+        laws = [by_name(law) for law in self.alike if law in ("step", "root")]
+        named = [f"alpha = {law.exponent:g}" for law in laws if alpha.hold(law.exponent)]
+        if not named:
+            return ""
+        found = interval(alpha.low, alpha.high)
+        verb = agreeing(len(named), "describes", "describe")
+        return f"{listed(named)} {verb} it as well{f' (95%: {found})' if found else ''}"
+
+    def terms(self, sizes: Sequence[float]) -> list[Term]:
+        """Return the parts of the law that is drawn, with their seconds at ``sizes``; none where
+        none is drawn."""
+        if self.line is None:
+            return []
+        law, fit = by_name(self.line), self.models[self.line]
+        seconds = law.parts(fit.coefficients, sizes)
+        return [
+            Term(part, name, fit.coefficients[name], fit.intervals[name], seconds[part].tolist())
+            for part, name in law.names.items()
+            if part in seconds
+        ]
 
 
 def curve_of_model(
-    model: LogModel, sizes: Sequence[float | None], optimum: Optimum | None
+    model: LogModel,
+    sizes: Sequence[float | None],
+    optimum: Optimum | None,
+    margin: float = MARGIN,
 ) -> CurveFit:
     """Return every law fitted to the means of a model.
 
     ``sizes`` (m,) are those of its levels, None for one that is left out (of ``optimum``, too).
+    ``margin`` is the study's margin of equivalence.
     """
-    named = {
-        label(level): size
-        for level, size in zip(model.levels, sizes, strict=True)
-        if size is not None
-    }
-    differs_p = level_test(
-        model, [level for level, size in zip(model.levels, sizes, strict=True) if size is not None]
-    )
+    kept = [place for place, size in enumerate(sizes) if size is not None]
+    differs_p = level_test(model, [model.levels[place] for place in kept])
     means, replicated = means_of(model, sizes), model.spare > 0
     models = fit_laws(means)
-    known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
-    best = min(known, key=lambda name: known[name]) if known else None
-    tied = {named[name] for name in optimum.indistinguishable} if optimum else set()
+    # that a constant describes the times, and that no size differs, is one question
+    models["constant"] = models["constant"].model_copy(update={"lack_of_fit_p": differs_p})
+    alike = _alike(models, differs_p)
     if replicated and not has_noise(model):
         verdict = Verdict(kind="undetermined", reason="equal_times")
     else:
-        verdict = judge(models, means, best, differs_p, shape_of(means, tied))
+        among = optimum.indistinguishable if optimum else []
+        tied = [sizes[place] for place in kept if label(model.levels[place]) in among]
+        verdict = _verdict(models, means, alike, differs_p, _turn(means, tied))
     models["power"] = models["power"].model_copy(update={"reported": verdict.kind == "power_law"})
+    line = DRAWN.get(verdict.kind)
+    if line == "rise" and (line not in alike or _turns_again(means)):
+        line = None
+    # what has no p has a coefficient for each size, and should miss nothing
+    if line and (models[line].lack_of_fit_p or 0.0) < SIGNIFICANCE:
+        line = None if max(map(abs, models[line].misses.values())) > margin else line
     return CurveFit(
-        observations=int(
-            sum(runs for runs, size in zip(model.counts, sizes, strict=True) if size is not None)
-        ),
+        observations=int(sum(model.counts[place] for place in kept)),
         batch_sizes=len(means.sizes),
         spreads=model.spreads if replicated else {},
         differs_p=differs_p,
         models=models,
-        best=best,
+        alike=alike,
+        best=alike[0] if len(alike) == 1 else None,
         verdict=verdict,
+        line=line,
+        band=models[line].band if line else [],
     )
+
+
+def _alike(models: Mapping[str, Fitted], differs_p: float | None) -> list[str]:
+    """Return the laws between which the times do not choose."""
+    known = {name: fit for name, fit in models.items() if fit.aicc is not None}
+    close = [name for name in known if not any(fit.beats(known[name]) for fit in known.values())]
+    same = (differs_p or 0.0) >= DIFFERENCE
+    return ["constant", *close] if same and "constant" not in close else close
 
 
 def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:
-    """Return the mean log seconds at each size, the smallest first.
+    """Return the mean log seconds at each size, the smallest first, with the noise of the test that
+    no size differs.
 
-    ``sizes`` (m,) are those of the model's levels, None for one that is left out.
+    ``sizes`` (m,) are those of the model's levels, None for one that is left out. Where starts are
+    the unit, what a level differs by from the others has their spread; the average level has the
+    model's.
     """
     kept = sorted((size, place) for place, size in enumerate(sizes) if size is not None)
-    order = np.array([place for _, place in kept])
-    model, known = model.even, has_noise(model)
-    return LogMeans(
-        sizes=[size for size, _ in kept],
-        logs=model.effects[order],
-        covariance=model.covariance[np.ix_(order, order)] if known else np.eye(len(order)),
-        degrees=model.pair_degrees if known else 0.0,
-    )
+    order, count = np.array([place for _, place in kept]), len(kept)
+    levels = [model.levels[place] for place in order]
+    model, beside = telling(model, levels), over_starts(model, levels)
+    covariance, degrees = model.covariance[np.ix_(order, order)], model.pair_degrees
+    if beside:
+        variance, degrees = beside
+        covariance = variance * (np.eye(count) - 1 / count) + covariance.mean()
+    if not has_noise(model):
+        covariance, degrees = np.eye(count), 0.0
+    return LogMeans([size for size, _ in kept], model.effects[order], covariance, degrees)
 
 
-def shape_of(means: LogMeans, tied: Collection[float]) -> Verdict | None:
+def _turn(means: LogMeans, tied: Collection[float | None]) -> Verdict | None:
     """Return that the levels turn, whatever law describes them; None where they fall at most.
 
     ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once,
@@ -188,16 +241,10 @@ def shape_of(means: LogMeans, tied: Collection[float]) -> Verdict | None:
     places = [place for place, size in enumerate(sizes) if size in tied]
     if not places:
         return None
-    if _turns_again(means):
+    before, after = sizes[: places[0]], sizes[places[-1] + 1 :]
+    if _turns_again(means) or (after and not before):
         return Verdict(kind="turns")
-    first, last = places[0], places[-1]
-    if last == len(sizes) - 1:
-        return None
-    return (
-        Verdict(kind="turns", low=sizes[first - 1], high=sizes[last + 1])
-        if first
-        else Verdict(kind="turns")
-    )
+    return Verdict(kind="turns", low=before[-1], high=after[0]) if after else None
 
 
 def _turns_again(means: LogMeans) -> bool:
@@ -205,69 +252,55 @@ def _turns_again(means: LogMeans) -> bool:
 
     These are one-sided t tests at 5% of all pairs of sizes at once (Bonferroni's rule).
     """
-    least, count = int(means.logs.argmin()), len(means.sizes)
-    critical = float(-special.stdtrit(means.degrees, SIGNIFICANCE / (count * (count - 1) / 2)))
-    own = np.diag(means.covariance)
-    one, other = np.triu_indices(count, 1)
+    least, own = means.logs.argmin(), np.diag(means.covariance)
+    one, other = np.triu_indices(len(own), 1)
+    critical = -special.stdtrit(means.degrees, SIGNIFICANCE / len(one))
     change = means.logs[other] - means.logs[one]
     error = own[one] + own[other] - 2 * means.covariance[one, other]
     wrong = np.where(other <= least, change, np.where(one >= least, -change, 0.0))
     return bool(((wrong > critical * np.sqrt(np.maximum(error, 0.0))) & (error > 0)).any())
 
 
-def judge(
+def _verdict(
     models: Mapping[str, Fitted],
     means: LogMeans,
-    best: str | None,
+    alike: Collection[str],
     differs_p: float | None,
     turn: Verdict | None,
 ) -> Verdict:
-    """Return what the laws that were fitted to ``means`` determine; ``best`` is the one with the
-    smallest criterion.
+    """Return what the laws that were fitted to ``means`` determine; between those that are
+    ``alike`` the times do not choose.
 
     ``differs_p`` is p of the test that no size differs from another, None without replicates.
     ``turn`` is what the levels show by themselves.
     """
     if turn and differs_p is not None and differs_p < DIFFERENCE:
         return turn
-    if all(fit.aicc is None for name, fit in models.items() if name != "constant") or best is None:
+    if models["step"].aicc is None:
         return Verdict(kind="undetermined", reason="points")
     if differs_p is None:
         return Verdict(kind="undetermined", reason="replicates")
-    constant, other = models["constant"].aicc, models[best].aicc
-    # By more than criteria may differ by chance.
-    beats = best != "constant" and (
-        constant is None or (other is not None and other < constant - CLOSE)
-    )
-    if differs_p >= DIFFERENCE or not beats:
+    if "constant" in alike:
         return Verdict(kind="flat")
-    doubt = _doubt(models["power"], models[best], means)
-    return Verdict(kind="falls", reason=doubt) if doubt else Verdict(kind="power_law")
+    doubt = _doubt(models, means)
+    return Verdict(kind="falls" if doubt else "power_law", reason=doubt)
 
 
-def _doubt(power: Fitted, best: Fitted, means: LogMeans) -> Reason | None:
+def _doubt(models: Mapping[str, Fitted], means: LogMeans) -> Reason | None:
     """Return why the power law's coefficients are no findings; None where they are.
 
-    A root that is shown to rise shuts them out, unless it fits worse.
+    Laws that fall are power laws, so that only one that rises can be another: a root that is shown
+    to rise shuts them out, unless it fits worse.
     """
-    interval = power.intervals.get("alpha")
+    power = models["power"]
+    alpha = power.intervals["alpha"]
     if power.aicc is None or power.lack_of_fit_p is None:
-        return "untested"
-    if best.aicc is None or power.aicc > best.aicc + CLOSE:
+        return "points"
+    if models["rise"].beats(power):
         return "another_law"
     if power.lack_of_fit_p < SIGNIFICANCE:
         return "lack_of_fit"
-    if (
-        interval is None
-        or interval.low is None
-        or interval.high is None
-        or interval.high - interval.low >= NARROW
-    ):
+    if (alpha.high or np.inf) - (alpha.low or -np.inf) >= NARROW:
         return "wide_interval"
     rival = fit_laws(means, [RISING_ROOT])["rising_root"]
-    rises = rival.intervals["g"].low or 0.0
-    return (
-        "rising_root"
-        if rises > 0 and rival.aicc is not None and rival.aicc < power.aicc + CLOSE
-        else None
-    )
+    return "another_law" if rival.intervals["g"].low and not power.beats(rival) else None

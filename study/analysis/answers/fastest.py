@@ -1,26 +1,43 @@
 """Which setting of a group is the fastest: that one, those tied for it, or why it cannot be
 said."""
 
+from math import log
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from study.analysis.answers.context import FEW, Context, bounds, capital
+from study.analysis.answers.context import (
+    FEW,
+    Becomes,
+    Context,
+    End,
+    Lack,
+    Means,
+    Plain,
+    Statement,
+    bounds,
+    capital,
+)
 from study.analysis.answers.group import Group, Level, smallest
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
 from study.analysis.words import listed, short
 from study.artifacts.setting import Setting
 from study.base.errors import quantity
-from study.base.strict import Strict
 
 
-class NothingSucceeded(Strict):
+class NothingSucceeded(Plain):
     """No run succeeded."""
 
     kind: Literal["nothing_succeeded"] = "nothing_succeeded"
+    about = "times"
     decided: ClassVar[bool] = False
-    group: Setting | None = Field(description="Null: in the whole study.")
-    made: bool = Field(description="False where no device was there that could have made a run.")
+    group: Setting | None
+    """Null: in the whole study."""
+    made: bool
+    """False where no device was there that could have made a run."""
+
+    @property
+    def lacks(self) -> Lack:
+        """A device, or runs that do not fail."""
+        return Lack("good runs" if self.made else "device")
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
@@ -28,16 +45,17 @@ class NothingSucceeded(Strict):
         return f"No answer: no run{where.rstrip()} {'has succeeded' if self.made else 'was made'}."
 
 
-class OnlyLevel(Strict):
+class OnlyLevel(Plain):
     """The time of a group with one level."""
 
     kind: Literal["only_level"] = "only_level"
+    about = "times"
     decided: ClassVar[bool] = True
+    lacks: ClassVar[None] = None
     group: Setting
     time: Estimate
-    accuracy: float | None = Field(
-        None, description="Mean accuracy of its runs, 0 to 1; null where not known."
-    )
+    accuracy: float | None = None
+    """Mean accuracy of its runs, 0 to 1; null where not known."""
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
@@ -45,6 +63,11 @@ class OnlyLevel(Strict):
         reached = "" if self.accuracy is None else f", at {self.accuracy:.0%} accuracy"
         lead = f"{capital(where)} {context.takes}" if where else capital(context.takes)
         return f"{lead} **{short(self.time.value)} s**{bounds(self.time, context.scope)}{reached}."
+
+    def ends(self, context: Context) -> list[End]:
+        """Return its level."""
+        group = context.group(self.group)
+        return [(self.group, level.label) for level in group.levels] if group else []
 
 
 WHY = {
@@ -58,71 +81,63 @@ WHY = {
 """Why nothing is called the fastest, the weightiest reason first."""
 
 
-class CannotSay(Strict):
+class CannotSay(Plain):
     """The means of some levels are not determined, and one of these may be the fastest; or none is
     a candidate."""
 
     kind: Literal["cannot_say"] = "cannot_say"
+    about = "times"
     decided: ClassVar[bool] = False
     group: Setting
-    reasons: dict[str, Undetermined | Unfair] = Field(description="By the label of the level.")
-    more_runs: int | None = Field(
-        description="More runs a level that could decide it; null where runs cannot."
-    )
-    only: bool = Field(default=False, description="Whether the group has a single level.")
+    reasons: dict[str, Undetermined | Unfair]
+    """By the label of the level."""
+    more_runs: int | None
+    """More runs a level that could decide it; null where runs cannot."""
+    only: bool = False
+    """Whether the group has a single level."""
+
+    @property
+    def lacks(self) -> Lack:
+        """Clean runs, or learning."""
+        return Lack("runs", self.more_runs) if self.more_runs else Lack("learning")
 
     def text(self, context: Context) -> str:
         """Return what the runs show, and what they lack."""
-        where = context.where(self.group)
-        known = context.group(self.group)
-        timed = [level for level in known.levels if level.time] if known else []
+        where, known = f" {context.where(self.group)}".rstrip(), context.group(self.group)
+        levels = known.levels if known else []
+        seconds = {level.label: level.time.value for level in levels if level.time}
+        first = sorted(seconds, key=seconds.__getitem__)[:2]
         why = WHY[min(self.reasons.values(), key=list(WHY).index)]
-        if self.only or len(timed) < 2:
-            took = [f"{short(level.time.value)} s" for level in timed if level.time]
-            once = (
-                f"One run: **{took[0]}**" if took and timed[0].runs == 1 else f"Not decided: {why}"
-            )
-            return f"{once}{f' {where}' if where else ''}.{self._more()}"
-        return (
-            f"{capital(self._pair(context, timed))}{f' {where}' if where else ''}: "
-            f"{why}.{self._more()}"
-        )
-
-    def _pair(self, context: Context, timed: list[Level]) -> str:
-        """Return the two fastest settings, as far as is known, with their times."""
-        first, second = sorted(timed, key=lambda level: level.time.value if level.time else 0)[:2]
-        times = [short(level.time.value) for level in (first, second) if level.time]
-        pair = context.settings([first.label, second.label])
-        return f"**not decided** between {pair}, {times[0]} and {times[1]} s"
-
-    def _more(self) -> str:
-        if not self.more_runs:
-            return ""
-        return f" {quantity(self.more_runs, 'more block').capitalize()} can tell."
+        told = f"Not decided: {why}{where}"
+        if len(first) == 2 and not self.only:
+            times = listed([short(seconds[label]) for label in first])
+            pair = context.settings(first)
+            told = f"**Not decided** between {pair}, {times} s{where}: {why}"
+        elif first and levels[0].runs == 1:
+            told = f"One run: **{short(seconds[first[0]])} s**{where}"
+        more = quantity(self.more_runs or 0, "more block").capitalize()
+        return f"{told}.{f' {more} can tell.' if self.more_runs else ''}"
 
 
-class Fastest(Strict):
+class Fastest(Statement):
     """The level with the smallest mean, and whether it can be told from the others; no answer with
     ``machine``."""
 
     kind: Literal["fastest"] = "fastest"
+    about = "times"
     group: Setting
     level: Setting
     time: Estimate
-    accuracy: float | None = Field(
-        None, description="Mean accuracy of its runs, 0 to 1; null where not known."
-    )
     tied: list[str]
     """Labels of the levels that cannot be told from the fastest; those below are labels, too."""
-    equivalent: list[str] = Field(
-        description="Those of them whose time is the same within the study's margin."
-    )
-    left_out: list[str] = Field(
-        description="Levels whose means are not determined, and which are slower."
-    )
-    unfair: dict[str, Unfair] = Field(description="Levels that are no candidates, with the reason.")
-    slower: list[str] = Field(description="Candidates that are slower by more than the noise.")
-    missing: list[str] = Field(description="Levels without a run that counts.")
+    equivalent: list[str]
+    """Those of them whose time is the same within the study's margin."""
+    left_out: list[str]
+    """Levels whose means are not determined, and which are slower."""
+    unfair: dict[str, Unfair]
+    """Levels that are no candidates, with the reason."""
+    slower: list[str]
+    """Candidates that are slower by more than the noise."""
     machine: bool
     """Whether the machine's change within blocks may be what tells the two settings apart."""
     machine_change: float | None
@@ -132,6 +147,44 @@ class Fastest(Strict):
     def decided(self) -> bool:
         """Whether one setting is told from all others."""
         return not self.machine and set(self.tied) <= set(self.equivalent)
+
+    @property
+    def lacks(self) -> Lack | None:
+        """A calm machine, or two settings that are told apart."""
+        if self.decided:
+            return None
+        rivals = [one for one in self.tied if one not in self.equivalent]
+        labels = (self.level.label, *rivals)
+        return Lack("calm" if self.machine else "tie", group=self.group, labels=labels)
+
+    def title(self, context: Context) -> str:
+        """Return which settings are slower."""
+        if self.machine or not self.slower:
+            return ""
+        lead = capital(context.setting(self.level.label))
+        return f"{lead} is faster than {context.settings(self.slower)}"
+
+    def ends(self, context: Context) -> list[End]:
+        """Return the fastest level and the slowest."""
+        slowest = sorted(
+            self.slower, key=lambda one: context.seconds(self.group, one) or 0.0, reverse=True
+        )
+        return [(self.group, label) for label in (self.level.label, *slowest[:1])]
+
+    def becomes(self, context: Context, means: Means) -> Becomes | None:
+        """Return the setting that leads, where it is another or its first digit changes."""
+        own = means.get(self.group, {})
+        fair = {label: seconds for label, seconds in own.items() if label not in self.unfair}
+        if self.machine or not fair:
+            return None
+        best = min(fair, key=fair.__getitem__)
+        change = abs(log(fair[best] / self.time.value))
+        old, new = short(self.time.value), short(fair[best])
+        if best != self.level.label:
+            return True, change, f"{context.setting(best)} leads at {new} s."
+        if old[0] == new[0] and change < log(2):
+            return None
+        return False, change, f"{context.setting(best)} takes {new} s."
 
     @property
     def leaders(self) -> list[str]:
@@ -164,8 +217,22 @@ class Fastest(Strict):
         verdict = f"equal within {context.margin}" if equal else "tied for the fastest"
         return (
             f"{capital(context.settings(leaders, bold=True))} are **{verdict}**{where}, "
-            f"{self._times(context)}" + (f"{self._behind(context)}.")
+            f"{self._times(context)}{self._cost(context)}{self._behind(context)}."
         )
+
+    def _cost(self, context: Context) -> str:
+        """Return how much longer than the fastest the tied settings may take."""
+        group = context.group(self.group)
+        known = group.ratios if group else {}
+        ends = [known[one].bounds for one in self.tied if one in known]
+        told = [end for end in ends if end]
+        if not told or len(told) < len(self.tied):
+            return ""
+        low, high = min(low for low, _ in told), max(high for _, high in told)
+        most = f"{short(high, 1.0)} times as long"
+        if len(self.tied) == 1:
+            return f" ({context.scope}: {self.tied[0]} takes {short(low, 1.0)} to {most})"
+        return f" ({context.scope}: at most {most} as {self.level.label})"
 
     def _times(self, context: Context) -> str:
         leaders = context.in_order(self.group, self.leaders)
@@ -189,9 +256,9 @@ class Fastest(Strict):
         if not known:
             return ""
         (least, label), (most, other) = min(known), max(known)
-        told = (
-            f"; {context.setting(label)} takes **{short(least / self.time.value)} times as long**"
-        )
+        times = short(least / self.time.value)
+        told = f"; {context.setting(label)} takes **{times} times as long**"
+        told += f" as {self.level.label}" if len(self.leaders) > 1 else ""
         return (
             told if other == label else f"{told}, and {other} {short(most / self.time.value)} times"
         )
@@ -218,32 +285,17 @@ def group_answer(group: Group) -> Fastest | CannotSay | OnlyLevel | NothingSucce
             more_runs=1 if open_levels else None,
             only=only,
         )
+    others = [level.label for level in timed if level.label != best.label]
+    near, out = {*group.indistinguishable, *group.equivalent}, {*open_levels, *group.unfair}
     return Fastest(
         group=group.setting,
         level=best.setting,
         time=best.time,
-        accuracy=best.accuracy,
-        tied=[
-            one.label
-            for one in timed
-            if one.label in {*group.indistinguishable, *group.equivalent} - {best.label}
-        ],
+        tied=[one for one in others if one in near],
         equivalent=group.equivalent,
         left_out=list(open_levels),
         unfair=group.unfair,
-        slower=[
-            level.label
-            for level in timed
-            if level.label
-            not in {
-                best.label,
-                *group.indistinguishable,
-                *group.equivalent,
-                *open_levels,
-                *group.unfair,
-            }
-        ],
-        missing=[level.label for level in group.levels if not level.time],
+        slower=[one for one in others if one not in near | out],
         machine=group.machine,
         machine_change=group.machine_change,
     )

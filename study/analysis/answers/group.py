@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from study.analysis.answers.curve import CurveFit, curve_of_model
+from study.analysis.answers.phases import phases_of
+from study.analysis.groups import GroupFit
 from study.analysis.stats.equivalence import Noise, equivalent_to, noise_of
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
-from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import LogModel
-from study.analysis.stats.usable import machine_change, mean_of, places_of
-from study.analysis.table.exclusions import BY_RULE, keys_of
+from study.analysis.stats.optimum import ratios_to
+from study.analysis.stats.usable import machine_change, mean_of
+from study.analysis.table.exclusions import BY_RULE
 from study.artifacts.setting import Levels, Setting
 from study.artifacts.timing import resources
 from study.base.strict import Strict
@@ -26,34 +27,30 @@ from study.config.study import Study, shown
 class Level(Strict):
     """The runs of one level: their time, and what else was measured."""
 
-    setting: Setting = Field(
-        description="The level on the curve's axis, or the levels of all factors but the device."
-    )
-    x: float | None = Field(description="The curve's factor; null in a study without a curve.")
-    runs: int = Field(description="Runs that count: they succeeded, and none is excluded.")
-    excluded: dict[str, int] = Field(
-        description="Number of successful runs that a rule excludes, by reason."
-    )
+    setting: Setting
+    """The level on the curve's axis, or the levels of all factors but the device."""
+    x: float | None
+    """The curve's factor; null in a study without a curve."""
+    runs: int
+    """Runs that count: they succeeded, and none is excluded."""
+    excluded: dict[str, int]
+    """Number of successful runs that a rule excludes, by reason."""
     time: Estimate | None
     """Seconds; null where no run counts, and without bounds where the mean is not determined, or
     beside its runs."""
-    undetermined: Undetermined | None = Field(
-        description="Why the mean is not determined; null where it is."
-    )
+    undetermined: Undetermined | None
+    """Why the mean is not determined; null where it is."""
     time_without_far: float | None
     """Mean seconds without the far runs; null where no run is far."""
-    accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
-    images_per_second: float | None
-    """Images over the whole training time, or over the time of all timed batches of inference;
-    median over the runs."""
-    data_wait_share: float | None = Field(
-        description="Share of the training time spent waiting for data; median."
-    )
-    images_per_epoch: float | None = Field(description="Images trained on, mean over epochs.")
+    accuracy: float | None
+    """Mean over the runs, 0 to 1."""
     resources: dict[str, float]
     """Medians over the runs of columns of the table of timings: phases, memory, energy and
     arithmetic."""
-    outcomes: dict[str, int] = Field(description="Number of runs by outcome.")
+    phases: dict[str, float] = {}
+    """Seconds of each phase, which add up to the mean; empty where they are not known."""
+    outcomes: dict[str, int]
+    """Number of runs by outcome."""
 
     @property
     def label(self) -> str:
@@ -69,7 +66,8 @@ class Group(Strict):
     their labels.
     """
 
-    setting: Setting = Field(description="The levels that all of its runs share.")
+    setting: Setting
+    """The levels that all of its runs share."""
     levels: list[Level]
     best: str | None = None
     """The candidate with the smallest mean; null where nothing can be said of it: one that is not
@@ -83,19 +81,33 @@ class Group(Strict):
     """Whether the machine's change within blocks may be what tells the two candidates apart."""
     curve: CurveFit | None = None
     """Null with fewer than three levels whose time is determined, or without a curve."""
-    unfair: dict[str, Unfair] = Field(
-        default={}, description="Levels that are no candidates, with the reason."
-    )
+    unfair: dict[str, Unfair] = {}
+    """Levels that are no candidates, with the reason."""
     equivalent: list[str] = []
     """Levels whose time is shown to be that of the fastest, within the study's margin."""
-    noise: Noise | None = Field(
-        None, description="Null without replicates, or with a single level."
-    )
+    ratios: dict[str, Estimate] = {}
+    """Time of every other level over that of the best, with the bounds by which it is told to be
+    slower; none where its mean is not determined."""
+    noise: Noise | None = None
+    """Null without replicates, or with a single level."""
 
     @property
     def label(self) -> str:
         """Its setting in words."""
         return self.setting.label
+
+    def ratio(self, slower: str, faster: str) -> Estimate | None:
+        """Return the time of one level over that of another, of which one is the best; else
+        None."""
+        if faster == self.best:
+            return self.ratios.get(slower)
+        found = self.ratios.get(faster) if slower == self.best else None
+        return found.inverse if found else None
+
+    def is_slower(self, label: str) -> bool:
+        """Return whether a level is told to be slower than the best one."""
+        ratio = self.ratios.get(label)
+        return ratio is not None and ratio.value > 1 and ratio.excludes_one
 
     @property
     def tied_are_equal(self) -> bool:
@@ -152,20 +164,24 @@ def group_of(study: Study, group: GroupFit) -> Group:
         indistinguishable=[one for one in fair if one in optimum.indistinguishable]
         if optimum
         else fair,
-        unfair={
-            level.label: group.unfair[level.label]
-            for level in levels
-            if level.label in group.unfair
-        },
+        unfair=group.unfair,
         machine_change=machine_change(group.clean),
         machine=group.machine,
-        curve=_curve(levels, group, model) if study.curve else None,
+        curve=_curve(levels, group, model, study.equivalence_margin) if study.curve else None,
         equivalent=equivalent_to(model, best, study.equivalence_margin) if best else [],
+        ratios={
+            label: ratio.bare if label in group.undetermined else ratio
+            for label, ratio in ratios_to(model, best, fair).items()
+        }
+        if best and optimum
+        else {},
         noise=noise_of(model),
     )
 
 
-def _curve(levels: Sequence[Level], group: GroupFit, model: LogModel) -> CurveFit | None:
+def _curve(
+    levels: Sequence[Level], group: GroupFit, model: LogModel, margin: float
+) -> CurveFit | None:
     """Return the curve through the levels whose time is determined (where none is, through all);
     None below three."""
     timed = [level for level in levels if level.time]
@@ -176,7 +192,10 @@ def _curve(levels: Sequence[Level], group: GroupFit, model: LogModel) -> CurveFi
     if len(sizes) < 3:
         return None
     return curve_of_model(
-        model, [sizes.get(level) for level in model.levels], group.optimum_among(list(sizes))
+        model,
+        [sizes.get(level) for level in model.levels],
+        group.optimum_among(list(sizes)),
+        margin,
     )
 
 
@@ -198,21 +217,18 @@ def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | Non
 def _levels(study: Study, group: GroupFit) -> list[Level]:
     """Return the levels of a group along the curve's factor, or as the study lists those of its
     other factors."""
-    x, firsts = study.curve.x if study.curve else None, group.part.drop_duplicates("level")
-    places = dict(zip(firsts["level"], places_of(study, firsts, keys_of(study)[0]), strict=True))
-    parts = sorted(group.part.groupby("level"), key=lambda item: places[item[0]])
-    levels = [_level(str(name), rows, group, x) for name, rows in parts]
+    x, part = study.curve.x if study.curve else None, group.part
+    levels = [_level(study, name, part[part["level"] == name], group, x) for name in group.levels]
     return sorted(levels, key=lambda level: level.x or 0) if x else levels
 
 
-def _level(name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Level:
+def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Level:
     clean = group.clean[group.clean["level"] == name]
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
-    columns = ["images_per_second", "data_wait_share", *resources()]
-    typical = {
-        str(column): float(value) for column, value in clean[columns].median().dropna().items()
-    }
-    far, model = (clean["far"] != 0).any(), group.model
+    typical = clean[[*resources()]].median().dropna()
+    far, model, time = (clean["far"] != 0).any(), group.model, group.times.get(name)
+    when = group.levels[name].levels.get("training.validation", study.training.validation)
+    validations = 1 if when == "end" else None
     recorded = rows[rows["excluded"].isna() | rows["excluded"].isin(BY_RULE)]
     return Level(
         setting=group.levels[name],
@@ -221,16 +237,14 @@ def _level(name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Lev
         excluded={
             str(reason): int(count) for reason, count in left["excluded"].value_counts().items()
         },
-        time=group.times.get(name),
+        time=time,
         undetermined=group.undetermined.get(name),
         time_without_far=float(np.exp(model.effects[model.levels.index(name)]))
         if model and far
         else None,
         accuracy=mean_of(clean, "accuracy"),
-        images_per_second=typical.get("images_per_second"),
-        data_wait_share=typical.get("data_wait_share"),
-        images_per_epoch=mean_of(clean, "images_per_epoch"),
-        resources={column: typical[column] for column in resources() if column in typical},
+        resources={str(column): float(value) for column, value in typical.items()},
+        phases=phases_of(clean, study.total, time.value, validations) if time else {},
         outcomes={
             str(key): int(value) for key, value in recorded["outcome"].value_counts().items()
         },

@@ -7,21 +7,29 @@ The design is a full factorial, so each effect uses every run, and none is mixed
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
-from study.analysis.answers.context import Context, bounds, capital
+from study.analysis.answers.context import (
+    Becomes,
+    Context,
+    End,
+    Means,
+    Plain,
+    Statement,
+    bounds,
+    capital,
+)
+from study.analysis.groups import GroupFit
 from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import LogModel, together
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import has_noise
 from study.analysis.stats.starts import ROUNDING
-from study.analysis.stats.usable import model_of, places_of
+from study.analysis.stats.usable import model_of
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import clear_of, number, short, with_key
 from study.artifacts.setting import Setting
@@ -47,15 +55,14 @@ class Effect(Strict):
     factor: str
     base: str
     level: str
-    settings: int = Field(
-        description="Number of settings of the other switches over which this is a mean."
-    )
+    settings: int
+    """Number of settings of the other switches over which this is a mean."""
     times_as_fast: Estimate
     """Time at `base` over time at `level`; the bounds hold for all effects of the group at once."""
-    accuracy: Estimate | None = Field(
-        None, description="Difference, 0 to 1; above 0 at a better level."
-    )
-    memory: Estimate | None = Field(None, description="Peak memory at `level` over that at `base`.")
+    accuracy: Estimate | None = None
+    """Difference, 0 to 1; above 0 at a better level."""
+    memory: Estimate | None = None
+    """Peak memory at `level` over that at `base`."""
     energy: Estimate | None = None
     """Energy at `level` over that at `base`. These three are null where too few runs know them;
     their bounds hold for all three of all effects at once."""
@@ -82,14 +89,17 @@ class Effect(Strict):
         return f"{name} over {level_words(self.factor, self.base)}" if several else name
 
 
-class Combination(Strict):
+class Combination(Plain):
     """The best setting of all switches, against the one with the first level of each."""
 
     kind: Literal["combination"] = "combination"
+    about = "switches"
+    lacks: ClassVar[None] = None
     group: Setting
     base: Setting
     best: Setting
-    times_as_fast: Estimate = Field(description="Time of `base` over that of `best`.")
+    times_as_fast: Estimate
+    """Time of `base` over that of `best`."""
 
     @property
     def decided(self) -> bool:
@@ -103,20 +113,45 @@ class Combination(Strict):
         told = f"**{short(times.value)} times as fast**{where}{bounds(times, context.scope)}"
         return f"**{self.best.label}** together: {told}."
 
+    def ends(self, context: Context) -> list[End]:
+        """Return the best setting and the base."""
+        return [(self.group, self.best.label), (self.group, self.base.label)]
 
-class Switches(Strict):
+    def becomes(self, context: Context, means: Means) -> Becomes | None:
+        """Return how many times as fast they are together."""
+        before, now = self.times_as_fast.value, self.times(context, means)
+        if now is None or short(now) == short(before):
+            return None
+        change = abs(math.log(now / before))
+        return False, change, f"they are {short(now)} times as fast together."
+
+
+class Switches(Statement):
     """The effects of all switches in one group."""
 
+    about = "switches"
+    lacks: ClassVar[None] = None
     group: Setting
     effects: list[Effect]
-    combination: Combination | None = Field(
-        description="Null where the first or the best setting is not determined."
-    )
+    combination: Combination | None
+    """Null where the first or the best setting is not determined."""
 
     @property
     def decided(self) -> bool:
         """Whether a switch is shown to gain."""
         return any(effect.times_as_fast.excludes_one for effect in self.effects)
+
+    def title(self, context: Context) -> str:
+        """Return nothing: its chart names each switch."""
+        return ""
+
+    def ends(self, context: Context) -> list[End]:
+        """Return those of the combination."""
+        return self.combination.ends(context) if self.combination else []
+
+    def becomes(self, context: Context, means: Means) -> Becomes | None:
+        """Return what the combination becomes."""
+        return self.combination.becomes(context, means) if self.combination else None
 
     def label(self, effect: Effect) -> str:
         """Return the name of one of the effects."""
@@ -154,23 +189,17 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     run counts."""
     if group.model is None:
         return None
-    levels = {
-        key: [shown(study, key, level) for level in study.factors[key]] for key in keys_of(study)[0]
-    }
-    model, cells = group.model, _cells(study, group)
+    keys, model = keys_of(study)[0], group.model
+    levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys}
+    cells = {}
+    for label in group.times.keys() - group.unfair.keys():
+        own = group.levels[label].levels
+        places = [levels[key].index(shown(study, key, own[key])) for key in keys]
+        cells[tuple(places)] = label
     return Switches(
         group=group.setting,
         effects=_effects(model, cells, levels, _models_beside(group.clean)),
         combination=_combination(group, model, cells.get((0,) * len(levels)), best),
-    )
-
-
-def _cells(study: Study, group: GroupFit) -> dict[Cell, str]:
-    """Return the label of each setting that is a candidate and has a run that counts."""
-    rows = group.clean.drop_duplicates("level")
-    rows = rows[~rows["level"].isin(list(group.unfair))]
-    return dict(
-        zip(places_of(study, rows, keys_of(study)[0]), map(str, rows["level"]), strict=True)
     )
 
 

@@ -5,20 +5,29 @@ way may shift in a block as one. So it can be told from two blocks, and before i
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from math import log
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.context import Context, bounds
+from study.analysis.answers.context import (
+    Becomes,
+    Context,
+    End,
+    Means,
+    Statement,
+    bounds,
+    capital,
+)
 from study.analysis.answers.group import Group
+from study.analysis.groups import GroupFit
+from study.analysis.ratios import quotient_of
 from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.optimum import has_noise, may_be_fastest
-from study.analysis.stats.ratios import quotient_of
 from study.analysis.words import agreeing, listed, short
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
@@ -41,15 +50,17 @@ class Way(Strict):
     """Whether it is told to be slower than another way."""
 
 
-class Ways(Strict):
+class Ways(Statement):
     """The fastest level of each group beside those of the others, the fastest of all first."""
 
     kind: Literal["ways"] = "ways"
-    base: Setting = Field(
-        description="The study's first group: the others are named by what they do otherwise."
-    )
+    about = "ways"
+    lacks: ClassVar[None] = None
+    base: Setting
+    """The study's first group: the others are named by what they do otherwise."""
     ways: list[Way] = Field(min_length=2)
-    margin: float = Field(0.0, description="The study's margin of equivalence.")
+    margin: float = 0.0
+    """The study's margin of equivalence."""
 
     @property
     def decided(self) -> bool:
@@ -75,6 +86,32 @@ class Ways(Strict):
         """The way that the fastest is compared with: the study's first, or the next where that one
         is the fastest."""
         return next((way for way in self.ways[1:] if way.group == self.base), self.ways[1])
+
+    def title(self, context: Context) -> str:
+        """Return the fastest way, and those that are equal to it."""
+        if not self.decided:
+            return ""
+        first = context.who(self.ways[0].group)
+        if equal := [context.who(way.group) for way in self.ways[1:] if self.equal(way)]:
+            return f"{capital(listed([first, *equal]))} are equal within {context.margin}"
+        others = context.who(self.beside.group) if len(self.ways) == 2 else "every other way"
+        return f"{capital(first)} is faster than {others}"
+
+    def ends(self, context: Context) -> list[End]:
+        """Return the fastest way, and the one beside it."""
+        return [(way.group, way.level.label) for way in (self.ways[0], self.beside)]
+
+    def becomes(self, context: Context, means: Means) -> Becomes | None:
+        """Return the way that leads, where it is another, or its ratio."""
+        times = {way.group: _least(context, way.group, means) or way.seconds for way in self.ways}
+        leader = min(times, key=times.__getitem__)
+        other = self.beside
+        now, before = times[other.group] / times[leader], other.seconds / self.ways[0].seconds
+        change = abs(log(now / before))
+        if leader != self.ways[0].group:
+            return True, change, f"{context.who(leader)} leads at {short(times[leader])} s."
+        new, old = short(now), short(before)
+        return (False, change, f"it is {new} times as fast.") if new != old else None
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
@@ -124,6 +161,13 @@ class Ways(Strict):
             return ""
         words = f"equal within {context.margin}" if group.tied_are_equal else "tied"
         return f"; {context.settings(group.indistinguishable)} are **{words}**"
+
+
+def _least(context: Context, setting: Setting, means: Means) -> float | None:
+    group = context.group(setting)
+    own = means.get(setting, {}).items()
+    fair = {label: seconds for label, seconds in own if group and label not in group.unfair}
+    return min(fair.values(), default=None)
 
 
 def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group]) -> list[Ways]:

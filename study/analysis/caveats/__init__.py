@@ -12,7 +12,7 @@ from study.analysis.caveats.base import OneCaveat, Seen
 from study.analysis.caveats.learning import Censored, MayLearnLess, NotLearned
 from study.analysis.caveats.machine import DecodedBefore, MachineChanged, RandomWeights, Starts
 from study.analysis.caveats.runs import DisturbedRuns, ExcludedRuns, FarRuns, Refused, Unsuccessful
-from study.analysis.stats.groups import GroupFit
+from study.analysis.groups import GroupFit
 from study.artifacts.checked import Records
 from study.config.study import Study
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import pandas as pd
 
 from study.analysis.answers.group import Group
-from study.analysis.stats.groups import GroupFit
+from study.analysis.groups import GroupFit
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.exclusions import BY_RULE
 from study.analysis.words import group_names, listed

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Literal, Self
 
-from pydantic import Field
-
 from study.analysis.answers.group import Group
 from study.analysis.caveats.base import MORE, OfSetting, OneCaveat, Seen, few, means, spans
 from study.analysis.words import agreeing, place_words
@@ -16,12 +14,12 @@ class Unlearned(Strict):
     """A level that is not shown to have learned as well as the others."""
 
     level: Setting
-    setting: Setting = Field(
-        description="The level after its group, where the study has several groups."
-    )
+    setting: Setting
+    """The level after its group, where the study has several groups."""
     reason: Literal["at_chance", "below_best", "unclear"]
     """`unclear`: its runs' accuracies differ too much to tell."""
-    accuracy: float = Field(description="Mean over its runs, 0 to 1.")
+    accuracy: float
+    """Mean over its runs, 0 to 1."""
 
 
 class NotLearned(OneCaveat):
@@ -30,9 +28,8 @@ class NotLearned(OneCaveat):
 
     kind: Literal["not_learned"] = "not_learned"
     levels: list[Unlearned]
-    everywhere: bool = Field(
-        description="Whether they are the same levels in each group of the study."
-    )
+    everywhere: bool
+    """Whether they are the same levels in each group of the study."""
     EFFECT = "Speed counts only at equal learning."
     ADVICE = (
         "Give them more epochs or another learning rate (`training.epochs`, "
@@ -81,7 +78,8 @@ class Missed(Strict):
 
     setting: Setting
     missed: int
-    runs: int = Field(description="These and its successful runs.")
+    runs: int
+    """These and its successful runs."""
 
 
 class Censored(OneCaveat):
@@ -116,9 +114,11 @@ class MayLearnLess(OneCaveat):
 
     kind: Literal["may_learn_less"] = "may_learn_less"
     group: Setting
-    levels: list[OfSetting] = Field(description="Their mean accuracies, 0 to 1.")
+    levels: list[OfSetting]
+    """Their mean accuracies, 0 to 1."""
     best: OfSetting
-    where: Setting | None = Field(description="The group's short setting; null where it is alone.")
+    where: Setting | None
+    """The group's short setting; null where it is alone."""
     EFFECT = "It is not shown beyond chance: they stay in the ranking."
     ADVICE = MORE
 

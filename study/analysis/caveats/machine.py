@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator
 from typing import Literal, Self
 
-from pydantic import Field
-
 from study.analysis.answers.group import Group
 from study.analysis.caveats.base import AGAIN, OfSetting, OneCaveat, Seen, means, of_levels
 from study.analysis.stats.log_model import SIGNIFICANCE
@@ -23,9 +21,8 @@ class MachineChanged(OneCaveat):
 
     kind: Literal["machine_changed"] = "machine_changed"
     device: str
-    host: bool = Field(
-        description="Whether it is the reference workload of the CPUs beside the device."
-    )
+    host: bool
+    """Whether it is the reference workload of the CPUs beside the device."""
     fastest_seconds: float
     slowest_seconds: float
     EFFECT = "Small differences between settings may be the machine's."
@@ -61,13 +58,11 @@ class Starts(OneCaveat):
     """The starts of the pipeline from which the runs come, on one or several machines."""
 
     kind: Literal["starts"] = "starts"
-    starts: int = Field(
-        description="A start that had several machines counts as one on each of them."
-    )
+    starts: int
+    """A start that had several machines counts as one on each of them."""
     machines: int
-    shifted: list[Setting] = Field(
-        default=[], description="Groups whose levels a start shifts by themselves."
-    )
+    shifted: list[Setting] = []
+    """Groups whose levels a start shifts by themselves."""
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
@@ -95,10 +90,8 @@ class Starts(OneCaveat):
 
     def effect(self) -> str:
         """Return of what the intervals tell."""
-        if self.starts == 1:
-            return "Ratios hold in this start; another may shift a setting by itself."
-        if self.starts == 2:
-            return "Ratios hold in these two starts; a third would tell of others."
+        if told := {1: "this start", 2: "these two starts"}.get(self.starts):
+            return f"Ratios hold in {told}; another may shift a setting by itself."
         return "Times and ratios hold for a further start, too."
 
     def advice(self) -> str:
@@ -126,7 +119,7 @@ class DecodedBefore(OneCaveat):
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
-        kinds = {str(kind) for kind in seen.usable.get(LOADER, [])} - {"alone"}
+        kinds = {str(kind) for kind in seen.usable.get(LOADER, [])}
         if LOADER not in seen.study.factors or "device" not in kinds or len(kinds) < 2:
             return
         prepared = []

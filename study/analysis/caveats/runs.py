@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from statistics import geometric_mean
 from typing import Literal, Self
 
-from pydantic import Field
-
 from study.analysis.answers.group import Group
 from study.analysis.caveats.base import AGAIN, MORE, OneCaveat, Seen, few, means
 from study.analysis.stats.usable import counted
@@ -19,13 +17,11 @@ from study.base.strict import Strict
 class SetAsideRun(Strict):
     """A run that is not analysed."""
 
-    run: str
     setting: Setting
     reason: str
     seconds: float
-    mean_seconds: float | None = Field(
-        description="Mean of its setting; null where no run of it counts."
-    )
+    mean_seconds: float | None
+    """Mean of its setting; null where no run of it counts."""
 
 
 class ExcludedRuns(OneCaveat):
@@ -34,7 +30,8 @@ class ExcludedRuns(OneCaveat):
 
     kind: Literal["excluded_runs"] = "excluded_runs"
     runs: list[SetAsideRun]
-    of: int = Field(description="Number of successful runs.")
+    of: int
+    """Number of successful runs."""
     EFFECT = "They are drawn as crosses, and intervals are wider without them."
     ADVICE = "Raise `replicates`, and start again on a quiet machine."
 
@@ -47,7 +44,6 @@ class ExcludedRuns(OneCaveat):
             succeeded += len(counted(done)) + len(left)
             found += [
                 SetAsideRun(
-                    run=str(run["run"]),
                     setting=seen.setting(group, group.levels[str(run["level"])]),
                     reason=str(run["excluded"]),
                     seconds=float(run[y]),
@@ -61,20 +57,14 @@ class ExcludedRuns(OneCaveat):
             yield cls(runs=found, of=succeeded)
 
     def text(self) -> str:
-        """Return the run with its time, or how many there are for each reason."""
-        firsts = sum(run.reason == FIRST for run in self.runs)
-        if len(self.runs) > 1:
-            reasons = {
-                "the first of a start without a warm-up": firsts,
-                "far from the rest": len(self.runs) - firsts,
-            }
-            told = listed([f"{count} {reason}" for reason, count in reasons.items() if count])
-            told = told if 0 < firsts < len(self.runs) else told.partition(" ")[2]
-            return f"{len(self.runs)} of {self.of} runs are set aside: {told}"
-        (run,) = self.runs
+        """Return the run with its time, or how many there are, and why."""
+        run, *others = self.runs
+        if others:
+            why = "far from the rest, or the first of a start without a warm-up"
+            return f"{len(self.runs)} of {self.of} runs are not counted: {why}"
         usual = f", the others {short(run.mean_seconds)} s" if run.mean_seconds else ""
-        why = ", the first of its start" if firsts else ""
-        return f"A run of {run.setting.label} took {short(run.seconds)} s{usual}: set aside{why}"
+        why = ", the first of its start" if run.reason == FIRST else ""
+        return f"A run of {run.setting.label} took {short(run.seconds)} s{usual}: not counted{why}"
 
 
 class FarRuns(OneCaveat):
@@ -82,9 +72,10 @@ class FarRuns(OneCaveat):
 
     kind: Literal["far_runs"] = "far_runs"
     setting: Setting
-    slow: bool
-    far: list[float] = Field(description="Seconds of the far runs on the side where they are more.")
-    others: list[float] = Field(description="Seconds of the other runs.")
+    far: list[float]
+    """Seconds of the far runs on the side where they are more."""
+    others: list[float]
+    """Seconds of the other runs."""
     EFFECT = "Bounds of this setting hold with them and without."
     IF = "Without far runs"
     ADVICE = MORE
@@ -99,7 +90,6 @@ class FarRuns(OneCaveat):
                 far = own["far"] == (1 if slow else -1)
                 yield cls(
                     setting=seen.setting(group, group.levels[str(level)]),
-                    slow=slow,
                     far=own.loc[far, y].tolist(),
                     others=own.loc[~far, y].tolist(),
                 )
@@ -110,15 +100,8 @@ class FarRuns(OneCaveat):
         others = geometric_mean(self.others)
         runs = len(self.far) + len(self.others)
         if len(self.far) == 1:
-            more = (
-                f"{short(far / others)} times as long"
-                if self.slow
-                else f"{short(far / others)} of the others' time"
-            )
-            return (
-                f"One of {runs} runs of {self.setting.label} took {more}: {short(far)} s, "
-                f"not {short(others)} s"
-            )
+            more = f"{short(far / others)} times as long: {short(far)} s, not {short(others)} s"
+            return f"One of {runs} runs of {self.setting.label} took {more}"
         times = f"{short(others)} s in {len(self.others)} runs, {short(far)} s in {len(self.far)}"
         return f"The times of {self.setting.label} fall into two groups: {times}"
 
@@ -162,7 +145,8 @@ class Refused(OneCaveat):
     kind: Literal["refused"] = "refused"
     what: Literal["record", "samples", "excluded record"]
     files: list[str]
-    reason: str = Field(description="Begins with the key that does not fit.")
+    reason: str
+    """Begins with the key that does not fit."""
     ADVICE = "Move them aside with `python -m study retry STUDY`, then start again."
 
     @classmethod
@@ -189,25 +173,20 @@ class Refused(OneCaveat):
         """Return what is missing without them."""
         if self.what == "samples":
             return "Times count; memory and energy of these runs are not shown."
-        return (
-            "These runs are in no number."
-            if self.what == "record"
-            else "None: it was excluded before."
-        )
+        return "They are in no number."
 
 
 class DisturbedRuns(OneCaveat):
     """Runs during which others crossed a limit of the study's ``evidence``."""
 
     kind: Literal["disturbed_runs"] = "disturbed_runs"
-    kinds: dict[str, int] = Field(
-        description="Number of records that crossed each limit, by its key."
-    )
+    kinds: dict[str, int]
+    """Number of records that crossed each limit, by its key."""
     runs: list[str]
-    measured_again: int = Field(
-        description="Number of runs whose disturbed record was excluded for a second one."
-    )
-    disturbed_again: list[str] = Field(description="Runs whose last record is marked, too.")
+    measured_again: int
+    """Number of runs whose disturbed record was excluded for a second one."""
+    disturbed_again: list[str]
+    """Runs whose last record is marked, too."""
     ADVICE = AGAIN
 
     @classmethod
@@ -238,8 +217,4 @@ class DisturbedRuns(OneCaveat):
     def effect(self) -> str:
         """Return whose times may be too long: a second record counts in place of the first."""
         long = len(self.runs) - self.measured_again + len(self.disturbed_again)
-        return (
-            f"{quantity(long, 'time')} may be too long."
-            if long
-            else "None: the second records count."
-        )
+        return f"Others may have slowed {quantity(long, 'run')} down." if long else ""

@@ -44,10 +44,8 @@ def _training(study: Study, used: Sequence[Record]) -> str:
     if len(kinds) == 1:
         told.append({"random": "random weights"}.get(*kinds, "ImageNet weights"))  # type: ignore[call-overload]
     if study.total not in TOTALS_OF_INFERENCE and "training.epochs" not in study.factors:
-        epochs = study.training.freeze_epochs + study.training.epochs
-        told.append(
-            f"{'at most ' * bool(study.training.target_accuracy)}{quantity(epochs, 'epoch')}"
-        )
+        most = "at most " * bool(study.training.target_accuracy)
+        told.append(f"{most}{quantity(study.training.every_epoch, 'epoch')}")
     for key, words in (("training.batch_size", "batch size {}"), ("training.precision", "{}")):
         level = get(study, key)
         timed = study.total not in TOTALS_OF_INFERENCE
@@ -120,10 +118,7 @@ def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:
     elif len(records) < planned:
         told = [f"{len(done)} of {planned} runs"]
     else:
-        told = [
-            quantity(len(done), "run")
-            + ("" if plan.study.until else f", {plan.study.runs_a_setting} each")
-        ]
+        told = [f"{quantity(len(done), 'run')}, {plan.study.runs_a_setting} each"]
     why = {"out_of_memory": "out of memory"}
     told += [
         f"{count} failed{f': {why[kind]}' if kind in why else ''}" for kind, count in failed.items()

@@ -1,124 +1,146 @@
-"""What limits the answer's setting: the largest part of its time, beside the setting that it is
-compared with."""
+"""What limits the answer's setting: the parts of its time, and what to try against each."""
 
-from collections.abc import Mapping
-
-import pandas as pd
-from pydantic import Field
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
 
 from study.analysis.answers import Answer
-from study.analysis.answers.context import Context, capital
-from study.analysis.answers.contrast import Contrast
-from study.analysis.answers.fastest import Fastest, OnlyLevel
-from study.analysis.answers.group import ends_with
-from study.analysis.answers.switches import Combination, Switches
-from study.analysis.answers.ways import Ways
-from study.analysis.rows import CONSTRUCTION, OTHER, VALIDATION, Levelled, parts_of
-from study.analysis.stats.usable import counted
+from study.analysis.answers.context import Context, End, capital
+from study.analysis.answers.group import Level
+from study.analysis.answers.phases import MAIN, MOSTLY, START_UP, WORKERS, summed, with_parts
+from study.analysis.answers.switches import Switches
 from study.analysis.words import short
-from study.artifacts.setting import Setting
+from study.artifacts.plan import Plan
 from study.base.strict import Strict
+from study.config.effect import allows
+from study.config.study import Study
 
-START_UP, WAITING, COMPUTING, REST = "start-up", "waiting for data", "computing", "rest"
-PHASES = {
-    "graph_warm_up_seconds": START_UP,
-    "data_wait_seconds": WAITING,
-    "transfer_seconds": REST,
-    "device_transform_seconds": REST,
-    "forward_seconds": COMPUTING,
-    "backward_seconds": COMPUTING,
-    "optimizer_seconds": COMPUTING,
-    VALIDATION: "validation",
-    CONSTRUCTION: REST,
-    OTHER: REST,
-}
-"""The phase to which each part of a time belongs, in the order of the bars."""
-WARMED = ("device_transform_seconds", "forward_seconds", "backward_seconds", "optimizer_seconds")
-"""The parts in which the first steps take longer, in the order of ``PHASES``."""
-MOSTLY = 0.6
-"""The share from which computing is shown by its own parts."""
 LEAST = 0.1
-"""The share of a time below which its largest phase limits nothing."""
-End = tuple[Setting, str]
-"""A group, and the label of one of its levels."""
+"""The share of a time below which its largest part limits nothing."""
+SMALL = 0.02
+"""The share of a time below which a part belongs to the rest."""
+TIMES_THE_EPOCHS, FEW_WORKERS = 3, 4
+"""How much longer a job is that is tried, and the loader's workers where they start anew in each
+epoch: on an H200 4 of them took 7.5 s of stock fastai, 16 took 9.7."""
 
 
-class Bar(Strict):
-    """One setting with the seconds of each phase of its time."""
+class Try(NamedTuple):
+    """One change against a part of the time."""
 
-    label: str
-    seconds: dict[str, float]
+    part: str
+    key: str
+    level: Any
+    words: str
+    saves: Literal["all", "all but once", "nothing", "unknown"]
+    """What it can save of the part at most: nothing where that is paid once whatever the length of
+    the job, unknown where these runs cannot tell."""
 
-    @property
-    def total(self) -> float:
-        """The whole time."""
-        return sum(self.seconds.values())
+
+TRIES = (
+    Try(WORKERS, "loader.persistent_workers", True, "let them stay", "all but once"),
+    Try(WORKERS, "loader.workers", FEW_WORKERS, f"only {FEW_WORKERS} workers", "unknown"),
+    Try(WORKERS, "loader.kind", "device", "images on the device", "all"),
+    Try("waiting for data", "loader.kind", "device", "images on the device", "all"),
+    Try("computing", "training.memory_format", "channels_last", "channels last", "unknown"),
+    Try("computing", "training.precision", "bf16", "bf16", "unknown"),
+    Try("validation", "training.validation", "end", "at the end alone", "all but once"),
+)
+
+
+def tries_of(study: Study) -> tuple[Try, ...]:
+    """Return what can be tried in a study, the first first."""
+    longer = TIMES_THE_EPOCHS * study.training.epochs
+    return (*TRIES, Try(START_UP, "training.epochs", longer, "a longer job", "nothing"))
+
+
+class Part(Strict):
+    """One part of the time of the answer's setting."""
+
+    name: str
+    seconds: float
+    attempt: str = ""
+    """What to try; empty where no key changes it here."""
+    buys: str = ""
+    """What that saves at most."""
+    key: str = ""
+    level: Any = None
 
 
 class Limit(Strict):
-    """The largest phase of the answer's setting."""
+    """Where the time of the answer's setting goes."""
 
     phase: str
+    busy: str = ""
+    """How busy the device is, as a sentence."""
     text: str
-    bars: list[Bar] = Field(
-        description="The answer's setting first, then the one that it is compared with."
+    parts: list[Part]
+    """The largest first."""
+    ends: list[tuple[str, dict[str, float]]]
+    """The answer's setting and the one that it is compared with: seconds by phase."""
+
+    @property
+    def best(self) -> Part | None:
+        """The largest part against which something can be tried."""
+        return next((part for part in self.parts if part.key), None)
+
+
+def limit_of(plan: Plan, context: Context, first: Answer | Switches) -> Limit | None:
+    """Return what takes the time of the setting that the answer names; None where its parts are not
+    known."""
+    known = [(end, context.level(end)) for end in first.ends(context)]
+    ends = [(end, level) for end, level in known if level.phases]
+    if not ends:
+        return None
+    (end, level), found = ends[0], summed(ends[0][1].phases)
+    total = sum(found.values())
+    largest = max(found, key=lambda name: (name in MAIN, found[name]))
+    if found[largest] < LEAST * total:
+        return None
+    share = f"{short(found[largest])} of the {short(total)} s ({found[largest] / total:.0%})"
+    split = with_parts if found.get("computing", 0.0) >= MOSTLY * total else summed
+    return Limit(
+        phase=largest,
+        busy=_busy(level, str((end[0].levels | level.setting.levels).get("device"))),
+        text=f"It takes {share}.",
+        parts=list(_parts(plan, found, total, level.resources.get("workers", 0))),
+        ends=[(capital(name_of(context, end)), split(own.phases)) for end, own in ends[:2]],
     )
 
 
-def limit_of(context: Context, first: Answer | Switches, rows: Levelled, y: str) -> Limit | None:
-    """Return what takes the time of the setting that the answer names; None where its parts are not
-    known."""
-    parts = {group.setting: parts_of(group, frame, y) for group, frame in rows}
-    cold = {group.setting: _cold(frame) for group, frame in rows}
-    ends = [end for end in ends_of(context, first) if end[1] in parts.get(end[0], {})]
-    if not ends:
-        return None
-
-    def phases(end: End, detailed: bool = False) -> dict[str, float]:
-        return phases_of(parts[end[0]][end[1]], cold[end[0]].get(end[1], 0.0), detailed)
-
-    mine = phases(ends[0])
-    total = sum(mine.values())
-    largest, seconds = max(mine.items(), key=lambda item: (item[0] != REST, item[1]))
-    if seconds < LEAST * total:
-        return None
-    detailed = mine.get(COMPUTING, 0.0) >= MOSTLY * total
-    bars = [
-        Bar(label=capital(name_of(context, end)), seconds=phases(end, detailed)) for end in ends[:2]
-    ]
-    text = f"It takes {short(seconds)} of the {short(total)} s ({seconds / total:.0%})"
-    others = [(value, name) for name, value in mine.items() if name not in (largest, REST)]
-    if others and max(others)[0] >= LEAST / 2 * total:
-        text += f"; {max(others)[1]} {short(max(others)[0])} s"
-    if len(ends) > 1:
-        there = phases(ends[1]).get(largest, 0.0)
-        text += f"; in {name_of(context, ends[1])} it takes {short(there)} s"
-    return Limit(phase=largest, text=f"{text}.", bars=bars)
+def _busy(level: Level, device: str) -> str:
+    percent = level.resources.get("gpu_utilisation_percent" if device == "cuda" else "cpu_percent")
+    who = "The GPU is" if device == "cuda" else "The CPUs are"
+    return "" if percent is None else f"{who} busy {percent:.0f}% of the time"
 
 
-def _cold(rows: pd.DataFrame) -> dict[str, float]:
-    """Return by level what the first steps took beyond warm ones, in seconds, mean over the runs
-    that count."""
-    means = counted(rows).groupby("level")["warm_up_extra_seconds"].mean().dropna()
-    return {str(level): max(0.0, float(seconds)) for level, seconds in means.items()}
+def _parts(plan: Plan, found: dict[str, float], total: float, workers: float) -> Iterator[Part]:
+    """Yield the parts, the largest first, each with the first change that has an effect in this
+    loop."""
+    study, runs = plan.study, [run.settings for run in plan.runs if run.block == 1]
+    asked = {*study.factors, *plan.start.config.get("overrides", {})}
+    small = [name for name in found if name == "rest" or found[name] < SMALL * total]
+    for name in sorted(found.keys() - small, key=found.__getitem__, reverse=True):
+        part = Part(name=name, seconds=found[name])
+        for one in tries_of(study):
+            free = one.part == name and one.key not in study.factors
+            fewer = one.key != "loader.workers" or workers > FEW_WORKERS
+            if free and fewer and allows(runs, one.key, one.level, asked):
+                buys = _buys(one.saves, found[name], total, study)
+                tried = {"attempt": one.words, "buys": buys, "key": one.key, "level": one.level}
+                part = part.model_copy(update=tried)
+                break
+        yield part
+    if small:
+        yield Part(name="rest", seconds=sum(found[name] for name in small))
 
 
-def phases_of(parts: Mapping[str, float], cold: float, detailed: bool) -> dict[str, float]:
-    """Return the seconds of each phase; ``detailed`` parts computing into forward, backward and
-    optimizer.
-
-    ``cold`` seconds of the first steps are start-up. They lie in the transforms on the device where
-    a step is captured there, and in computing.
-    """
-    found: dict[str, float] = {}
-    for column, phase in PHASES.items():
-        name = column.removesuffix("_seconds") if detailed and phase == COMPUTING else phase
-        if column in parts:
-            taken = min(cold, parts[column]) if column in WARMED else 0.0
-            cold -= taken
-            found[START_UP] = found.get(START_UP, 0.0) + taken
-            found[name] = found.get(name, 0.0) + parts[column] - taken
-    return found
+def _buys(saves: str, seconds: float, total: float, study: Study) -> str:
+    """Return what a change buys at most, in words."""
+    if saves == "unknown":
+        return "a part of it, which these runs cannot tell"
+    if saves == "nothing":
+        return "it is paid once, whatever the length"
+    left = seconds / study.training.every_epoch if saves == "all but once" else 0.0
+    return f"{short(seconds - left)} s, {short(total / (total - seconds + left))} times as fast"
 
 
 def name_of(context: Context, end: End) -> str:
@@ -128,31 +150,3 @@ def name_of(context: Context, end: End) -> str:
     if label == group.label:
         return who or "the run"
     return f"{who}, {label}" if who else context.setting(label)
-
-
-def ends_of(context: Context, first: Answer | Switches) -> list[End]:
-    """Return the setting that the answer names, and the one that it is compared with."""
-    if isinstance(first, Ways):
-        return [(way.group, way.level.label) for way in (first.ways[0], first.beside)]
-    if isinstance(first, Switches):
-        return ends_of(context, first.combination) if first.combination else []
-    if isinstance(first, Combination):
-        return [(first.group, first.best.label), (first.group, first.base.label)]
-    if isinstance(first, Fastest):
-        labels = [first.level.label]
-        if first.slower:
-            labels.append(
-                max(first.slower, key=lambda label: context.seconds(first.group, label) or 0.0)
-            )
-        return [(first.group, label) for label in labels]
-    if isinstance(first, OnlyLevel):
-        group = context.group(first.group)
-        return [(first.group, level.label) for level in group.levels] if group else []
-    if isinstance(first, Contrast):
-        found = []
-        for side in (first.faster, first.slower):
-            found += ends_with(
-                context.study, context.groups, first.most.at.levels | {first.contrast: side}
-            )[:1]
-        return [(end.group.setting, end.level.label) for end in found]
-    return []

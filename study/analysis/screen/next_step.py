@@ -4,25 +4,21 @@ import math
 from collections.abc import Sequence
 
 import pandas as pd
-from pydantic import Field
 
 from study.analysis.answers import Answer
-from study.analysis.answers.context import Context
-from study.analysis.answers.contrast import Contrast, NoRatio
-from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded
+from study.analysis.answers.context import Context, Lack, capital
 from study.analysis.answers.switches import Switches
-from study.analysis.screen.limit import COMPUTING, START_UP, WAITING, Limit
+from study.analysis.screen.limit import TIMES_THE_EPOCHS, Limit
 from study.analysis.stats.equivalence import MOST_BLOCKS, blocks_to_find
+from study.analysis.stats.laws import by_name
 from study.analysis.table.exclusions import MANY
 from study.analysis.table.rows import NOT_YET
-from study.analysis.words import device_words, listed, short
+from study.analysis.words import device_words, listed, short, short_key
 from study.artifacts.plan import Plan
 from study.base.errors import duration_words, quantity
 from study.base.strict import Strict
-from study.config.effect import allows
 
 SIZES = ("training.batch_size", "inference.batch_size")
-TIMES_THE_EPOCHS = 3
 LONGEST_SECONDS = 3600.0
 """A next step that takes longer is offered for fewer settings alone."""
 MORE_RUNS = 2
@@ -33,8 +29,10 @@ settings differ."""
 class Next(Strict):
     """The next step."""
 
-    title: str = Field(description="What it decides, and how long it takes.")
-    command: str | None = Field(description="Null where nothing can be typed that helps.")
+    title: str
+    """What it decides, and how long it takes."""
+    command: str | None
+    """Null where nothing can be typed that helps."""
     text: str = ""
 
 
@@ -53,56 +51,49 @@ def next_of(
             title=f"{quantity(missing, 'run')} still to be made",
             command=plan.start.again(plan.name),
         )
-    if isinstance(first, NothingSucceeded) and not first.made:
+    lack = first.lacks
+    if lack and lack.what == "device":
         absent = {f"a {device_words(run.settings.device)}" for run in plan.runs if run.unavailable}
         return Next(
             title=f"measure where {listed(sorted(absent))} is", command=plan.start.again(plan.name)
         )
-    if isinstance(first, NothingSucceeded):
+    if lack and lack.what == "good runs":
         return Next(title="mend what the runs failed of, then", command=plan.start.retry(plan.name))
-    if isinstance(first, Contrast | NoRatio) and not first.decided:
-        told = isinstance(first, Contrast) and first.most.ratio.low is not None
-        more = plan.replicates if told else MORE_RUNS
-        return _replicates(plan, frame, plan.replicates + more, "the ratio")
-    open_one = next(
-        (
-            one
-            for one in (first, *answers)
-            if not one.decided and isinstance(one, Fastest | CannotSay)
-        ),
-        None,
-    )
-    if isinstance(open_one, CannotSay) and not first.decided:
-        if open_one.more_runs:
-            return _replicates(plan, frame, plan.replicates + open_one.more_runs, "an answer")
+    if lack and lack.what in ("interval", "blocks"):
+        more = plan.study.replicates if lack.what == "blocks" else MORE_RUNS
+        return _replicates(plan, frame, plan.study.replicates + more, "the ratio")
+    lack = next((one.lacks for one in (first, *answers) if one.lacks), None)
+    if lack and not first.decided and lack.what == "runs":
+        return _replicates(plan, frame, plan.study.replicates + lack.runs, "an answer")
+    if lack and not first.decided and lack.what == "learning":
         longer = {"training.epochs": TIMES_THE_EPOCHS * plan.study.training.epochs}
         return Next(title="train for longer", command=plan.start.again(plan.name, overrides=longer))
     found = None
-    if isinstance(open_one, Fastest) and not isinstance(first, Switches | Contrast):
-        more = plan.replicates + MORE_RUNS
-        found = (
-            _replicates(
-                plan, frame, more, "whether it was the machine", "Close other programs before."
-            )
-            if open_one.machine
-            else _tie(plan, context, open_one, frame)
+    if first.about in ("times", "ways") and lack and lack.what == "calm":
+        more = plan.study.replicates + MORE_RUNS
+        found = _replicates(
+            plan, frame, more, "whether it was the machine", "Close other programs before."
         )
-    return found or _beyond(plan, first, frame) or _test_of_limit(plan, limit, frame)
+    elif first.about in ("times", "ways") and lack and lack.what == "tie":
+        found = _more_sizes(plan, context, frame) or _tie(plan, context, lack, frame)
+    return found or _beyond(plan, context, first, frame) or _test_of_limit(plan, limit, frame)
 
 
-def _beyond(plan: Plan, first: Answer | Switches, frame: pd.DataFrame) -> Next | None:
+def _beyond(
+    plan: Plan, context: Context, first: Answer | Switches, frame: pd.DataFrame
+) -> Next | None:
     """Return the start that tries a larger batch size, where the largest that was tried is the
     fastest."""
     key = plan.study.curve.x if plan.study.curve else ""
-    if not isinstance(first, Fastest) or first.tied or key not in SIZES:
+    if key not in SIZES or first.about != "times" or len(context.groups) != 1:
         return None
-    largest = max(plan.study.factors[key])
-    if first.level.levels.get(key) != largest:
+    largest, (group,) = max(plan.study.factors[key]), context.groups
+    if group.best != str(largest) or len(group.indistinguishable) > 1:
         return None
     if key == "training.batch_size" and 2 * largest > frame["train_images"].max():
         return None
     # As many blocks more, which hold both: the blocks that are there hold the smaller one alone.
-    blocks = plan.replicates
+    blocks = plan.study.replicates
     took = duration_words(3 * blocks * block_seconds(frame[frame[key] == largest]))
     return Next(
         title=f"{largest} against {2 * largest}, {took}",
@@ -113,37 +104,48 @@ def _beyond(plan: Plan, first: Answer | Switches, frame: pd.DataFrame) -> Next |
     )
 
 
+def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | None:
+    """Return the start that adds sizes, where the time falls and its law is not determined: sizes
+    determine it sooner than blocks do."""
+    fit = context.groups[0].curve if len(context.groups) == 1 else None
+    key = plan.study.curve.x if plan.study.curve else ""
+    if fit is None or fit.verdict.reason != "wide_interval" or key not in SIZES:
+        return None
+    sizes = plan.study.factors[key]
+    most = frame["train_images"].max() if key == "training.batch_size" else math.inf
+    tried = (min(sizes) // 4, min(sizes) // 2, 2 * max(sizes))
+    added = [size for size in tried if 1 < size <= most]
+    extra = (frame["process_seconds"] - frame[plan.study.total]).median()
+    each = by_name("power").seconds(fit.power.coefficients, added) + extra
+    seconds = plan.study.replicates * float(each.sum())
+    if len(added) < 2 or seconds > LONGEST_SECONDS:
+        return None
+    overrides = {key: sorted([*sizes, *added])}
+    return Next(
+        title=f"{duration_words(seconds)} add {short_key(key)}s {listed(list(map(str, added)))}",
+        command=plan.start.again(plan.name, overrides=overrides),
+        text="More sizes determine the law sooner than more blocks, and tell whether it rises.",
+    )
+
+
 def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next | None:
     """Return the start that shows whether the limit is one; None where no setting takes it away."""
-    training = plan.study.training
-    epochs = TIMES_THE_EPOCHS * training.epochs
-    tests: dict[str, tuple[str, object, str, int]] = {
-        START_UP: (
-            "training.epochs",
-            epochs,
-            f"a job of {epochs + training.freeze_epochs} epochs",
-            TIMES_THE_EPOCHS,
-        ),
-        WAITING: ("loader.kind", "device", "the same without the loader", 1),
-    }
-    if {run.settings.device for run in plan.runs} == {"cuda"}:
-        tests[COMPUTING] = ("training.precision", "bf16", "the same in bf16", 1)
-    if limit is None or limit.phase not in tests or tests[limit.phase][0] in plan.study.factors:
+    part = limit.best if limit else None
+    if part is None:
         return None
-    key, level, what, times = tests[limit.phase]
-    asked = {*plan.study.factors, *plan.start.config.get("overrides", {})}
-    if not allows([run.settings for run in plan.runs if run.block == 1], key, level, asked):
-        return None
-    took = duration_words(times * plan.replicates * block_seconds(frame))
+    longer = TIMES_THE_EPOCHS if part.key == "training.epochs" else 1
+    took = duration_words(longer * plan.study.replicates * block_seconds(frame))
     return Next(
-        title=f"{what}, {took}", command=plan.start.again(plan.name, overrides={key: level})
+        title=f"{took} test {part.attempt}",
+        command=plan.start.again(plan.name, overrides={part.key: part.level}),
+        text=f"{capital(part.name)} takes {short(part.seconds)} s: {part.buys}.",
     )
 
 
 def _replicates(
     plan: Plan, frame: pd.DataFrame, replicates: int, what: str, text: str = ""
 ) -> Next:
-    more = replicates - plan.replicates
+    more = replicates - plan.study.replicates
     minutes = duration_words(more * block_seconds(frame))
     command = plan.start.again(plan.name, overrides={"replicates": replicates})
     return Next(
@@ -153,22 +155,19 @@ def _replicates(
     )
 
 
-def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> Next | None:
+def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next | None:
     """Return how the two fastest of the tied settings are told apart; None where they are equal
     within the margin."""
-    group = context.group(answer.group)
-    known = {
-        label: context.seconds(answer.group, label)
-        for label in answer.tied
-        if label not in answer.equivalent
-    }
+    assert lack.group is not None
+    group, (best, *others) = context.group(lack.group), lack.labels
+    known = {label: context.seconds(lack.group, label) for label in others}
     rivals = {label: seconds for label, seconds in known.items() if seconds}
     if not rivals or group is None or group.noise is None:
         return None
     rival = min(rivals, key=rivals.__getitem__)
-    ratio = rivals[rival] / answer.time.value
+    ratio = rivals[rival] / (context.seconds(lack.group, best) or 1.0)
     blocks = blocks_to_find(group.noise.spreads["noise"], ratio)
-    pair = f"{answer.level.label} against {rival}"
+    pair = f"{best} against {rival}"
     if blocks is None:
         return Next(
             title=f"{pair}: too close to tell here",
@@ -176,17 +175,11 @@ def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> 
             text=f"It needs over {MOST_BLOCKS} blocks.",
         )
     there, factor = math.floor(group.noise.blocks), context.factor
-    far = any(
-        level.time_without_far
-        for level in group.levels
-        if level.label in (answer.level.label, rival)
-    )
+    far = any(level.time_without_far for level in group.levels if level.label in (best, rival))
     # A far run is set aside once it is the only one of many.
     more = max(blocks - there, MANY - there if far else 1, 1)
     overrides: dict[str, object] = {"replicates": there + more}
-    ends = [
-        level.setting.levels for level in group.levels if level.label in (answer.level.label, rival)
-    ]
+    ends = [level.setting.levels for level in group.levels if level.label in (best, rival)]
     if factor and factor not in {plan.study.contrast}.union(*plan.study.only):
         chosen = [levels[factor] for levels in ends]
         overrides = {factor: chosen} | overrides
