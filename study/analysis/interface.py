@@ -1,6 +1,7 @@
 """What ``import study`` offers: a results folder, opened to be read."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from html import escape
 from os import PathLike
@@ -8,16 +9,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis, StudyResult, result_of
 from study.analysis.answers.claim import ClaimRow as ClaimRow
 from study.analysis.answers.context import Context
-from study.analysis.figures.style import Drawn, use_style
-from study.analysis.step import drawn, samples_of
+from study.analysis.figures.style import Chart
+from study.analysis.step import charts_of
 from study.artifacts.bundle import unpack
-from study.artifacts.checked import read_records
+from study.artifacts.checked import read_records, read_samples
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -120,6 +120,19 @@ class StudyResults:
         """
         return self._result.frame.copy()
 
+    def epochs(self) -> pd.DataFrame:
+        """Return one row for each epoch of each run that trained: times in seconds, losses and
+        accuracy.
+
+        ``seconds`` is the time until the epoch's end, and ``excluded`` is as in the table of
+        timings.
+
+        >>> epochs = open("docs/example/results.zip")["photographs-speedup"].epochs()
+        >>> epochs.groupby("epoch")["accuracy"].median().round(2).tolist()
+        [0.52, 0.54, 0.59, 0.85]
+        """
+        return self._result.epochs.copy()
+
     def records(self) -> dict[str, Record]:
         """Return the record of each run that has one, by the run's name: the raw samples, and what
         measured them.
@@ -145,7 +158,13 @@ class StudyResults:
         >>> results["photographs-speedup"].telemetry("workers-cuda-r1").shape[1]
         10
         """
-        return samples_of(self._result, run, self._files.telemetry_folder(self.name))
+        record = self._result.records.included.get(run)
+        if record is None:
+            return None
+        folder = self._files.telemetry_folder(self.name)
+        with suppress(StudyError):  # the table says why samples are not used
+            return read_samples(record, folder / f"{run}.{record.key}.parquet")
+        return None
 
     def analysis(self) -> Analysis:
         """Return what the report says of the study: means with intervals, the laws, what may be the
@@ -189,12 +208,12 @@ class StudyResults:
         """
         return list(self.analysis().claims)
 
-    def figures(self) -> dict[str, Drawn]:
+    def figures(self) -> dict[str, Chart]:
         """Return every figure of the report by name, with its title, its caption, and a text for
         who cannot see it.
 
-        >>> list(open("docs/example/results.zip")["photographs"].figures())[:2]
-        ['batch_size_performance', 'telemetry_cuda']
+        >>> list(open("docs/example/results.zip")["photographs"].figures())
+        ['curve', 'length', 'learning', 'clock']
         """
         return dict(self._figures)
 
@@ -205,7 +224,7 @@ class StudyResults:
         The caller's matplotlib keeps its backend and its style.
 
         >>> results = open("docs/example/results.zip")
-        >>> results["photographs"].figure("telemetry_cuda").savefig("gpu.svg")
+        >>> results["photographs"].figure("curve").savefig("curve.svg")
         """
         if name not in self._figures:
             raise StudyError(
@@ -222,7 +241,5 @@ class StudyResults:
         return result_of(self._files, self.name)
 
     @cached_property
-    def _figures(self) -> dict[str, Drawn]:
-        with rc_context():
-            use_style()
-            return drawn(self._result, self._files.telemetry_folder(self.name))
+    def _figures(self) -> dict[str, Chart]:
+        return charts_of(self._result)

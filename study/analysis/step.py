@@ -4,28 +4,24 @@ figures out."""
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
-import pandas as pd
-from matplotlib import rc_context
-
 from study.analysis.analysis import StudyResult, result_of
-from study.analysis.answers.context import Context
-from study.analysis.figures import batch_size_performance, utilisation
-from study.analysis.figures.style import Drawn, use_style
-from study.analysis.rows import group_rows
-from study.analysis.stats.usable import counted
+from study.analysis.figures.curve import curve_chart
+from study.analysis.figures.learning import learning_charts
+from study.analysis.figures.length import length_chart
+from study.analysis.figures.phases import phases_chart
+from study.analysis.figures.settings import main_chart, pairs_chart, switch_charts
+from study.analysis.figures.style import Chart, our_look
 from study.analysis.table.files import write_csv
-from study.analysis.words import place_words
 from study.artifacts.block import forget_deferred, made_of
-from study.artifacts.checked import read_samples
 from study.artifacts.layout import Results
 from study.base.errors import StudyError
 from study.base.files import room_for, write_whole
 
 INDEX = "index.json"
+PIXELS = 144
+"""Of an inch of a PNG: two for each pixel of the page."""
 KINDS = (".svg", ".png", ".snakemake_timestamp")
 """Endings of the files in a folder of figures beside its index; the last is Snakemake's own
 file."""
@@ -39,11 +35,11 @@ def write_analysis(name: str, files: Results) -> str | None:
     """
     forget_deferred(name, files)
     made = made_of(name, files)
-    use_style()
     result = result_of(files, name)
     write_csv(result.frame, files.timings(name))
+    write_whole(files.epochs(name), result.epochs.to_csv(index=False))
     write_whole(files.fit(name), result.analysis.model_dump_json(indent=1))
-    save(drawn(result, files.telemetry_folder(name)), files.figures(name))
+    save(charts_of(result), files.figures(name))
     write_whole(files.made_of(name), made)
     refused = len(result.records.refused) + len(result.records.refused_aside)
     if not refused:
@@ -55,48 +51,27 @@ def write_analysis(name: str, files: Results) -> str | None:
     )
 
 
-def drawn(result: StudyResult, telemetry: Path) -> dict[str, Drawn]:
-    """Return every figure that a study has, by name, in the order of the report; ``telemetry``
-    holds its samples."""
-    # The first shows single runs: the records that were excluded, too.
-    performance = batch_size_performance.draw(result.plan, result.frame, result.analysis)
-    figures = [("batch_size_performance", performance), *_telemetry(result, telemetry)]
-    return {name: figure for name, figure in figures if figure}
+def charts_of(result: StudyResult) -> dict[str, Chart]:
+    """Return every chart of a study by name, the main one first: the page, the files and ``import
+    study`` have the same."""
+    plan, frame, analysis = result.plan, result.frame, result.analysis
+    curve = curve_chart(plan, frame, analysis)
+    switches = enumerate(switch_charts(plan.study, analysis))
+    found: dict[str, Chart | None] = {
+        **{f"switches{place or ''}": chart for place, chart in switches},
+        "pairs": pairs_chart(plan, frame, analysis) if analysis.ratios else None,
+        "curve": curve,
+        "runs": None if curve else main_chart(plan, frame, analysis),
+        "phases": phases_chart(plan, analysis),
+        "length": length_chart(analysis.length),
+        **learning_charts(result),
+    }
+    return {name: chart for name, chart in found.items() if chart}
 
 
-def _telemetry(result: StudyResult, folder: Path) -> Iterator[tuple[str, Drawn | None]]:
-    """Yield the figure of each device: the samples of every run that counts and has some, by its
-    group."""
-    counts = counted(result.frame)
-    for device, rows in counts[counts["outcome"] == "ok"].groupby("device", sort=False):
-        yield f"telemetry_{device}", utilisation.draw(_samples(result, rows, folder), str(device))
-
-
-def _samples(
-    result: StudyResult, rows: pd.DataFrame, folder: Path
-) -> Iterator[utilisation.Samples]:
-    """Yield the group and the samples of each run in some rows of the table."""
-    groups = result.analysis.groups
-    names = Context(result.plan.study, groups).names
-    for group, own in group_rows(result.plan.study, rows, groups):
-        for run in own["run"]:
-            samples = samples_of(result, run, folder)
-            if samples is not None:
-                yield place_words(names[group.setting]) if names else "", samples
-
-
-def samples_of(result: StudyResult, run: str, folder: Path) -> pd.DataFrame | None:
-    """Return the samples of a run that counts, from the ``folder`` of all; None where there are
-    none that fit it."""
-    record = result.records.included.get(run)
-    with suppress(StudyError):  # the table says why samples are not used
-        return read_samples(record, folder / f"{run}.{record.key}.parquet") if record else None
-    return None
-
-
-def save(figures: dict[str, Drawn], folder: Path) -> None:
-    """Save figures by name as SVG and PNG, and list them in ``index.json``; the folder appears
-    whole or not at all.
+def save(charts: dict[str, Chart], folder: Path) -> None:
+    """Save charts by name as SVG and PNG, and all of them for the page in ``index.json``; the
+    folder appears whole or not at all.
 
     Raise :class:`StudyError` if ``folder`` holds other files: it is replaced as a whole.
     """
@@ -110,23 +85,19 @@ def save(figures: dict[str, Drawn], folder: Path) -> None:
         temporary = Path(tempfile.mkdtemp(prefix=".figures-", dir=folder.parent))
         try:
             temporary.chmod(0o755)
-            _save(figures, temporary)
+            _save(charts, temporary)
             shutil.rmtree(folder, ignore_errors=True)
             temporary.rename(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _save(figures: dict[str, Drawn], folder: Path) -> None:
-    index = []
-    for name, figure in figures.items():
-        figure.figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        # It has its place: a second search takes as long as the drawing, and "none" would leave one
-        # that is empty.
-        with rc_context({"figure.constrained_layout.use": False}):
-            figure.figure.set_layout_engine(None)
-        figure.figure.savefig(folder / f"{name}.png", dpi=160)
-        index.append(
-            {"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt}
-        )
-    (folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False), encoding="utf-8")
+def _save(charts: dict[str, Chart], folder: Path) -> None:
+    kept = []
+    for name, chart in charts.items():
+        figure = chart.figure
+        with our_look():
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+            figure.savefig(folder / f"{name}.png", dpi=PIXELS)
+        kept.append(chart.kept(name, figure).model_dump())
+    write_whole(folder / INDEX, json.dumps(kept, indent=1, ensure_ascii=False))

@@ -2,7 +2,6 @@
 
 import argparse
 from functools import partial
-from typing import Any
 
 from study.base import plain_matplotlib
 from study.verbs.declare import LOG, PLAN, RESULTS, argument, end_with_parent, say, verb
@@ -74,15 +73,8 @@ def measure(options: argparse.Namespace) -> None:
     """Measure one block of runs, each in a fresh process, and write its records."""
     from study.host.steps.block import measure_block
 
-    def look(*of: Any) -> Any:
-        from study.analysis.analysis import look  # takes a second, and few studies ask for it
-
-        return look(*of)
-
     end_with_parent()
-    measure_block(
-        options.study, options.block, options.results, partial(say, log=options.log), look
-    )
+    measure_block(options.study, options.block, options.results, partial(say, log=options.log))
 
 
 @verb(argument("study", help="name of a study with a plan"), RESULTS, LOG)

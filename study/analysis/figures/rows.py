@@ -1,243 +1,306 @@
-"""The main chart: a row for each setting with every run as a dot, the mean, its interval, and the
+"""A chart of rows: a row for each setting with every run as a dot, the mean, its interval, and the
 words beside it.
 
-Its axis is a time from zero, a logarithmic one, or a ratio with a line at 1. Names stand left of
-the marks, or above them where they find no room there, as on a phone; none is cut.
+Its axis is a time from zero, a logarithmic one, or a ratio with a line at 1. The name of a group
+stands above its rows. A row's name stands left of its marks, or above them where it finds no room
+there, as on a phone; none is cut.
 """
 
+import math
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import chain
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from study.analysis.figures.marks import RADIUS, Arrow, Dot, Marks, Row, draw_arrow, sign
-from study.analysis.figures.svg import GRID, LETTERS, Axis, Chart, Drawing, in_both_widths, width_of
-from study.analysis.words import three_digits
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from study.analysis.figures.style import SMALL, TEXT, WIDE, Chart, Marks, Sheet, ticks, width_of
+from study.analysis.stats.estimate import Estimate
+from study.analysis.words import number, three_digits
+
+Look = Literal["answer", "other", "out"]
+"""Faster than the others or tied for it; the rest; what did not learn as well."""
 LINE, LOW, HIGH, PAIRED = 16.0, 19.0, 38.0, 56.0
 """Pixels of a line of letters, and of a row: of one line, of two, and where an arrow leads to the
 next."""
-TOP, GROUP, FOOT, GAP = 18.0, 15.0, 24.0, 12.0
+TOP, GROUP, FOOT, GAP = 18.0, 15.0, 26.0, 12.0
+RADIUS, LANE = 3.4, 0.65
+"""Pixels of a dot, and how far a run is moved to the side, as a part of half the mean's bar."""
+TICK = 55
+"""Pixels for each line of a grid."""
 NEAR = 1.5
-"""A linear axis holds a claim up to so many times its longest time; a farther one is told in
-words."""
-KEY = {
-    "run": "one run",
-    "mean": "mean, 95% interval",
-    "bare": "mean, no interval",
-    "out": "out of the ranking",
-    "aside": "excluded, in no number",
-    "claim": "where the claim puts it",
-}
+"""An axis from 0 holds a claim up to so many times its longest time."""
+MOST_WITH_ACCURACY = 8
+"""Rows of a chart that has the accuracy under each verdict."""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One run, or one pair of runs."""
+
+    value: float
+    link: str | None = None
+    """The address of the run's row on the page; None for a pair."""
+    aside: bool = False
+    """Whether it is in no number."""
+    block: object = None
+    """What the runs of one block share."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting, or one ratio. The verdict of a setting that failed is its cause, and stands in
+    place of its dots."""
+
+    label: str
+    dots: Sequence[Dot] = ()
+    time: Estimate | None = None
+    look: Look = "other"
+    verdict: str = ""
+    accuracy: str = ""
+    ratio: str = ""
+    """Its time over the best one's, as an interval."""
+    claimed: float | None = None
+    best: bool = False
+    """Whether its mean is the smallest of its group."""
+    unit: str = " s"
+
+    @property
+    def ink(self) -> str:
+        """The colour of its words."""
+        return {"answer": "answer", "out": "muted", "other": "ink"}[self.look]
+
+    @property
+    def mean(self) -> str:
+        """Its mean in words."""
+        return f"{three_digits(self.time.value)}{self.unit}" if self.time else ""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one way, with its name; ``arrow`` leads from the first row to the last."""
+    """The rows of one way, with its name. An ``arrow`` with so many lines of words leads from the
+    first of two rows to the other."""
 
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     name: str = ""
-    arrow: Arrow | None = None
+    arrow: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class RowsChart:
-    """All that the chart shows. ``headings`` are those of the labels, the means and the
-    verdicts."""
+    """All that the chart shows."""
 
-    groups: tuple[Group, ...]
+    groups: Sequence[Group]
     title: str
     subtitle: str = ""
-    caption: str = ""
-    headings: tuple[str, str, str] = ("", "mean", "")
     axis: Literal["linear", "log", "ratio"] = "linear"
-    unit: str = " s"
-    key: Mapping[str, str] = field(default_factory=dict)
-    """Words for some kinds of marks, by their names in ``KEY``."""
 
-    @property
+    @cached_property
     def rows(self) -> list[Row]:
         """The rows of all groups."""
         return list(chain.from_iterable(group.rows for group in self.groups))
 
     @property
-    def dots(self) -> list[Dot]:
-        """The dots of all rows."""
-        return list(chain.from_iterable(row.dots for row in self.rows))
+    def ends(self) -> tuple[float, float]:
+        """Both ends of the axis."""
+        low, high = ends_of(self.rows, self.axis != "linear")
+        return (min(low, 1 / 1.15), max(high, 1.15)) if self.axis == "ratio" else (low, high)
+
+    def words(self, row: Row, wide: bool) -> tuple[str, str]:
+        """Return what stands beside a row, and small below it: the verdict; where there is
+        room its ratio to the best; and the accuracy, which stands alone where it is the reason."""
+        if row.look == "out" and row.accuracy:
+            return row.accuracy, ""
+        ratio = f"{row.ratio} times" if row.ratio and wide else ""
+        under = ", ".join(filter(None, (ratio, row.accuracy)))
+        return row.verdict, under if len(self.rows) <= MOST_WITH_ACCURACY else ""
+
+
+def ends_of(rows: Sequence[Row], log: bool) -> tuple[float, float]:
+    """Return both ends of an axis, which begins at 0 or is logarithmic: it holds the runs that
+    count, the means, and claims that are near; a logarithmic one every interval and claim."""
+    dots = chain.from_iterable(row.dots for row in rows)
+    held = [dot.value for dot in dots if not dot.aside]
+    held += [row.time.value for row in rows if row.time]
+    room = math.inf if log else NEAR * max(held)
+    held += [row.claimed for row in rows if row.claimed is not None and row.claimed <= room]
+    if not log:
+        return 0.0, 1.1 * max(held)
+    for row in rows:
+        held += row.time.bounds or () if row.time else ()
+    return min(held) / 1.15, 1.15 * max(held)
+
+
+def key_of(rows: Sequence[Row], run: str = "one run") -> tuple[tuple[str, str], ...]:
+    """Return the kinds of the rows' marks with their words; ``run`` is what a dot is."""
+    dots = chain.from_iterable(row.dots for row in rows)
+    bounds = any(row.time and row.time.bounds for row in rows)
+    kinds = {
+        "run": (run, True),
+        "mean": ("mean, 95% interval", bounds),
+        "bare": ("mean, no interval", not bounds),
+        "out": ("did not learn as well", any(row.look == "out" for row in rows)),
+        "aside": ("measured again, not counted", any(dot.aside for dot in dots)),
+        "claim": ("the claim, in seconds", any(row.claimed is not None for row in rows)),
+    }
+    return tuple((kind, told) for kind, (told, shown) in kinds.items() if shown)
+
+
+def told_of(rows: Sequence[Row]) -> str:
+    """Return what rows show, for who cannot see it."""
+    return "; ".join(f"{row.label}: {row.mean} {row.verdict}".strip() for row in rows)
 
 
 def rows_chart(chart: RowsChart) -> Chart | None:
-    """Return the chart as SVG in both widths with the signs of its marks; None without a value."""
-    if not _inside(chart):
+    """Return the chart with the signs of its marks; None without a mean."""
+    if not any(row.time for row in chart.rows):
         return None
-    wide, narrow = in_both_widths(lambda width: draw(chart, width), chart.title)
-    key = tuple(
-        (sign(kind), told)
-        for kind, told in (KEY | dict(chart.key)).items()
-        if kind in _kinds(chart)
+    return Chart(
+        title=chart.title,
+        subtitle=f"{chart.subtitle}{'; logarithmic axis' if chart.axis != 'linear' else ''}",
+        caption=_beyond(chart),
+        alt=f"{chart.title}. {told_of(chart.rows)}.",
+        draw=partial(draw, chart),
+        key=key_of(chart.rows, "one pair of settings" if chart.axis == "ratio" else "one run"),
     )
-    return Chart(chart.title, chart.subtitle, chart.caption, wide, narrow, key)
 
 
-def draw(chart: RowsChart, width: int) -> Drawing:
-    """Return the chart as a drawing of ``width`` pixels."""
-    columns, y = _columns(chart, width), TOP
-    drawing, axis = Drawing(width, 0), _axis(chart, columns)
-    marks = Marks(drawing, axis, chart.unit)
-    first, mean, verdict = chart.headings
-    narrow = columns.left - GAP < width_of(first, "small")
-    drawing.text(
-        0 if narrow else columns.left - GAP, 10, first, "small" if narrow else "small end", "muted"
-    )
-    drawing.text(columns.mean, 10, mean, "small end", "muted")
-    drawing.text(columns.verdict, 10, verdict, "small", "muted")
-    height = HIGH if any(row.under for row in chart.rows) else LOW
-    for group in chart.groups:
-        if y > TOP:
-            drawing.line(LETTERS - 1, [(0, y + GROUP / 2), (width, y + GROUP / 2)], "rule")
-            y += GROUP
-        name = "answer" if {row.look for row in group.rows} - {"out"} == {"answer"} else "ink"
-        if columns.named:
-            drawing.text(0, y + height / 2 + 4.5, group.name, "bold", name)
-        else:
-            y = _above(drawing, group.name, y, "bold", name)
-        places = []
-        for place, row in enumerate(group.rows):
-            y = y if columns.beside else _above(drawing, row.label, y, "", _tone(row))
-            places.append(y + height / 2)
-            _words(drawing, row, chart, columns, places[-1])
-            marks.row(row, places[-1])
-            y += PAIRED if group.arrow and place < len(group.rows) - 1 else height
-        if group.arrow:
-            draw_arrow(drawing, axis, group.rows[0], group.rows[-1], group.arrow, places)
-    axis.draw(drawing, TOP - 2, y + 2, chart.unit)
-    if chart.axis == "ratio":
-        drawing.line(
-            GRID + 1, [(axis.pixel(1.0), y + 2), (axis.pixel(1.0), TOP - 2)], "muted", 1.6, "one"
-        )
-    drawing.height = y + 2 + FOOT
-    return drawing
+def _beyond(chart: RowsChart) -> str:
+    """Return what the axis has no room for."""
+    end, told = chart.ends[1], list[str]()
+    for row in chart.rows:
+        far = [f"{number(dot.value)} s, not counted" for dot in row.dots if dot.value > end]
+        if row.claimed is not None and row.claimed > end:
+            far.append(f"{number(row.claimed)} s, claimed")
+        told += [f"{row.label}: {one}" for one in far]
+    return f"Beyond the axis: {'; '.join(told)}." if told else ""
 
 
-def _kinds(chart: RowsChart) -> set[str]:
-    found = {"aside" if dot.aside else "run" for dot in chart.dots}
-    found |= {"out" for row in chart.rows if row.look == "out" and (row.dots or row.mean)}
-    told = (
-        ("mean" if any(row.low for row in chart.rows) else "bare", "mean"),
-        ("claim", "claimed"),
-    )
-    return found | {
-        kind for kind, name in told if any(getattr(row, name) is not None for row in chart.rows)
-    }
+def _widest(texts: Iterable[str], weight: str = "bold") -> float:
+    return max((width_of(text, TEXT, weight) for text in texts if text), default=0.0)
 
 
-def _inside(chart: RowsChart) -> list[float]:
-    """Return the values that the axis has to hold: the runs that count and the means, and a
-    logarithmic one all."""
-    counted = [dot.value for dot in chart.dots if not dot.aside]
-    names = ("mean", "low", "high", "claimed") if chart.axis != "linear" else ("mean",)
-    for name in names:
-        counted += [getattr(row, name) for row in chart.rows if getattr(row, name) is not None]
-    if chart.axis == "linear":
-        near = NEAR * max(counted, default=0.0)
-        counted += [
-            row.claimed for row in chart.rows if row.claimed is not None and row.claimed <= near
-        ]
-    return counted or [dot.value for dot in chart.dots]
-
-
-def _axis(chart: RowsChart, columns: "_Columns") -> Axis:
-    values = _inside(chart) + [1.0] * (chart.axis == "ratio")
-    if chart.axis == "linear":
-        return Axis(columns.left, columns.right, 0, 1.1 * max(values) or 1.0)
-    return Axis(columns.left, columns.right, min(values) / 1.15, max(values) * 1.15, log=True)
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """Where the words of a row stand, in pixels: its marks from ``left`` to ``right``, its mean
-    before ``mean``."""
-
-    named: bool
-    """Whether a group's name stands left of its rows, else above them."""
-    beside: bool
-    """Whether a row's label stands left of its marks, else above them."""
-    left: float
-    right: float
-    mean: float
-    verdict: float
-
-
-def _columns(chart: RowsChart, width: int) -> _Columns:
-    """Return the columns; names stand at the left where that leaves a quarter of the width for the
-    marks."""
-    _, mean, verdict = chart.headings
-    rows = chart.rows
-    verdicts = _widest(
-        [row.verdict for row in rows], "bold", [*(row.under for row in rows), verdict]
-    )
-    means = _widest([_mean(row, chart) for row in rows], "bold", [mean])
-    labels = _widest([row.label for row in rows], "", []) + GAP
-    names = _widest([group.name for group in chart.groups], "bold", [])
-    end = width - (verdicts + GAP if verdicts else 0.0)
-    right = end - means - GAP
-    named, beside, left = next(
-        (named, beside, left)
-        for named, beside, left in (
-            (True, True, names + GAP + labels),
-            (False, True, labels),
-            (False, False, 0.0),
-        )
-        if left + RADIUS <= right - width / 4 or not beside
-    )
-    return _Columns(named and bool(names), beside, left + RADIUS, right, end, end + GAP)
-
-
-def _above(drawing: Drawing, text: str, y: float, look: str, colour: str) -> float:
-    """Write a text above the marks, in lines of the whole width, and return where it ends."""
-    for line in lines_of(text, drawing.width, look):
-        y += LINE
-        drawing.text(0, y - 3, line, f"{look} over", colour)
-    return y
-
-
-def lines_of(text: str, room: float, look: str = "") -> list[str]:
+def lines_of(text: str, room: float, weight: str = "normal") -> list[str]:
     """Return a text in lines of ``room`` pixels, broken at its spaces, or within a word that is
     longer."""
-    most = max(1, int(len(text) * room / max(width_of(text, look), 1.0)))
+    most = max(len(text), 1)
     while True:
         lines = textwrap.wrap(text, most, break_on_hyphens=False)
-        if most == 1 or all(width_of(line, look) <= room for line in lines):
+        if most == 1 or _widest(lines, weight) <= room:
             return lines
         most -= 1
 
 
-def _words(drawing: Drawing, row: Row, chart: RowsChart, columns: _Columns, y: float) -> None:
-    best = "answer" if row.look == "answer" else _tone(row)
-    bold = "bold" if row.look == "answer" else ""
+class _Columns(NamedTuple):
+    """Where the parts of a row stand, in pixels: its marks from ``left`` to ``right``, its mean
+    before ``mean``, its words after."""
+
+    beside: bool
+    """Whether its label stands left of its marks, else above them."""
+    left: float
+    right: float
+    mean: float
+
+
+def _columns(chart: RowsChart, width: int) -> _Columns:
+    """Return the columns; labels stand at the left where that leaves a quarter of the width for the
+    marks."""
+    words = chain.from_iterable(chart.words(row, width == WIDE) for row in chart.rows if row.dots)
+    mean = width - _widest(words) - GAP
+    right = mean - _widest([row.mean for row in chart.rows]) - GAP
+    left = _widest([row.label for row in chart.rows], "normal") + GAP + RADIUS
+    beside = left <= right - width / 4
+    return _Columns(beside, left if beside else RADIUS, right, mean)
+
+
+def draw(chart: RowsChart, width: int) -> Figure:
+    """Return the chart as a figure of ``width`` pixels."""
+    columns, end = _columns(chart, width), TOP
+    high = HIGH if any(chart.words(row, False)[1] for row in chart.rows) else LOW
+    above, placed = list[tuple[float, str, bool]](), list[tuple[float, Row]]()
+    arrows = list[tuple[Group, float, float]]()
+    for group in chart.groups:
+        end += GROUP * bool(placed)
+        heads = [(line, True) for line in lines_of(group.name, width, "bold")]
+        for place, row in enumerate(group.rows):
+            if not columns.beside:
+                heads += [(line, False) for line in lines_of(row.label, width)]
+            for line, bold in heads:
+                end += LINE
+                above.append((end - 3, line, bold))
+            heads = []
+            placed.append((end + high / 2, row))
+            end += PAIRED if group.arrow and not place else high
+        if group.arrow:
+            arrows.append((group, placed[-2][0], placed[-1][0]))
+    sheet = Sheet(width, end + FOOT)
+    axes = sheet.axes(columns.left, 0, columns.right, sheet.height)
+    axes.set_xscale("linear" if chart.axis == "linear" else "log")
+    axes.set(xlim=chart.ends, ylim=(sheet.height, 0))
+    _grid(chart, sheet, axes, end + 2)
+    for group, top, bottom in arrows:
+        _arrow(sheet, axes, group, top, bottom)
+    for y, told, bold in above:
+        sheet.text(0, y, told, bold=bold, over=True)
+    sheet.text(columns.mean, 10, "mean", "muted", SMALL, "right")
+    marks = Marks(axes, upright=False)
+    for y, row in placed:
+        _words(chart, sheet, columns, y, row)
+        draw_row(marks, row, y, 6.5)
+    return sheet.figure
+
+
+def _grid(chart: RowsChart, sheet: Sheet, axes: Axes, bottom: float) -> None:
+    most = int(axes.bbox.width / TICK)
+    for value in ticks(*chart.ends, most, chart.axis != "linear"):
+        x = sheet.pixel(axes, value, 0)[0]
+        sheet.line([x, x], [TOP - 2, bottom], "grid", zorder=0)
+        sheet.text(x, bottom + 15, f"{value:,.10g}", "muted", SMALL, "center")
+    if chart.axis == "ratio":
+        x = sheet.pixel(axes, 1, 0)[0]
+        sheet.line([x, x], [TOP - 2, bottom], "muted", lw=1.6)
+
+
+def _words(chart: RowsChart, sheet: Sheet, columns: _Columns, y: float, row: Row) -> None:
+    told, under = chart.words(row, sheet.width == WIDE)
+    middle = y + 4.5
     if columns.beside:
-        drawing.text(columns.left - GAP, y + 4.5, row.label, "end", _tone(row))
-    drawing.text(columns.left, y + 4.5, row.cause, "small", "muted")
-    means = ("bold end", best) if row.bold else ("end", _tone(row))
-    drawing.text(columns.mean, y + 4.5, _mean(row, chart), *means)
-    drawing.text(columns.verdict, y - 2 if row.under else y + 4.5, row.verdict, bold, best)
-    drawing.text(columns.verdict, y + 13, row.under, "small", "muted")
+        sheet.text(columns.left - GAP, middle, row.label, row.ink, align="right")
+    sheet.text(columns.mean, middle, row.mean, row.ink, align="right", bold=row.best)
+    start = columns.mean + GAP if row.dots else columns.left
+    sheet.text(start, y - 2 if under else middle, told, row.ink, bold=row.best)
+    sheet.text(start, y + 13, under, "muted", SMALL)
 
 
-def _tone(row: Row) -> str:
-    return "muted" if row.look == "out" else "ink"
+def draw_row(marks: Marks, row: Row, at: float, side: float) -> None:
+    """Draw the marks of a row at its place, so far to each side of it. The runs lie in three lanes,
+    so that none hides the next."""
+    if row.time:
+        marks.interval(at, row.time, [at - side, at + side], row.look)
+    dots = sorted(row.dots, key=lambda dot: dot.value)
+    for aside in (False, True):
+        shown = [dot for dot in dots if dot.aside == aside]
+        lanes = [(place + 1) % 3 - 1 for place in range(len(shown))]
+        places = [at + LANE * side * lane for lane in lanes]
+        kind, values = "aside" if aside else row.look, [dot.value for dot in shown]
+        marks.dots(kind, places, values, [dot.link for dot in shown])
+    if row.claimed is not None:
+        marks.dots("claim", [at], [row.claimed])
 
 
-def _mean(row: Row, chart: RowsChart) -> str:
-    return "" if row.mean is None else f"{three_digits(row.mean)}{chart.unit}"
-
-
-def _widest(texts: Sequence[str], look: str, small: Sequence[str]) -> float:
-    return max(
-        [
-            0.0,
-            *(width_of(text, look) for text in texts),
-            *(width_of(text, "small") for text in small),
-        ]
-    )
+def _arrow(sheet: Sheet, axes: Axes, group: Group, top: float, bottom: float) -> None:
+    """Draw an arrow from the mean of the first row to that of the last, with its words on it."""
+    means = [row.time.value for row in group.rows if row.time]
+    start, end = (sheet.pixel(axes, mean, 0)[0] for mean in means)
+    middle = (top + bottom) / 2
+    corners = [start, start, end, end], [top + 10, middle, middle, bottom - 13]
+    sheet.line(*corners, "ink", lw=1.4)
+    sheet.line([end], [bottom - 11], "ink", marker="v", ls="", ms=6, mew=0)
+    for place, told in enumerate(group.arrow):
+        y = middle - 7 + 19 * place
+        sheet.text(
+            (start + end) / 2, y, told, size=SMALL, align="center", bold=not place, over=True
+        )

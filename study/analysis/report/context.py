@@ -10,24 +10,24 @@ from study.analysis.about import glossary
 from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level
-from study.analysis.figures.svg import Chart
-from study.analysis.look import Progress, missing_sentence, progress_of, progress_sentence
-from study.analysis.report.drawings import (
-    Parts,
-    main_chart,
-    pairs_chart,
-    ratios_chart,
-    switch_charts,
-    time_parts,
-)
-from study.analysis.rows import level_rows
+from study.analysis.figures.style import Kept
+from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.stats.equivalence import Noise
+from study.analysis.stats.estimate import Estimate
 from study.analysis.table.exclusions import place_of_record
-from study.analysis.words import TOTALS, bytes_words, listed, number, short_key, three_digits
+from study.analysis.words import (
+    TOTALS,
+    bytes_words,
+    listed,
+    number,
+    short,
+    short_key,
+    three_digits,
+)
 from study.artifacts import timing
 from study.artifacts.plan import Plan
-from study.base.errors import duration_words, quantity
-from study.config.study import TOTALS_OF_INFERENCE, Study
+from study.base.errors import quantity
+from study.config.study import Study
 
 
 @dataclass(frozen=True)
@@ -42,34 +42,19 @@ class StudyView:
     """How far the study is, which comes first; nothing where every planned run is there."""
     glossary: list[tuple[str, str]]
     """What each factor of the study is, where a setting is named by several levels."""
-    main: Chart | None
-    why: list[Chart]
-    parts: Parts | None
-    against: list[Chart]
-    whole_time: str
-    """The wall time of the study, and the share of it that trained."""
+    charts: list[Kept]
     axis: str
     total: str
-    rate: str
     runs: list[dict[str, Any]]
-    pictures: list[dict[str, str]]
-    """Title, caption and address of each picture of the study's folder."""
     folder: str
     """Address of the study's files, as seen from the page."""
 
 
 def view(
-    plan: Plan,
-    frame: pd.DataFrame,
-    analysis: Analysis,
-    pictures: list[dict[str, str]],
-    folder: str = "",
+    plan: Plan, frame: pd.DataFrame, analysis: Analysis, charts: list[Kept], folder: str = ""
 ) -> StudyView:
     """Return all values that the template shows on one study."""
     study = plan.study
-    groups = level_rows(study, frame, analysis.groups)
-    pairs = pairs_chart(plan, groups, analysis) if analysis.ratios else None
-    charts = [*switch_charts(study, analysis), *_present(pairs, main_chart(plan, groups, analysis))]
     progress = progress_of(plan, frame)
     return StudyView(
         name=plan.name,
@@ -80,37 +65,15 @@ def view(
         if (missing := missing_sentence(progress))
         else [],
         glossary=glossary(study),
-        main=charts[0] if charts else None,
-        why=charts[1:],
-        parts=time_parts(groups, analysis),
-        against=_present(ratios_chart(analysis)),
-        whole_time=_whole_time(frame),
+        charts=charts,
         axis=short_key(study.curve.x)
         if study.curve
         else ("" if study.effects else ", ".join(short_key(key) for key in study.compared))
         or "setting",
         total=TOTALS[analysis.y].replace(" (s)", ""),
-        rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         runs=_runs(plan, frame, analysis.y),
-        pictures=pictures,
         folder=folder,
     )
-
-
-def _whole_time(frame: pd.DataFrame) -> str:
-    """Return the time of all runs of a study, excluded ones too, and the share of it that trained;
-    empty if unknown."""
-    wall, trained = float(frame["process_seconds"].sum()), float(frame["fit_seconds"].sum())
-    share = (
-        f" {trained / wall:.0%} of that was training with its validation."
-        if wall and trained
-        else ""
-    )
-    return f"The runs took {duration_words(wall)} in all.{share}" if wall else ""
-
-
-def _present(*charts: Chart | None) -> list[Chart]:
-    return [chart for chart in charts if chart]
 
 
 def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
@@ -190,7 +153,9 @@ def level_row(level: Level, group: Group, margin: float) -> LevelRow:
         interval="({} to {})".format(*map(three_digits, time.bounds))
         if time and time.bounds
         else "",
-        times_best=f"{time.value / best:.2f}x" if time and best else NONE,
+        times_best=_times(time.value / best, group.ratios.get(level.label))
+        if time and best
+        else NONE,
         accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
         verdict=level_verdict(level, group, margin),
         look="best"
@@ -199,6 +164,11 @@ def level_row(level: Level, group: Group, margin: float) -> LevelRow:
         if level.label in group.unfair
         else "",
     )
+
+
+def _times(value: float, ratio: Estimate | None) -> str:
+    ends = ratio.bounds if ratio else None
+    return f"{value:.2f}" + (f" ({short(ends[0])} to {short(ends[1])})" if ends else "")
 
 
 def noise_words(found: Noise) -> str:

@@ -19,9 +19,10 @@ from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.analysis import StudyResult, kept_result, result_of
-from study.analysis.figures.style import NIGHT, PALETTE
-from study.analysis.look import missing_sentence, progress_of, progress_sentence
+from study.analysis.figures.style import Kept
+from study.analysis.progress import missing_sentence, progress_of, progress_sentence
 from study.analysis.report.context import StudyView, level_row, noise_words, resources, view
+from study.analysis.step import charts_of
 from study.analysis.words import (
     bytes_words,
     coefficients,
@@ -37,19 +38,8 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import selected
 from study.base.errors import StudyError
 from study.base.files import write_whole
-from study.base.strict import Strict
 
-
-class Listed(Strict):
-    """A figure in the list of the step ``analyse``."""
-
-    name: str
-    title: str
-    caption: str
-    alt: str
-
-
-LISTED = TypeAdapter(list[Listed])
+CHARTS = TypeAdapter(list[Kept])
 UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 """Control characters, which a terminal that prints the page would obey."""
 
@@ -58,7 +48,9 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     """Write the report on ``studies`` to ``output`` from their tables and analyses in the folder
     ``results``."""
     files = Results(results)
-    write_page([kept_result(files, name) for name in studies], results, output)
+    kept = {name: kept_result(files, name) for name in studies}
+    found = [(one, _charts(one, files.figures(name) / "index.json")) for name, one in kept.items()]
+    write_page(found, results, output)
     if output.resolve() == files.report.resolve():
         write_whole(files.report_made_of, page_made_of(studies, files))
 
@@ -94,15 +86,20 @@ def report_now(
         raise StudyError(f"results: no run is there yet. {' '.join([*gaps, *left_out])}")
     for line in (progress_sentence(progress), *gaps, *left_out):
         say(line)
-    write_page(found, linked or results, output)
+    drawn = [(one, _drawn(one)) for one in found]
+    write_page(drawn, linked or results, output)
     if output.resolve() == files.report.resolve():
         files.report_made_of.unlink(missing_ok=True)  # the next start makes the page of the whole
 
 
-def write_page(found: Sequence[StudyResult], linked: Path, output: Path) -> None:
-    """Write the report on some studies to ``output``, in one piece; its links lead to the folder
-    ``linked``."""
-    views = [_view(one, linked, output.parent) for one in found]
+def _drawn(result: StudyResult) -> list[Kept]:
+    return [chart.kept(name, chart.figure) for name, chart in charts_of(result).items()]
+
+
+def write_page(found: Sequence[tuple[StudyResult, list[Kept]]], linked: Path, output: Path) -> None:
+    """Write the report on some studies with their charts to ``output``, in one piece; its links
+    lead to the folder ``linked``."""
+    views = [_view(*one, linked, output.parent) for one in found]
     template = templates().get_template
     text = template("report.html.j2").render(
         studies=views,
@@ -117,7 +114,7 @@ def write_page(found: Sequence[StudyResult], linked: Path, output: Path) -> None
 
 def stylesheet() -> str:
     """Return the style of every page."""
-    return templates().get_template("report.css").render(day=PALETTE, night=NIGHT)
+    return templates().get_template("report.css").render()
 
 
 @functools.cache
@@ -198,26 +195,19 @@ def _finalize(value: object) -> object:
     )
 
 
-def _view(result: StudyResult, linked: Path, page: Path) -> StudyView:
+def _view(result: StudyResult, charts: list[Kept], linked: Path, page: Path) -> StudyView:
     """Return one study for a page in the folder ``page``, with links to the files in ``linked``."""
-    name = result.plan.name
-    folder = quote(os.path.relpath(linked / name, page))
-    pictures = _pictures(Results(linked).figures(name), folder)
-    return view(result.plan, result.frame, result.analysis, pictures, folder)
+    folder = quote(os.path.relpath(linked / result.plan.name, page))
+    return view(result.plan, result.frame, result.analysis, charts, folder)
 
 
-def _pictures(pictures: Path, folder: str) -> list[dict[str, str]]:
-    """Return the pictures that the step ``analyse`` listed, each with its address as seen from the
-    page; none without a list, where they have not been drawn."""
-    index = pictures / "index.json"
+def _charts(result: StudyResult, index: Path) -> list[Kept]:
+    """Return the charts that the step ``analyse`` kept in ``index``, or draw them where it kept
+    none."""
     if not index.exists():
-        return []
+        return _drawn(result)
     try:
-        listed = LISTED.validate_json(index.read_bytes())
+        return CHARTS.validate_json(index.read_bytes())
     except ValidationError:
-        command = f"python -m study analyse {pictures.parent.name}"
-        raise StudyError(f"{index}: not a valid list of figures; make it with: {command}") from None
-    return [
-        picture.model_dump() | {"address": f"{folder}/figures/{quote(picture.name)}.png"}
-        for picture in listed
-    ]
+        command = f"python -m study analyse {result.plan.name}"
+        raise StudyError(f"{index}: not a valid list of charts; make it with: {command}") from None
