@@ -12,11 +12,10 @@ from matplotlib.figure import Figure
 import study
 from replications.command import run
 
-NAMES = {
-    "batch_size_performance": "batch_size_performance.png",
-    "telemetry_cuda": "GPU-batch-test.png",
-}
-"""The blog's name of each figure, by the report's name of what it shows."""
+TIMES = "batch_size_performance.png"
+NAMES = {"runs": TIMES, "curve": TIMES, "monitor": "GPU-batch-test.png"}
+"""The blog's name of each figure: the report's curve, which has the blog's seconds beside ours, or
+its rows below four sizes; and the panels of its monitor."""
 DPI = 160
 GIB = 2**30
 SIZE = "training.batch_size"
@@ -46,10 +45,11 @@ def write_figures(results: Path, output: Path) -> list[Path]:
 def figures_of(results: study.StudyResults) -> dict[str, Figure]:
     """Return those of the blog's figures that a study has: the report's of the times, and the
     monitor's panels."""
-    reports = results.figures()
-    found = {name: reports[name].figure for name in NAMES if name in reports}
-    if "telemetry_cuda" in reports and SIZE in results.plan().study.factors:
-        found["telemetry_cuda"] = panels(results)
+    if SIZE not in results.plan().study.factors:
+        return {}
+    found = {name: one.figure for name, one in results.figures().items() if name in NAMES}
+    if any(runs_on_gpu(results).values()):
+        found["monitor"] = panels(results)
     return found
 
 
@@ -100,18 +100,12 @@ def runs_on_gpu(results: study.StudyResults) -> dict[str, dict[int, list[str]]]:
     """Return the names of the runs that count, by the label of their way to train and by their
     batch size."""
     times = results.timings()
-    counted = set(times.loc[times["excluded"].isna() & (times["outcome"] == "ok"), "run"])
-    found: dict[str, dict[int, list[str]]] = {}
+    on_gpu = (times["outcome"] == "ok") & (times["device"] == "cuda")
+    counted, found = times[on_gpu & times["excluded"].isna()], {}
     for group in results.analysis().groups:
-        levels: dict[int, list[str]] = {}
-        for planned in results.plan().runs:
-            own = planned.setting.levels
-            same = all(
-                str(own.get(key)) == str(level) for key, level in group.setting.levels.items()
-            )
-            if same and planned.settings.device == "cuda" and planned.name in counted:
-                levels.setdefault(planned.settings.training.batch_size, []).append(planned.name)
-        found[group.label] = dict(sorted(levels.items()))
+        own = counted[counted["group"] == group.label]
+        sizes = sorted(own[SIZE].unique().tolist())
+        found[group.label] = {size: own.loc[own[SIZE] == size, "run"].tolist() for size in sizes}
     return found
 
 

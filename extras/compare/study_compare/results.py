@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.about import flat
-from study.analysis.stats.usable import place_of, usable_runs
+from study.analysis.stats.usable import usable_runs
 from study.analysis.table.files import read_table
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
@@ -182,9 +182,7 @@ def _in_order(result: _Result) -> list[Run]:
     runs = [run for run in result.plan.runs if run.name in result.works]
     return sorted(
         runs,
-        key=lambda run: [
-            place_of(levels, run.setting.levels[key]) for key, levels in orders.items()
-        ],
+        key=lambda run: [levels.index(run.setting.levels[key]) for key, levels in orders.items()],
     )
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from study.analysis.rows import FIT, PARTS
+from study.analysis.answers.phases import FIT, PARTS
 from study.analysis.stats.learning import LARGE_SHORTFALL, Learning, learning_of
 
 ROUNDS = 200

@@ -22,7 +22,8 @@ class Fit:
 
     x: str
     curve: CurveFit
-    """Every law with its coefficients and intervals, and the name of the best."""
+    """Every law with its coefficients and intervals, those that describe the times alike, and the
+    one that is drawn."""
     optimum: Optimum | None
     """The values of ``x`` that may be the fastest; None without replicates."""
     notes: tuple[str, ...] = ()
@@ -114,13 +115,13 @@ def _laws(fit: CurveFit) -> list[str]:
     """Return the table of laws, aligned."""
     rows = [("law", "AICc", "lack of fit p", "coefficients (95%)")]
     for law, fitted in fit.models.items():
-        told = law != "power" or fitted.reported
+        finding = " (no finding)" if fitted.reported is False else ""
         rows.append(
             (
                 law_formula(law),
                 "undefined" if fitted.aicc is None else f"{fitted.aicc:.1f}",
                 "-" if fitted.lack_of_fit_p is None else f"{fitted.lack_of_fit_p:.2g}",
-                coefficients(fitted.coefficients, fitted.intervals) if told else "no finding",
+                coefficients(fitted.coefficients, fitted.intervals) + finding,
             )
         )
     widths = [max(len(row[column]) for row in rows) for column in range(3)]

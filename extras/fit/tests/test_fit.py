@@ -50,7 +50,7 @@ def test_the_blogs_five_points_support_a_constant_and_no_alpha(
     found = fit(table, BLOG, "batch_size", "seconds")
     said = capsys.readouterr().out
     assert (found["best"], found["optimum"]) == ("constant", None)
-    assert (found["verdict"]["kind"], found["verdict"]["reason"]) == ("undetermined", "points")
+    assert (found["verdict"]["kind"], found["verdict"]["reason"]) == ("undetermined", "replicates")
     power = found["models"]["power"]
     assert (power["reported"], power["aicc"], power["alpha_interval"]) == (
         False,
@@ -59,7 +59,7 @@ def test_the_blogs_five_points_support_a_constant_and_no_alpha(
     )
     assert power["coefficients"]["c"] >= 0
     assert found["models"]["constant"]["coefficients"] == {"T0": pytest.approx(9.680, abs=0.001)}
-    assert all(words in said for words in ("the points are too few", "undefined", "no finding"))
+    assert all(words in said for words in ("without replicates", "undefined", "no finding"))
     assert "4228" not in said
 
 
@@ -317,7 +317,8 @@ def test_three_hundred_sizes_of_two_rows_each_have_a_law_and_an_optimum(table: P
     sizes = np.repeat(range(1, 301), 2)
     seconds = (5 + 240 / sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
     found = fit(table, text_of(batch_size=sizes, seconds=seconds))
-    assert (found["observations"], found["batch_sizes"], found["best"]) == (600, 300, "power")
+    assert (found["observations"], found["batch_sizes"], found["line"]) == (600, 300, "power")
+    assert {"step", "power"} <= {*found["alike"]}
     assert found["models"]["power"]["coefficients"] == pytest.approx(
         {"Tmin": 5, "c": 240, "alpha": 1}, rel=0.03
     )

@@ -13,10 +13,10 @@ import pandas as pd
 import yaml
 
 from study.analysis.analysis import result_of
+from study.analysis.groups import GroupFit, groups_of
 from study.analysis.report.step import report_now
 from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.groups import GroupFit, groups_of
 from study.analysis.stats.log_model import LogModel
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
