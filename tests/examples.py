@@ -30,6 +30,7 @@ def with_analysis(*studies: str) -> Path:
             if not files.fit(study).exists():
                 found = result_of(files, study)
                 write_csv(found.frame, files.timings(study))
+                found.epochs.to_csv(files.epochs(study), index=False)
                 write_whole(files.fit(study), found.analysis.model_dump_json(indent=1))
     return EXAMPLE
 

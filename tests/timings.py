@@ -6,10 +6,11 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.analysis import Analysis, analyse
-from study.analysis.table.exclusions import with_exclusions
+from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.analysis.table.rows import Sampled, as_table, table_of, values_of
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
+from study.artifacts.setting import part_of
 from study.config.study import Study
 
 
@@ -38,10 +39,25 @@ def as_timings(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     )
 
 
+def labelled(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a planted table with the labels of each run's group and level."""
+    level_keys, group_keys = keys_of(study)
+    rows: Any = frame.to_dict("records")
+    return frame.assign(
+        group=[part_of(study, row, group_keys).label for row in rows],
+        level=[part_of(study, row, level_keys).label for row in rows],
+    )
+
+
+def ruled(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a planted table, once the rules of exclusion have seen it."""
+    return with_exclusions(study, labelled(study, frame))
+
+
 def analysed(study: Study, frame: pd.DataFrame) -> Analysis:
     """Return the analysis of a planted table, once the rules of exclusion have seen it."""
     plan = Plan(name="tiny", study=study, runs=[], engine="none", engine_reason="")
-    return analyse(plan, with_exclusions(study, frame))
+    return analyse(plan, ruled(study, frame))
 
 
 def table(

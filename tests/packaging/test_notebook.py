@@ -84,10 +84,7 @@ def test_the_notebook_shows_the_example(kernels: Kernels) -> None:
     assert shown["open"]["text/plain"] == str(list(STUDIES))
     assert all("<table" in shown[cell]["text/html"] for cell in ("table", "analysis", "record"))
     assert "image/png" in shown["figure"]
-    assert (
-        "no figure 'telemetry_gpu'; allowed: batch_size_performance, telemetry_cuda"
-        in shown["error"]["text"]
-    )
+    assert "no figure 'curves'; allowed: curve, " in shown["error"]["text"]
     assert (
         "25 rows at 5 values of training.batch_size. Standard deviations: noise"
         in shown["fit"]["text"]

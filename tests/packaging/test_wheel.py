@@ -114,7 +114,7 @@ def test_the_public_interface_reads_the_example_from_another_folder(
 import json, sys, study
 results = study.open({str(EXAMPLE)!r})
 one = results["photographs"]
-one.figure("telemetry_cuda").savefig("gpu.png")
+one.figure("curve").savefig("curve.png")
 print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.records()),
                   [group.best for group in one.analysis().groups], "torch" in sys.modules]))
 """

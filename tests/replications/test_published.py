@@ -171,7 +171,12 @@ def test_no_results_are_one_line(
 
 
 @pytest.mark.xdist_group("the example")
-def test_the_committed_page_says_what_the_committed_results_say(
+def test_the_committed_page_has_the_numbers_of_the_committed_results(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert PAGE.read_text(encoding="utf-8") == printed(capsys, *BUNDLES), "run: make example"
+    """``make example`` writes it, at a release: its words may be those of before."""
+    kept, now = (
+        [re.findall(r"\d[\d.,]*", "".join(row[2:])) for row in rows_of(text)]
+        for text in (PAGE.read_text(encoding="utf-8"), printed(capsys, *BUNDLES))
+    )
+    assert kept == now, "run: make example"

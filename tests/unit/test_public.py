@@ -14,7 +14,6 @@ import pytest
 import study
 import study.analysis.interface
 from study.analysis.analysis import analyse
-from study.analysis.figures.style import use_style
 from study.analysis.table.files import read_timings, write_csv
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
@@ -47,8 +46,7 @@ def test_import_study_loads_nothing_else() -> None:
 
 def test_no_part_of_the_interface_loads_torch() -> None:
     loaded = loaded_after(
-        "import study; "
-        f"study.open({str(EXAMPLE)!r})['photographs-speedup'].figure('telemetry_cuda')"
+        f"import study; study.open({str(EXAMPLE)!r})['photographs-speedup'].figure('pairs')"
     )
     assert "pandas" in loaded
     assert not {name.partition(".")[0] for name in loaded} & {"torch", "torchvision", "fastai"}
@@ -94,7 +92,7 @@ def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files
     passed = read_timings(tmp_path / "timings.csv", plan)
     pd.testing.assert_frame_equal(opened.timings(), passed, rtol=1e-9)
     records = read_records(plan, files.records(name))
-    assert opened.analysis() == analyse(plan, passed, records)
+    assert opened.analysis() == analyse(plan, passed, records, opened.epochs())
     assert set(opened.records()) == set(passed["run"])
 
 
@@ -109,17 +107,17 @@ def test_a_figure_leaves_the_callers_matplotlib_alone(
     photographs: study.StudyResults, tmp_path: Path
 ) -> None:
     backend, settings = matplotlib.get_backend(), dict(matplotlib.rcParams)
-    photographs.figure("telemetry_cuda").savefig(tmp_path / "gpu.png", dpi=160)
+    photographs.figure("curve").savefig(tmp_path / "curve.png", dpi=160)
     assert (backend, settings) == (matplotlib.get_backend(), dict(matplotlib.rcParams))
 
 
 def test_a_figure_looks_as_in_the_report_whatever_the_callers_style(tmp_path: Path) -> None:
-    for name, use in (("report", use_style), ("own", lambda: matplotlib.style.use("ggplot"))):
+    charts = study.open(EXAMPLE)["photographs-speedup"].figures()
+    for name, style in (("report", "default"), ("own", "ggplot")):
         with matplotlib.rc_context():
-            use()
-            study.open(EXAMPLE)["photographs-speedup"].figure("telemetry_cuda").savefig(
-                tmp_path / name, format="png"
-            )
+            matplotlib.style.use(style)
+            figure = charts["pairs"].figure
+        figure.savefig(tmp_path / name, format="png")
     assert (tmp_path / "own").read_bytes() == (tmp_path / "report").read_bytes()
 
 
@@ -158,6 +156,6 @@ def test_unknown_names_are_errors_that_list_the_allowed(photographs: study.Study
         study.open(EXAMPLE)["photograph"]
     with pytest.raises(
         study.StudyError,
-        match=r"no figure 'telemetry_gpu'; allowed: batch_size_performance, telemetry_cuda",
+        match=r"no figure 'curves'; allowed: curve, ",
     ):
-        photographs.figure("telemetry_gpu")
+        photographs.figure("curves")

@@ -89,14 +89,6 @@ KINDS: dict[str, tuple[dict[str, Any], Time]] = {
             * (1.05 if _level(run, "training.precision") == "bf16" else 1)
         ),
     ),
-    "bottleneck": (
-        {
-            "factors": {"device": ["cpu"], "loader.kind": ["workers", "alone", "device"]},
-            "contrast": "loader.kind",
-            "curve": None,
-        },
-        lambda run: {"workers": 9.0, "alone": 8.0, "device": 3.0}[run.settings.loader.kind],
-    ),
     "null control": (
         {"factors": {"device": ["cpu"]}, "null_control": True, "curve": None, "replicates": 6},
         lambda run: 7.0,

@@ -10,6 +10,7 @@ from study.artifacts.record import Record
 from study.artifacts.setting import Level, Setting, joined
 from study.config.names import level_words
 from study.config.study import Study
+from tests.timings import labelled
 
 KEYS = {
     "size": "training.batch_size",
@@ -30,7 +31,7 @@ def setting(**levels: Level) -> Setting:
 def analysis_of(study: Study, frame: pd.DataFrame) -> Analysis:
     """The analysis of a table of a study, whose first screen knows no record."""
     plan = Plan(name="planted", study=study, runs=[], engine="none", engine_reason="planted")
-    return analyse(plan, frame.assign(message=frame.get("message")))
+    return analyse(plan, labelled(study, frame.assign(message=frame.get("message"))))
 
 
 def with_measured(record: Record, **changes: Any) -> Record:

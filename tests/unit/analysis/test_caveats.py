@@ -5,10 +5,10 @@ from study.analysis.caveats.base import OneCaveat, means
 from study.analysis.caveats.learning import MayLearnLess
 from study.analysis.caveats.machine import DecodedBefore
 from study.analysis.caveats.runs import FarRuns
-from study.analysis.table.exclusions import with_exclusions
 from study.analysis.table.files import read_timings
 from study.artifacts.plan import Plan
 from tests.examples import with_analysis
+from tests.timings import ruled
 from tests.unit.analysis.planted import analysis_of
 
 STUDY = with_analysis("photographs") / "photographs"
@@ -27,7 +27,7 @@ def test_a_far_run_counts_in_its_own_setting_alone() -> None:
     frame = read_timings(STUDY / "timings.csv", plan)
     slow = frame["run"] == "bs64-torch-channels_last-cudagraphtrue-fused-device-cuda-r1"
     frame.loc[slow, ["fit_seconds", "blog_seconds"]] *= 4
-    found = analysis_of(plan.study, with_exclusions(plan.study, frame))
+    found = analysis_of(plan.study, ruled(plan.study, frame))
     *_, switched = found.groups
     (far,) = [one for one in found.warnings if isinstance(one, FarRuns)]
     level = next(level for level in switched.levels if level.time_without_far)

@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from study.analysis.figures.marks import Dot, Row
-from study.analysis.figures.rows import Group, RowsChart, rows_chart
-from study.analysis.figures.svg import Chart
-from study.analysis.report.drawings import main_chart, pairs_chart
-from study.analysis.rows import level_rows
+from study.analysis.figures.rows import Dot, Group, Row, RowsChart, rows_chart
+from study.analysis.figures.settings import main_chart, pairs_chart
+from study.analysis.figures.style import Chart, Kept
+from study.analysis.stats.estimate import Estimate
 from study.analysis.table.files import read_timings
 from study.artifacts.plan import Plan
 from tests.conftest import tiny_plan
@@ -25,6 +24,7 @@ NAMES = (
     "folder/" + "letters" * 12 + "/one",
     "folder/" + "letters" * 12 + "/two",
 )
+BOUNDED, BARE = Estimate(value=2.0, low=1.0, high=3.0), Estimate(value=2.0)
 WAY = "GPU, torch, channels_last, cuda graph, fused, device"
 
 
@@ -33,21 +33,25 @@ def present(chart: Chart | None) -> Chart:
     return chart
 
 
-def chart_of(*rows: Row, name: str = "", **changes: object) -> Chart:
-    return present(rows_chart(RowsChart((Group(rows, name),), "Every run", **changes)))  # type: ignore[arg-type]
+def kept(chart: Chart | None) -> Kept:
+    return present(chart).kept("chart", present(chart).figure)
+
+
+def chart_of(*rows: Row, name: str = "", **changes: object) -> Kept:
+    return kept(rows_chart(RowsChart((Group(rows, name),), "Every run", **changes)))  # type: ignore[arg-type]
 
 
 def texts(drawing: str) -> list[tuple[str, float, float]]:
     """What a reader sees of each text, with its place."""
-    found = re.findall(r'<text x="([^"]*)" y="([^"]*)">([^<]*)</text>', drawing)
+    found = re.findall(r'<text x="([^"]*)" y="([^"]*)"[^>]*>([^<]*)</text>', drawing)
     return [(told, float(x), float(y)) for x, y, told in found]
 
 
 def places(drawing: str, kind: str) -> list[float]:
     """The middle of each mark of a kind, from left to right."""
     groups = re.findall(rf'<g class="mark {kind}"[^>]*>(.*?)</g>', drawing)
-    found = [re.findall(r'(?:cx="|d="M)([\d.]+)', shape) for shape in "".join(groups).split("/>")]
-    return sorted(float(x[0]) for x in found if x)
+    found = re.findall(r'(?:<path [^>]*translate\(|<path d="M )([\d.]+)', "".join(groups))
+    return sorted(map(float, found))
 
 
 def seconds(drawing: str, kind: str) -> list[float]:
@@ -62,45 +66,49 @@ def seconds(drawing: str, kind: str) -> list[float]:
 
 
 def test_every_run_is_a_dot_at_its_time_that_links_to_its_row() -> None:
-    dots = tuple(Dot(value, f"tiny/r{place}") for place, value in enumerate((2.0, 3.0, 3.001, 5.0)))
-    chart = chart_of(Row("16", dots, mean=3.1, low=2.5, high=4.0))
+    dots = tuple(
+        Dot(value, f"#run-tiny/r{place}") for place, value in enumerate((2.0, 3.0, 3.001, 5.0))
+    )
+    chart = chart_of(Row("16", dots, Estimate(value=3.1, low=2.5, high=4.0)))
     for drawing in (chart.wide, chart.narrow):
         assert seconds(drawing, "other") == pytest.approx([2, 3, 3, 5], abs=0.06)
         assert re.findall('<a href="#run-tiny/([^"]*)"', drawing) == [
             f"r{place}" for place in range(4)
         ]
-        heights = {float(y) for y in re.findall('cy="([^"]*)"', drawing)}
-        assert len(heights) == 2  # two that would lie on each other lie above each other
+        heights = set(re.findall(r'<path [^>]*y="([\d.]+)" fill="var\(--other', drawing))
+        assert len(heights) > 1  # two that would lie on each other lie above each other
     assert [told for _, told in chart.key] == ["one run", "mean, 95% interval"]
+    assert [sign.count("<svg") for sign, _ in chart.key] == [1, 1]
 
 
-def test_what_was_excluded_is_a_cross_with_its_value_and_moves_no_axis() -> None:
+def test_what_was_excluded_is_a_cross_that_moves_no_axis() -> None:
     dots = (
         Dot(2.0),
         Dot(2.2),
-        Dot(0.8, "tiny/near", aside=True),
-        Dot(68.0, "tiny/far", aside=True),
+        Dot(0.8, "#run-tiny/near", aside=True),
+        Dot(68.0, "#run-tiny/far", aside=True),
     )
-    chart = chart_of(Row("16", dots, mean=2.1, low=1.9, high=2.3), Row("32", (Dot(2.8),), mean=2.8))
-    told = [text for text, _, _ in texts(chart.wide)]
-    assert {"0.800 s, excluded", "68.0 s, excluded"} <= set(told)
-    assert chart.wide.count('class="mark beyond ink"') == 1
+    chart = chart_of(
+        Row("16", dots, Estimate(value=2.1, low=1.9, high=2.3)),
+        Row("32", (Dot(2.8),), Estimate(value=2.8)),
+    )
+    assert len(places(chart.wide, "beyond ink")) == 1
     assert set(re.findall('aria-label="(near|far)"', chart.wide)) == {"near", "far"}
-    assert max(places(chart.wide, "aside")) < max(places(chart.wide, "beyond ink")) < 736
-    assert "excluded, in no number" in dict(chart.key).values()
+    assert max(places(chart.wide, "aside")) <= max(places(chart.wide, "beyond ink")) < 736
+    assert "measured again, not counted" in dict(chart.key).values()
 
 
 def test_what_is_out_of_the_ranking_is_hollow_dashed_and_grey_and_a_failed_row_has_its_cause() -> (
     None
 ):
     chart = chart_of(
-        Row("16", (Dot(2.0),), 2.0, 1.0, 3.0, "out", "60% accurate"),
-        Row("32", cause="out of memory"),
+        Row("16", (Dot(2.0),), BOUNDED, "out", accuracy="60% accurate"),
+        Row("32", verdict="out of memory"),
     )
-    hollow = '<g class="mark out" fill="var(--bg)" stroke="var(--out)"'
+    hollow = 'fill="var(--bg)" stroke="var(--out)"'
     assert hollow in chart.wide and "stroke-dasharray" in chart.wide
     assert "out of memory" in [told for told, _, _ in texts(chart.narrow)]
-    assert "out of the ranking" in dict(chart.key).values()
+    assert "did not learn as well" in dict(chart.key).values()
 
 
 @pytest.mark.parametrize("names", [NAMES, NAMES[:3], NAMES[:1]])
@@ -108,7 +116,7 @@ def test_every_row_and_every_group_has_its_whole_name_and_no_line_lies_on_anothe
     names: tuple[str, ...],
 ) -> None:
     """Rows whose names begin alike would else read alike."""
-    rows = [Row(name, (Dot(2.0),), 2.0, verdict="60% accurate") for name in names]
+    rows = [Row(name, (Dot(2.0),), BARE, verdict="60% accurate") for name in names]
     chart = chart_of(*rows, name=WAY)
     for drawing in (chart.wide, chart.narrow):
         seen = re.sub(r"\s", "", "".join(told for told, _, _ in texts(drawing)))
@@ -117,21 +125,21 @@ def test_every_row_and_every_group_has_its_whole_name_and_no_line_lies_on_anothe
         assert len(starts) == len(set(starts))
 
 
-def test_a_drawing_has_no_id_its_letters_are_text_and_its_colours_the_pages() -> None:
-    chart = chart_of(Row("<b>&", (Dot(2.0, "tiny/r1"),), 2.0, 1.0, 3.0, "answer"))
-    assert " id=" not in chart.wide + chart.narrow
+def test_the_letters_of_a_drawing_are_text_and_its_colours_the_pages() -> None:
+    chart = chart_of(Row("<b>&", (Dot(2.0, "#run-tiny/r1"),), BOUNDED, "answer"))
+    assert "style=" not in chart.wide + chart.narrow  # the page's policy refuses it
     assert "&lt;b&gt;&amp;" in chart.wide
     assert 'role="group" aria-label="Every run"' in chart.wide  # what an image holds is no link
-    assert 'role="img"' in chart_of(Row("16", (Dot(2.0),), 2.0)).wide
+    assert 'role="img"' in chart_of(Row("16", (Dot(2.0),), BARE)).wide
     assert not re.findall("#[0-9a-f]{6}", chart.wide.replace("#run", ""))
-    assert chart.wide == chart_of(Row("<b>&", (Dot(2.0, "tiny/r1"),), 2.0, 1.0, 3.0, "answer")).wide
+    assert chart.wide == chart_of(Row("<b>&", (Dot(2.0, "#run-tiny/r1"),), BOUNDED, "answer")).wide
 
 
 @pytest.mark.parametrize(("claimed", "kind"), [(14.9, "claim"), (15.1, "beyond contra")])
 def test_a_claim_up_to_half_above_the_longest_time_is_a_diamond_in_its_place(
     claimed: float, kind: str
 ) -> None:
-    wide = chart_of(Row("16", (Dot(10.0),), 10.0, claimed=claimed)).wide
+    wide = chart_of(Row("16", (Dot(10.0),), Estimate(value=10.0), claimed=claimed)).wide
     assert len(places(wide, kind)) == 1
 
 
@@ -142,8 +150,7 @@ def test_the_main_chart_has_a_diamond_where_a_claim_puts_a_setting() -> None:
     for full, diamonds in (({}, 4), ({"training.epochs": 3}, 0)):
         study = plan.study.model_copy(update={"full": full})
         analysis = analysis_of(study, frame)
-        chart = main_chart(plan, level_rows(study, frame, analysis.groups), analysis)
-        assert chart is not None
+        chart = kept(main_chart(plan, frame, analysis))
         assert (
             len(places(chart.wide, "claim")) + len(places(chart.wide, "beyond contra")) == diamonds
         )
@@ -155,7 +162,7 @@ def test_only_the_fastest_way_has_the_colour_of_the_answer_where_the_others_are_
     plan = Plan.read(study / "plan.json")
     frame = read_timings(study / "timings.csv", plan)
     analysis = analysis_of(plan.study, frame)
-    chart = present(main_chart(plan, level_rows(plan.study, frame, analysis.groups), analysis))
+    chart = kept(main_chart(plan, frame, analysis))
     assert len(places(chart.wide, "answer")) == (frame["training.cuda_graph"] == "cuda graph").sum()
 
 
@@ -172,5 +179,5 @@ def test_the_two_sides_of_a_switch_are_drawn_as_a_pair() -> None:
     }
     frame = table(plan, records)
     analysis = analysis_of(plan.study, frame)
-    chart = present(pairs_chart(plan, level_rows(plan.study, frame, analysis.groups), analysis))
+    chart = kept(pairs_chart(plan, frame, analysis))
     assert {"Last batch kept", "Last batch dropped"} <= {told for told, _, _ in texts(chart.wide)}

@@ -1,4 +1,4 @@
-"""The null control, the loader apart, what others do on a GPU, and what a run needs."""
+"""The null control, what others do on a GPU, and what a run needs."""
 
 import sys
 from types import SimpleNamespace
@@ -9,20 +9,17 @@ import pandas as pd
 import pytest
 
 from study.analysis.about import glossary
-from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.contrast import NullControl
 from study.analysis.caveats.runs import ExcludedRuns, FarRuns
 from study.analysis.report.context import resources
-from study.analysis.table.exclusions import FAR, FIRST, MANY, with_exclusions
+from study.analysis.table.exclusions import FAR, FIRST, MANY
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
-from study.base.errors import StudyError
-from study.config.settings import Settings
 from study.config.study import Study
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from tests.conftest import HERE, study_values
-from tests.timings import as_timings
+from tests.timings import as_timings, ruled
 from tests.unit.analysis.found import only
 from tests.unit.analysis.planted import analysis_of
 
@@ -105,55 +102,6 @@ def test_a_null_control_that_differs_is_found() -> None:
     assert last.ratio == pytest.approx(2, rel=0.01)
 
 
-def bottleneck(alone: float, device: float, both: float, noise: float = 0.01) -> Bottleneck:
-    study = study_of(
-        factors={"device": ["cpu"], "loader.kind": ["workers", "alone", "device"]},
-        curve=None,
-        replicates=4,
-    )
-    rng = np.random.default_rng(3)
-    times = {"alone": alone, "device": device, "workers": both}
-    frame = rows_of(
-        study, lambda settings, _: times[settings.loader.kind] * np.exp(rng.normal(0, noise))
-    )
-    found = analysis_of(study, frame).answers[-1]
-    assert isinstance(found, Bottleneck)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("alone", "device", "both", "limit"),
-    [(5.0, 0.5, 5.2, "loader"), (1.0, 4.0, 4.1, "training"), (2.0, 2.0, 3.9, "both")],
-)
-def test_the_slower_of_the_two_limits_the_run_unless_they_hold_each_other_up(
-    alone: float, device: float, both: float, limit: str
-) -> None:
-    found = bottleneck(alone, device, both)
-    assert (found.at.levels, found.limit) == ({"device": "cpu"}, limit)
-    assert [found.loader_seconds, found.training_seconds, found.both_seconds] == pytest.approx(
-        [alone, device, both], rel=0.02
-    )
-
-
-def test_two_that_cannot_be_told_apart_are_not() -> None:
-    assert bottleneck(1.0, 1.01, 1.5, noise=0.2).limit is None
-
-
-def test_the_loader_alone_compiles_nothing_and_stock_fastai_has_no_such_loader() -> None:
-    for values, words in (
-        (
-            {"loader": {"kind": "alone"}, "training": {"compile": True}},
-            "training.compile: True is not allowed",
-        ),
-        (
-            {"loader": {"kind": "alone"}, "training": {"loop": "fastai"}},
-            "loader.kind: 'alone' is not allowed",
-        ),
-    ):
-        with pytest.raises(StudyError, match=words):
-            Settings.of_values(Settings.model_validate({}).model_dump() | values, "study x")
-
-
 NVML = SimpleNamespace(
     NVMLError=RuntimeError, nvmlInit=lambda: None, nvmlShutdown=lambda: None,
     nvmlDeviceGetCount=lambda: 2, nvmlDeviceGetHandleByIndex=lambda index: index,
@@ -181,21 +129,21 @@ def test_a_run_that_is_excluded_says_why() -> None:
     frame = rows_of(study, lambda *_: 1.0)
     frame["started"] = range(len(frame))
     frame.loc[0, "fit_seconds"] = 9.0
-    assert excluded(study, frame) == [(frame["run"][0], FAR, 9.0)]
-    assert excluded(study, frame.assign(warmed_up=False)) == [(frame["run"][0], FIRST, 9.0)]
+    assert excluded(study, frame) == [(FAR, 9.0)]
+    assert excluded(study, frame.assign(warmed_up=False)) == [(FIRST, 9.0)]
     few = frame[frame["block"] < MANY]
     assert excluded(study, few) == []
-    assert [
-        one.far for one in only(FarRuns, analysis_of(study, with_exclusions(study, few)).warnings)
-    ] == [[9.0]]
+    assert [one.far for one in only(FarRuns, analysis_of(study, ruled(study, few)).warnings)] == [
+        [9.0]
+    ]
     frame.loc[0, "fit_seconds"] = 1.0
     assert excluded(study, frame.assign(warmed_up=False)) == []
 
 
-def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float]]:
-    """Name, reason and time of each run that is excluded."""
-    found = only(ExcludedRuns, analysis_of(study, with_exclusions(study, frame)).warnings)
-    return [(run.run, run.reason, run.seconds) for one in found for run in one.runs]
+def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, float]]:
+    """Reason and time of each run that is excluded."""
+    found = only(ExcludedRuns, analysis_of(study, ruled(study, frame)).warnings)
+    return [(run.reason, run.seconds) for one in found for run in one.runs]
 
 
 def test_what_no_level_knows_is_no_row_of_the_table() -> None:

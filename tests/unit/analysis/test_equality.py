@@ -62,8 +62,8 @@ def test_settings_that_differ_by_less_than_the_margin_are_equal_in_the_sentence_
     (group,) = found.groups
     assert (
         found.answer
-        == "Batch sizes **16, 32 and 64** are **equal within 5%**, at 10 s; batch size 128 "
-        "takes **1.2 times as long**."
+        == "Batch sizes **16, 32 and 64** are **equal within 5%**, at 10 s (95% in this start: at "
+        "most 1.00 times as long as 16); batch size 128 takes **1.2 times as long** as 16."
     )
     assert [level_verdict(level, group, 0.05) for level in group.levels] == [
         *["equal within 5%"] * 3,

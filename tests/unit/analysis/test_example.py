@@ -134,8 +134,9 @@ def test_the_page_quotes_the_answer_its_claims_and_what_limits_it(page: str) -> 
     assert reached
     assert f"they reach {reached[0]} of its speed" in page
     assert found.screen.limit
-    stock = found.screen.limit.bars[-1].seconds
+    stock = found.screen.limit.ends[-1][1]
     for phase, form in (
+        ("starting the workers", "these starts take {} s"),
         ("validation", "validation takes {} s"),
         ("waiting for data", "for data {} s"),
         ("computing", "optimizer take {} s"),
@@ -227,7 +228,7 @@ def test_the_page_quotes_what_the_switches_buy(page: str) -> None:
         told = [rounded(value) for value in (gain.value, gain.low, gain.high) if value is not None]
         assert form.format(*told) in page
     assert found.screen.limit
-    plain = found.screen.limit.bars[-1].seconds
+    plain = found.screen.limit.ends[-1][1]
     assert (
         f"Of the plain loop's {short(sum(plain.values()))} s computing takes "
         f"{short(plain['computing'])} s" in page

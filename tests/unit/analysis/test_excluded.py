@@ -7,7 +7,7 @@ import pytest
 from study.analysis.analysis import StudyResult
 from study.analysis.caveats.runs import DisturbedRuns
 from study.analysis.report.context import view
-from study.analysis.step import drawn
+from study.analysis.step import charts_of
 from study.analysis.table.files import read_table
 from study.artifacts.checked import read_records
 from study.artifacts.machine import Observed
@@ -94,9 +94,8 @@ def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(
 ) -> None:
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     analysis = analysis_of(plan.study, every)
-    figures = drawn(StudyResult(plan, every, analysis), folder.parent / "telemetry")
-    _, told = figures["batch_size_performance"].figure.axes[1].get_legend_handles_labels()
-    assert "excluded, in no number" in told
+    chart = charts_of(StudyResult(plan, every, analysis))["runs"]
+    assert ("aside", "measured again, not counted") in chart.key
     shown = view(plan, every, analysis, [])
     outcomes = [row["outcome"] for row in shown.runs]
     assert outcomes[7] == "ok, disturbed"

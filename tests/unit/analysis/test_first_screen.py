@@ -10,7 +10,12 @@ import yaml
 from study.analysis.analysis import result_of
 from study.analysis.report.context import StudyView, view
 from study.artifacts.layout import Results
-from tests.conftest import ROOT
+from study.config.effect import check_given
+from study.config.settings import with_values
+from study.config.study import Study
+from study.host.engine.engine_choice import EngineChoice
+from study.host.plan.make import make_plan
+from tests.conftest import HERE, ROOT
 from tests.examples import EXAMPLE, STUDIES
 from tests.unit.analysis.kinds import KINDS, measured
 
@@ -23,7 +28,6 @@ MOST = {
     "measured": 18,
     "source": 32,
     "chart": 12,
-    "caption": 40,
     "limit": 28,
     "change": 30,
     "next": 8,
@@ -39,8 +43,7 @@ def words(view: StudyView) -> Iterator[tuple[str, str]]:
     yield "job", " ".join(screen.job)
     for row in view.analysis.claims:
         yield from (("claim", row.claim), ("measured", row.measured), ("source", row.source))
-    if view.main:
-        yield from (("chart", view.main.title), ("caption", view.main.caption))
+    yield "chart", screen.chart
     if screen.limit:
         yield "limit", f"What limits it: {screen.limit.phase}. {screen.limit.text}"
     for change in screen.changes:
@@ -82,6 +85,21 @@ def test_where_the_largest_batch_size_is_the_fastest_the_next_step_tries_a_large
     step = result_of(Results(tmp_path), measured("curve", tmp_path).name).analysis.screen.next
     assert step and step.command
     assert "overrides={training.batch_size: [128, 256], replicates: 6}" in step.command
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_proposed_against_a_limit_makes_a_plan_and_leaves_no_key_idle(
+    kind: str, tmp_path: Path
+) -> None:
+    plan = measured(kind, tmp_path)
+    limit = result_of(Results(tmp_path), plan.name).analysis.screen.limit
+    for part in limit.parts if limit else ():
+        if part.key:
+            changed = Study.model_validate(
+                with_values(plan.study.model_dump(), {part.key: part.level})
+            )
+            check_given(changed, {part.key: part.level}, (), "tried")
+            assert make_plan(plan.name, changed, EngineChoice("none", "asked for"), HERE).runs
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -10,10 +10,9 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context
 from study.analysis.answers.fastest import CannotSay, Fastest, level_verdict
 from study.analysis.stats.estimate import Estimate, printed, undetermined
-from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import repeats, study_values
-from tests.timings import as_timings
+from tests.timings import as_timings, ruled
 from tests.unit.analysis.planted import analysis_of
 
 SIZES = (16, 32, 64, 128)
@@ -50,7 +49,7 @@ def told(
     ]
     frame = as_timings(rows)
     frame["accuracy"] = frame["accuracy"].astype(float)
-    return analysis_of(STUDY, with_exclusions(STUDY, frame))
+    return analysis_of(STUDY, ruled(STUDY, frame))
 
 
 def whole(

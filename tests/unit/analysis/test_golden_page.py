@@ -18,7 +18,6 @@ import pytest
 
 from study.analysis.analysis import Analysis, result_of
 from study.analysis.answers import Answer
-from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, NoRatio, NullControl
 from study.analysis.answers.curve import REASONS, CurveFit, Kind, Reason, Verdict
@@ -37,11 +36,12 @@ from study.analysis.caveats.runs import (
     SetAsideRun,
     Unsuccessful,
 )
+from study.analysis.ratios import Ratio
 from study.analysis.report.step import write_page
 from study.analysis.stats.equivalence import Noise
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.fits import Bounds, Fitted
-from study.analysis.stats.ratios import Ratio
+from study.analysis.step import charts_of
 from study.analysis.table.exclusions import FAR, FIRST
 from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
@@ -80,7 +80,8 @@ def curve(
         spreads={},
         differs_p=0.001,
         models={"power": power},
-        best="power",
+        alike=["step", "root", "power"],
+        best=None,
         verdict=Verdict(kind=kind, reason=reason, **ends),
     )
 
@@ -100,13 +101,11 @@ def fastest(**changes: object) -> Fastest:
         group=setting(device="cuda", loop="fastai"),
         level=setting(size=64),
         time=TIME,
-        accuracy=None,
         tied=[],
         equivalent=[],
         left_out=[],
         unfair={},
         slower=["128"],
-        missing=[],
         machine=False,
         machine_change=1.26,
     )
@@ -146,13 +145,6 @@ OF_PRECISION = Contrast(
     most=RATIO.model_copy(update={"at": EVERYWHERE}),
     overall=TIME,
     machine=False,
-)
-BOTTLENECK = Bottleneck(
-    at=setting(device="cuda"),
-    loader_seconds=5.0,
-    training_seconds=0.5,
-    both_seconds=5.2,
-    limit="loader",
 )
 WAYS = [
     Ways(
@@ -205,21 +197,14 @@ ANSWERS: list[Answer] = [
     ),
     CannotSay(group=setting(device="cpu"), reasons={"a": "few_runs"}, more_runs=1, only=True),
     fastest(tied=["32", "128"], equivalent=["32"], left_out=["16"], unfair={"256": "not_learned"}),
-    fastest(unfair={"256": "not_learned", "512": "censored"}, missing=["16"]),
+    fastest(unfair={"256": "not_learned", "512": "censored"}),
     fastest(slower=[]),
     fastest(),
-    fastest(accuracy=0.79),
     fastest(tied=["16", "32", "128"], level=setting(precision="fp32", size=64)),
     fastest(machine=True),
     CONTRAST,
     OF_PRECISION,
     OF_PRECISION.model_copy(update={"machine": True}),
-    BOTTLENECK,
-    BOTTLENECK.model_copy(
-        update={"at": setting(size=64), "limit": "training", "training_seconds": 50.0}
-    ),
-    BOTTLENECK.model_copy(update={"at": EVERYWHERE, "limit": "both"}),
-    BOTTLENECK.model_copy(update={"limit": None}),
     NullControl(at=LOADER, ratio=1.031, intervals=4, outside=0),
     NullControl(at=EVERYWHERE, ratio=1.031, intervals=4, outside=1),
     NullControl(at=EVERYWHERE, ratio=1.031, intervals=0, outside=0),
@@ -228,9 +213,7 @@ ANSWERS: list[Answer] = [
 
 FEW, MANY = ["bs16-r1", "bs32-r1"], [f"bs16-r{block}" for block in range(5)]
 ON_GPU = setting(device="cuda", size=128)
-ASIDE = SetAsideRun(
-    run="bs16-r1", setting=setting(size=16), reason=FIRST, seconds=20.0, mean_seconds=12.3
-)
+ASIDE = SetAsideRun(setting=setting(size=16), reason=FIRST, seconds=20.0, mean_seconds=12.3)
 
 
 def unlearned(
@@ -257,9 +240,9 @@ CAVEATS: list[Caveat] = [
         where=None,
     ),
     DecodedBefore(prepared=[OfSetting(setting=ON_GPU, value=0.73)]),
-    FarRuns(setting=setting(size=16), slow=True, far=[20.0], others=[12.2, 12.4, 12.3]),
-    FarRuns(setting=setting(size=16), slow=False, far=[6.1], others=[12.2, 12.4, 12.3]),
-    FarRuns(setting=setting(size=16), slow=True, far=[20.0, 21.0], others=[12.2, 12.4, 12.3]),
+    FarRuns(setting=setting(size=16), far=[20.0], others=[12.2, 12.4, 12.3]),
+    FarRuns(setting=setting(size=16), far=[6.1], others=[12.2, 12.4, 12.3]),
+    FarRuns(setting=setting(size=16), far=[20.0, 21.0], others=[12.2, 12.4, 12.3]),
     ExcludedRuns(runs=[ASIDE], of=25),
     ExcludedRuns(runs=[ASIDE, ASIDE.model_copy(update={"reason": FAR})], of=25),
     Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
@@ -416,13 +399,15 @@ def page(results: Path) -> str:
         write_new(folder / "records" / run.file, recorded(plan, number).model_dump_json())
     found = result_of(Results(results), plan.name)
     analysis = with_every_finding(found.analysis)
-    write_page([replace(found, analysis=analysis)], results, results / "report.html")
+    shown = replace(found, analysis=analysis)
+    charts = [chart.kept(name, chart.figure) for name, chart in charts_of(shown).items()]
+    write_page([(shown, charts)], results, results / "report.html")
     context = Context(plan.study, analysis.groups)
     told = ["# Every answer", *(answer.text(context) for answer in ANSWERS)]
     told += ["# Every verdict on a curve", *(one.text() for one in CURVES), "# The terminal"]
     told += analysis.screen.lines(analysis.answer, analysis.claims)
-    shown = Words((results / "report.html").read_text(encoding="utf-8")).text().rstrip()
-    return "\n".join([shown, *told]) + "\n"
+    words = Words((results / "report.html").read_text(encoding="utf-8")).text().rstrip()
+    return "\n".join([words, *told]) + "\n"
 
 
 INLINE = {"tspan", "wbr", "strong", "b", "i", "em", "small", "code", "a"}

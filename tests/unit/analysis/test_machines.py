@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.caveats.machine import Starts
-from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import study_values
-from tests.timings import as_timings
+from tests.timings import as_timings, ruled
 from tests.unit.analysis.found import only
 from tests.unit.analysis.planted import analysis_of
 
@@ -45,15 +44,15 @@ def study(**factors: Any) -> Study:
 
 
 def test_a_start_on_each_of_several_machines_is_a_start_of_its_own() -> None:
-    frame = with_exclusions(study(), timings(3))
+    frame = ruled(study(), timings(3))
     assert frame["session"].nunique() == 3
     assert (frame.groupby("node")["session"].nunique() == 1).all()
-    one = with_exclusions(study(), timings(1))
+    one = ruled(study(), timings(1))
     assert one["session"].tolist() == [1] * 12
 
 
 def test_a_slow_machine_is_named_and_makes_no_difference_between_settings() -> None:
-    found = analysis_of(study(), with_exclusions(study(), timings(2, extra=1.5)))
+    found = analysis_of(study(), ruled(study(), timings(2, extra=1.5)))
     assert only(Starts, found.warnings) == [Starts(starts=2, machines=2)]
     (group,) = found.groups
     assert sorted(group.indistinguishable) == ["4", "8"]

@@ -88,8 +88,7 @@ def test_the_analysis_opens_each_record_once_and_the_page_none(
     )
     write_analysis(name, files)
     assert [opened[file] for file in records] == [1] * len(records)
-    # a figure shows them one by one
-    assert [opened[file] for file in samples] == [2] * len(samples)
+    assert [opened[file] for file in samples] == [1] * len(samples)
     opened.clear()
     render([name], files.root, files.report)
     assert not opened.keys() & {*records, *samples}

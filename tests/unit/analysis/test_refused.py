@@ -169,18 +169,6 @@ def test_an_analysis_of_another_time_ends_the_page_with_one_line(
     assert "error: fit.json: y: 'outcome' is not allowed: " in capsys.readouterr().err
 
 
-def test_the_telemetry_figure_leaves_out_samples_that_do_not_fit(
-    plan: Plan, files: Results
-) -> None:
-    for run in plan.runs:
-        files.telemetry("tiny", run.file).write_bytes(b"")
-    analysed(files)
-    names = [
-        figure["name"] for figure in json.loads((files.figures("tiny") / "index.json").read_text())
-    ]
-    assert "batch_size_performance" in names and "telemetry_cpu" not in names
-
-
 @pytest.mark.parametrize(
     ("damage", "words"),
     [

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.coverage_laws import fit_curve
-from study.analysis.answers.curve import Verdict
-from study.analysis.stats.fits import Bounds, aicc
+from study.analysis.stats.fits import aicc
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import level_test
 from study.analysis.stats.starts import separate_sets
@@ -16,16 +15,6 @@ BLOG = {
     256: (11.35, 14.34),
 }
 """Seconds of the blog's two runs over its batch sizes: one in its table, one in its figure."""
-
-
-def test_no_law_fits_the_blogs_five_points_better_than_a_constant() -> None:
-    fit = fit_curve(list(BLOG), [table for table, _ in BLOG.values()], [1] * 5)
-    assert fit.models["constant"].coefficients["T0"] == pytest.approx(9.680, abs=0.001)
-    assert fit.power.aicc is None  # undefined: n - k - 1 = 0
-    assert not fit.power.reported
-    assert fit.power.intervals["alpha"] == Bounds(low=None, high=None)
-    assert fit.best == "constant"
-    assert fit.verdict == Verdict(kind="undetermined", reason="points")
 
 
 def test_the_blogs_two_runs_together_do_not_tell_one_batch_size_from_another() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.curve import curve_of_model
@@ -84,6 +85,16 @@ def test_a_far_run_speaks_against_its_own_setting_alone() -> None:
     assert fastest(found({32: NEAR_10, 64: (8.03, 8.14, 8.21, 8.05, 8.22), 128: slow})).tied == []
     hit = fastest(found({32: NEAR_10, 64: (8.03, 8.14, 14.21, 8.05, 8.22), 128: NEAR_12}))
     assert {hit.level.label, *hit.tied} >= {"32", "64"}
+
+
+def test_a_ratio_to_the_fastest_leaves_out_one_where_the_setting_is_slower() -> None:
+    (pair,) = found({32: NEAR_10, 128: NEAR_12}).groups
+    known = stats.ttest_1samp(np.log(NEAR_12) - np.log(NEAR_10), 0).confidence_interval()
+    assert pair.ratios["128"].bounds == pytest.approx(np.exp([known.low, known.high]))
+    times = {32: NEAR_10, 64: (10.12, 9.97, 10.05, 10.11, 10.02), 96: NEAR_12, 128: NEAR_12[::-1]}
+    (group,) = found(times).groups
+    tied = [label for label, ratio in group.ratios.items() if not ratio.excludes_one]
+    assert [group.best, *tied] == group.indistinguishable == ["32", "64"]
 
 
 def shifted(starts: int, blocks: int, seed: int) -> Times:

@@ -9,13 +9,12 @@ import pytest
 
 from study.analysis.answers.context import Context
 from study.analysis.answers.ways import Ways
-from study.analysis.stats.groups import groups_of
-from study.analysis.stats.ratios import quotient_of
-from study.analysis.table.exclusions import with_exclusions
+from study.analysis.groups import groups_of
+from study.analysis.ratios import quotient_of
 from study.config.study import Study
 from tests.chance import at_least
 from tests.conftest import repeats, study_values
-from tests.timings import as_timings
+from tests.timings import as_timings, ruled
 from tests.unit.analysis.planted import analysis_of
 
 TIMES: dict[tuple[str, str], dict[int, float]] = {
@@ -86,7 +85,7 @@ def test_the_interval_holds_the_planted_ratio_as_often_as_it_says(broken: bool) 
     bounds, studies = [], repeats(15, 40)
     for seed in studies:
         study, frame = measured(seed, 5, broken=broken)
-        frame = with_exclusions(study, frame)
+        frame = ruled(study, frame)
         far = {run.rpartition("-")[0] for run in frame.loc[frame["far"] != 0, "run"]}
         found = quotient_of(groups_of(study, frame), (0, "32"), (1, "64"), "fit_seconds", tests=1)
         assert found.low and found.high

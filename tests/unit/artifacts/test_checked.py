@@ -79,6 +79,13 @@ def test_a_key_that_went_is_dropped_at_any_depth_and_the_checksum_is_that_of_the
     }
 
 
+def test_a_plan_of_blocks_until_an_interval_was_narrow_is_read_with_the_most_of_them() -> None:
+    plan = tiny_plan(replicates=6)
+    values = json.loads(plan.model_dump_json())
+    values["study"]["replicates"] = {"until": 0.05, "most": 6}
+    assert Plan.of_text(json.dumps(values)) == plan
+
+
 def test_a_record_fits_in_any_layout_with_and_without_a_checksum(plan: Plan, folder: Path) -> None:
     for number, run in enumerate(plan.runs):
         edit(folder / run.file, lambda values: None, keep_checksum=number == 0)

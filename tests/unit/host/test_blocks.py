@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.block import Reached, begun, blocks_of, tidy
+from study.artifacts.block import blocks_of, tidy
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record_store import Session, move_aside, next_session
 from study.base.files import write_whole
 from study.config.selection import Selection
-from study.host.plan.forecast import describe
-from study.host.plan.workflow import Workflow
 from study.host.steps import block as step
 from study.host.steps.attempt import Attempt, RunContext
 from study.host.steps.block import measure_block
@@ -33,7 +31,6 @@ class Machine:
         self.left = 1000
         self.seconds: dict[str, float] = {}
         self.outcome = "ok"
-        self.looks = 0
         self.disturbed, self.waits = list[str](), list[float]()
         monkeypatch.setattr(step, "attempt", self.attempt)
         monkeypatch.setattr(step, "start_fork_servers", lambda *_: None)
@@ -61,15 +58,6 @@ class Machine:
         told["waited_seconds"] = self.waits[-1]
         return Attempt(record.model_copy(update=told), {"seconds": []})  # type: ignore[dict-item]
 
-    def look(self, plan: Plan, files: Results) -> Reached | None:
-        """A look finds half a width that falls with the blocks: 12%, 6%, 4%, 3%."""
-        self.looks += 1
-        asked, blocks = plan.study.until or 0.0, len(begun(plan, files))
-        width = 0.12 / blocks if blocks else None
-        return Reached(
-            asked=asked, half_width=width, degrees=8, blocks=blocks, most=plan.study.most
-        )
-
     def start(
         self, runs: int = 1000, deadline: float | None = None, plan: Plan | None = None
     ) -> list[str]:
@@ -79,7 +67,7 @@ class Machine:
         try:
             for block in blocks_of(self.plan, self.files):
                 if not self.files.block("tiny", block.name).exists():
-                    measure_block("tiny", block.name, self.files.root, self.said.append, self.look)
+                    measure_block("tiny", block.name, self.files.root, self.said.append)
         except SystemExit:
             pass
         return self.said
@@ -194,93 +182,3 @@ def test_a_quarter_of_a_start_goes_on_waiting_and_on_measuring_anew(machine: Mac
     assert machine.waits[:4] == [0, 0, 0, 0.25]
     assert sum(machine.waits) + 2 * len(aside) <= 18 / 3
     assert sum("at most a quarter of a start goes on waiting" in line for line in said) == 7
-
-
-STOPPED = "tiny: stopped after 3 blocks: the interval is ±4% (asked: 5%)"
-
-
-def until(asked: object = "5%", most: int = 6, sizes: tuple[int, ...] = (2, 4, 8)) -> Plan:
-    """Three settings in at most six blocks."""
-    return tiny_plan(
-        factors={"training.batch_size": [*sizes]}, replicates={"until": asked, "most": most}
-    )
-
-
-@pytest.fixture
-def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A study that stopped after three blocks."""
-    stopped = Machine(until(), tmp_path, monkeypatch)
-    said = stopped.start()
-    assert (said[-1], len(said), len(stopped.made())) == (STOPPED, 10, 9)
-    return stopped
-
-
-def pending(stopped: Machine) -> list[int]:
-    """The blocks that a start would make."""
-    return [block.number for block in Workflow([stopped.plan], stopped.files).pending]
-
-
-def test_later_blocks_and_the_next_start_measure_nothing_and_look_at_nothing(
-    stopped: Machine,
-) -> None:
-    assert len(list(stopped.files.blocks("tiny").iterdir())) == 6
-    assert stopped.start() == []
-    assert (stopped.looks, pending(stopped)) == (4, [])
-    assert describe([stopped.plan], None, stopped.files) == [
-        "tiny on cpu: no run pending, 9 done",
-        STOPPED,
-        "nothing is left to measure",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("plan", "made", "last"),
-    [
-        (until("3%"), 12, "tiny: stopped after 4 blocks: the interval is ±3% (asked: 3%)"),
-        (until("1%", most=4), 12, "block 4 of at most 4, run 3 of 3: "),
-        (until(most=9), 9, STOPPED),
-        (
-            tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=5),
-            15,
-            "block 5 of 5, run 3 of 3: ",
-        ),
-    ],
-)
-def test_a_start_that_asks_for_something_else_decides_anew(
-    stopped: Machine, plan: Plan, made: int, last: str
-) -> None:
-    said = stopped.start(plan=plan)
-    assert said[-1].startswith(last)
-    assert len(stopped.made()) == made
-    assert stopped.start() == []
-
-
-def test_a_record_that_is_moved_away_is_measured_again_and_then_the_study_is_looked_at_anew(
-    stopped: Machine,
-) -> None:
-    move_aside(stopped.files.record("tiny", stopped.plan.runs[4].file), "superseded")
-    stopped.begin()
-    assert pending(stopped)[:2] == [2, 4]
-    assert [line.partition(", run")[0] for line in stopped.start()] == [
-        "block 2 of at most 6",
-        STOPPED,
-    ]
-    assert len(stopped.made()) == 9
-
-
-def test_a_setting_that_is_added_later_is_measured_in_every_block_that_was_begun(
-    stopped: Machine,
-) -> None:
-    stopped.start(plan=until(sizes=(2, 4, 8, 10)))
-    assert len(stopped.made()) == 12
-    assert [
-        block.number for block in blocks_of(stopped.plan, stopped.files) if block.number > 3
-    ] == []
-
-
-def test_a_block_that_was_broken_off_is_not_needed_where_the_whole_ones_are_enough(
-    stopped: Machine,
-) -> None:
-    stopped.start(1, plan=until("3%"))
-    said = stopped.start(plan=until())
-    assert (len(said), len(stopped.made()), len(stopped.broken())) == (1, 9, 1)

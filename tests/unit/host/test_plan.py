@@ -267,7 +267,7 @@ def test_a_start_puts_away_what_is_not_made_of_what_is_there(
     write_records(plan, files.records("tiny"))
     for block in blocks_of(plan, files):
         block.write(files)
-    for path in (files.fit("tiny"), files.timings("tiny"), files.report):
+    for path in (files.fit("tiny"), files.timings("tiny"), files.epochs("tiny"), files.report):
         path.write_text("")
     files.figures("tiny").mkdir()
     files.made_of("tiny").write_text(made_of("tiny", files))

@@ -93,7 +93,7 @@ def test_records_that_do_not_fit_are_never_measured_over(
     damaged.write_text("{")
     before = {path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")}
     for block in blocks_of(plan, results):
-        measure_block("tiny", block.name, results.root, print, lambda *_: None)
+        measure_block("tiny", block.name, results.root, print)
     assert capsys.readouterr().out.count("its records are there and are kept") == 2
     assert {
         path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")

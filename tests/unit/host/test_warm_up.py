@@ -132,7 +132,7 @@ def test_a_rung_sets_what_a_start_does_not_and_the_reduced_size_has_none(tmp_pat
     def read(**config: object) -> tuple[int, int, bool, list[str]]:
         selection = read_selection({"studies": ["tiny"], **config})
         found = read_study("tiny", [tmp_path], selection, {"training.epochs": 2, "replicates": 2})
-        return found.training.epochs, found.most, found.ladder is not None, [*found.rung]
+        return found.training.epochs, found.replicates, found.ladder is not None, [*found.rung]
 
     assert read() == (2, 2, True, ["training.epochs", "replicates"])
     assert read(overrides={"training.epochs": 3}) == (3, 2, True, ["replicates"])
@@ -152,7 +152,7 @@ def test_a_budget_that_no_block_fits_says_what_one_takes_before_further_warm_up_
     both = {**SIZES, "training.precision": ["fp32", "bf16"]}
     start = planted.begin(plan := tiny_plan(factors=both, replicates=2), time.time() + 20)
     for one in blocks_of(plan, planted.files):
-        measure_block("tiny", one.name, planted.files.root, start.say, lambda *_: None)
+        measure_block("tiny", one.name, planted.files.root, start.say)
     assert [len(context.paced) for context in planted.made] == [3]
     left = "of tiny is left for the next start"
     assert planted.said[-2:] == [
