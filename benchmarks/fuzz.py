@@ -153,7 +153,7 @@ def read_and_plan(config: dict[str, Any], folder: Path) -> None:
     """Read the study ``tiny`` in ``folder`` as a start does, and plan it unless it has many
     runs."""
     study = read_study("tiny", [folder], read_selection({"studies": ["tiny"]} | config))
-    if study.most < 10 and all(len(levels) < 10 for levels in study.factors.values()):
+    if study.replicates < 10 and all(len(levels) < 10 for levels in study.factors.values()):
         make_plan("tiny", study, EngineChoice("none", ""), HERE)
 
 
