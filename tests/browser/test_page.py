@@ -56,7 +56,9 @@ def test_the_first_column_stays_where_a_table_scrolls_on_a_phone(page: Page, sho
     assert sum(box["accuracy"] is True for box in boxes) >= 3
     outside = "[...document.querySelectorAll('table')].filter(one => !one.closest('.scroll'))"
     assert page.evaluate(f"{outside}.filter(one => one.scrollWidth > innerWidth - 32).length") == 0
-    assert page.evaluate(f"{outside}.every(one => ['levels', 'claim', 'parts'].includes(one.className))")
+    assert page.evaluate(
+        f"{outside}.every(one => ['levels', 'claim', 'parts'].includes(one.className))"
+    )
 
 
 @pytest.mark.parametrize("width", [1280, 768, 375])
