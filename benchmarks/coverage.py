@@ -47,8 +47,9 @@ def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:
     rows["far"] = far_runs(*(rows[name].tolist() for name in ("y", "level", "block")))
     # the rules that set runs aside
     if condition.first_slow or (condition.runs >= MANY and rows["far"].any()):
-        names = {"y": "fit_seconds", "level": "training.batch_size", "start": "session"}
+        names = {"y": "fit_seconds", "start": "session"}
         fixed = {
+            "group": "CPU",
             "device": "cpu",
             "node": None,
             "outcome": "ok",

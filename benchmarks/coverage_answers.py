@@ -14,14 +14,14 @@ from benchmarks.trials import JOINT, Cell, Trial, holds, study_of
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import switches_of
 from study.analysis.answers.ways import ways_of
+from study.analysis.groups import GroupFit, groups_of
+from study.analysis.ratios import overall_of
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.groups import GroupFit, groups_of
-from study.analysis.stats.ratios import overall_of
-from study.analysis.stats.usable import row_settings, usable_runs
+from study.analysis.stats.usable import usable_runs
 from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.analysis.table.rows import as_table
 from study.artifacts.record import TIMED_OUT
-from study.artifacts.setting import setting_of
+from study.artifacts.setting import part_of, parts_of, setting_of
 from study.config.study import Study
 
 SIZE = "training.batch_size"
@@ -53,6 +53,11 @@ def table(
     """
     keys = [key for key in study.factors if key != "device"]
     cells = list(product(*(study.factors[key] for key in keys)))
+    labels = []
+    for cell in cells:
+        own = {"device": "cpu"} | dict(zip(keys, cell, strict=True))
+        level, group = (part_of(study, own, part).label for part in keys_of(study))
+        labels.append({"level": level, "group": group})
     rows: list[dict[str, Any]] = []
     for block, place in product(range(len(logs)), range(len(cells))):
         seconds = SECONDS * float(np.exp(logs[block, place]))
@@ -81,7 +86,8 @@ def table(
             "warmed_up": True,
         }
         state = {} if pace is None else {"reference_seconds": float(np.exp(pace[block, place]))}
-        rows.append(row | dict(zip(keys, cells[place], strict=True)) | done | times | state)
+        own = dict(zip(keys, cells[place], strict=True))
+        rows.append(row | labels[place] | own | done | times | state)
     return with_exclusions(study, as_table(rows))
 
 
@@ -90,11 +96,9 @@ def groups_by(study: Study, key: str, frame: pd.DataFrame) -> list[GroupFit]:
     own take long."""
     found = []
     for level, part in usable_runs(frame, "fit_seconds").groupby(key, sort=False):
-        settings = row_settings(study, part, keys_of(study)[0])
-        part = part.assign(level=[one.label for one in settings])
         means = np.log(part["fit_seconds"]).groupby(part["level"]).mean().map(np.exp)
         times = {str(name): Estimate(value=float(mean)) for name, mean in means.items()}
-        levels = {one.label: one for one in settings}
+        levels = parts_of(study, keys_of(study)[0])
         found.append(
             GroupFit(setting_of(study, {key: str(level)}), levels, part, part, times=times)
         )

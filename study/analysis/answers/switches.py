@@ -170,11 +170,9 @@ class Switches(Statement):
         ]
         together = ""
         if self.combination and self.combination.decided:
-            times = self.combination.times_as_fast
-            best, base = self.combination.best.levels, self.combination.base.levels
-            count = sum(best[key] != base[key] for key in best)
+            times, best = self.combination.times_as_fast, self.combination.best.label
             interval = bounds(times, "" if gains else context.scope)
-            together = f"; the best {count} together **{short(times.value)} times**{interval}"
+            together = f"; {best} together **{short(times.value)} times**{interval}"
         if not gains:
             gain = f"gain more than {context.margin}" if faster else "gain"
             return f"**No switch** is shown to {gain} by itself{where}{together}."

@@ -58,9 +58,10 @@ def _draw(panels: pd.DataFrame, width: int) -> Figure:
         axes = sheet.axes(left, top, left + wide - GAP, top + HIGH)
         plain(axes)
         axes.set(ylim=(0, 1.2 * most), yticks=[])
+        axes.tick_params(labelsize=10)
         colour = PALETTE.get(f"p-{name.replace(' ', '-')}", PALETTE["p-rest"])
         bars = axes.bar(panels.index, panels[name], color=colour)
         told = "{:.1f}" if most < DIGITS else short
         axes.bar_label(bars, fmt=told, color=PALETTE["ink"], size=SMALL)
-        sheet.text(left, top - 8, name, bold=True)
+        sheet.text(left, top - 8, name, size=SMALL, bold=True)
     return sheet.figure

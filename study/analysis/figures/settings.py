@@ -154,7 +154,7 @@ def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
         ]
         title = f"What each switch buys, {place_words(switches.group)}"
         words = (
-            "Times as fast as with the first level of the switch: the mean over all settings of "
+            "Times as fast as without the switch: the mean over all settings of "
             "the other switches; the 95% intervals hold for all switches at once"
         )
         charts.append(rows_chart(RowsChart([rows.Group(told)], title, words, "ratio")))
