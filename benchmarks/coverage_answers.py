@@ -52,12 +52,11 @@ def table(
     run of the last setting that takes longer than the ``limit`` is ended.
     """
     keys = [key for key in study.factors if key != "device"]
-    cells = list(product(*(study.factors[key] for key in keys)))
-    labels = []
-    for cell in cells:
-        own = {"device": "cpu"} | dict(zip(keys, cell, strict=True))
+    cells = []
+    for levels in product(*(study.factors[key] for key in keys)):
+        own = {"device": "cpu"} | dict(zip(keys, levels, strict=True))
         level, group = (part_of(study, own, part).label for part in keys_of(study))
-        labels.append({"level": level, "group": group})
+        cells.append(own | {"level": level, "group": group})
     rows: list[dict[str, Any]] = []
     for block, place in product(range(len(logs)), range(len(cells))):
         seconds = SECONDS * float(np.exp(logs[block, place]))
@@ -75,19 +74,15 @@ def table(
             "study": "s",
             "key": "0",
             "run": f"{block} {place}",
-            "device": "cpu",
             "precision": "fp32",
             "session": 1,
-        }
-        row |= {
             "block": block + 1,
             "position": len(rows) + 1,
             "started": started,
             "warmed_up": True,
         }
         state = {} if pace is None else {"reference_seconds": float(np.exp(pace[block, place]))}
-        own = dict(zip(keys, cells[place], strict=True))
-        rows.append(row | labels[place] | own | done | times | state)
+        rows.append(row | cells[place] | done | times | state)
     return with_exclusions(study, as_table(rows))
 
 
