@@ -223,16 +223,15 @@ class Fastest(Statement):
     def _cost(self, context: Context) -> str:
         """Return how much longer than the fastest the tied settings may take."""
         group = context.group(self.group)
-        known = group.ratios if group else {}
-        ends = [known[one].bounds for one in self.tied if one in known]
-        told = [end for end in ends if end]
+        known = [group.ratios.get(one) for one in self.tied] if group else []
+        told = [one for one in known if one and one.bounds]
         if not told or len(told) < len(self.tied):
             return ""
-        low, high = min(low for low, _ in told), max(high for _, high in told)
-        most = f"{short(high, 1.0)} times as long"
-        if len(self.tied) == 1:
-            return f" ({context.scope}: {self.tied[0]} takes {short(low, 1.0)} to {most})"
-        return f" ({context.scope}: at most {most} as {self.level.label})"
+        last = max(told, key=lambda one: one.high or 0.0)
+        low, high = (short(end or 0.0, last.value) for end in (last.low, last.high))
+        if len(told) == 1:
+            return f" ({context.scope}: {self.tied[0]} takes {low} to {high} times as long)"
+        return f" ({context.scope}: at most {high} times as long as {self.level.label})"
 
     def _times(self, context: Context) -> str:
         leaders = context.in_order(self.group, self.leaders)
