@@ -59,7 +59,7 @@ def charts_of(result: StudyResult) -> dict[str, Chart]:
     switches = enumerate(switch_charts(plan.study, analysis))
     found: dict[str, Chart | None] = {
         **{f"switches{place or ''}": chart for place, chart in switches},
-        "pairs": pairs_chart(plan, frame, analysis) if analysis.ratios else None,
+        "pairs": None if curve else pairs_chart(plan, frame, analysis),
         "curve": curve,
         "runs": None if curve else main_chart(plan, frame, analysis),
         "phases": phases_chart(plan, analysis),

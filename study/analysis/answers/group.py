@@ -96,6 +96,11 @@ class Group(Strict):
         """Its setting in words."""
         return self.setting.label
 
+    @property
+    def timed(self) -> list[Level]:
+        """The levels that have a time."""
+        return [level for level in self.levels if level.time]
+
     def ratio(self, slower: str, faster: str) -> Estimate | None:
         """Return the time of one level over that of another, of which one is the best; else
         None."""

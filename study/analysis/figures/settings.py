@@ -95,9 +95,9 @@ def pairs_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | 
     """Return the two sides of each ratio of the study's contrast, with an arrow from the slower
     mean to the faster one.
 
-    A diamond is where a claim puts a side. None where there are more pairs than can be read.
+    A diamond is where a claim puts a side. None without ratios, or with more than can be read.
     """
-    if len(analysis.ratios) > MOST_PAIRS:
+    if not 1 <= len(analysis.ratios) <= MOST_PAIRS:
         return None
     found, drawn = rows_of(plan, frame, analysis), []
     for ratio in analysis.ratios:

@@ -52,7 +52,7 @@ def law_of(context: Context, title: str) -> Law | None:
 
 
 def _title(group: Group, curve: CurveFit, key: str) -> str:
-    labels = [level.label for level in group.levels]
+    labels = [level.label for level in group.timed]
     place = labels.index(group.best) if group.best else 0
     slower = [one for one in labels[place + 1 :] if group.is_slower(one)]
     told = {
@@ -68,7 +68,7 @@ def _title(group: Group, curve: CurveFit, key: str) -> str:
 
 
 def _heading(group: Group, curve: CurveFit, key: str) -> str:
-    best = next((level.time for level in group.levels if level.label == group.best), None)
+    best = next((level.time for level in group.timed if level.label == group.best), None)
     if curve.line is None or best is None:
         return curve.text().removesuffix(".")
     if curve.verdict.kind == "falls":
@@ -83,9 +83,9 @@ def _heading(group: Group, curve: CurveFit, key: str) -> str:
 def _terms(group: Group, curve: CurveFit) -> Iterator[tuple[str, str]]:
     """Yield each part of the formula with its seconds at the first size, the answer's and the
     last."""
-    labels = [level.label for level in group.levels]
+    labels = [level.label for level in group.timed]
     shown = list(dict.fromkeys([labels[0], group.best or labels[0], labels[-1]]))
-    sizes = [level.x or 0 for level in group.levels if level.label in shown]
+    sizes = [level.x or 0 for level in group.timed if level.label in shown]
     for term in curve.terms(sizes):
         both = zip(term.seconds, shown, strict=True)
         told = ", ".join(f"{short(one)} s at {label}" for one, label in both)
@@ -103,7 +103,7 @@ def _terms(group: Group, curve: CurveFit) -> Iterator[tuple[str, str]]:
 
 def _lines(group: Group, curve: CurveFit) -> Iterator[str]:
     """Yield what is known and what is not, and where the laws miss."""
-    first, power = group.levels[0].label, curve.power
+    first, power = group.timed[0].label, curve.power
     ratio = group.ratios.get(first)
     if curve.verdict.kind == "falls" and ratio:
         told = f"{short(ratio.value)} times as long as {group.best}{bounds(ratio)}"
