@@ -68,20 +68,23 @@ class GroupFit:
 def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
     """Return the groups of a marked table that have a run which this machine could make, in the
     study's order."""
-    made = frame.groupby("group").filter(lambda part: (part["outcome"] != "unavailable").any())
-    every = parts_of(study, keys_of(study)[1])
-    return [
-        _group(study, setting, made[made["group"] == label])
-        for label, setting in every.items()
-        if (made["group"] == label).any()
-    ]
+    level_keys, group_keys = keys_of(study)
+    levels = parts_of(study, level_keys)
+    found = []
+    for label, setting in parts_of(study, group_keys).items():
+        part = frame[frame["group"] == label]
+        if (part["outcome"] != "unavailable").any():
+            own = {name: levels[name] for name in levels if (part["level"] == name).any()}
+            found.append(_group(study, setting, own, part))
+    return found
 
 
-def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
-    y, known = study.total, set(part["level"])
-    every = parts_of(study, keys_of(study)[0])
-    levels = {label: one for label, one in every.items() if label in known}
-    clean, censored = usable_runs(part, y), _censored(part)
+def _group(
+    study: Study, setting: Setting, levels: dict[str, Setting], part: pd.DataFrame
+) -> GroupFit:
+    y = study.total
+    clean = usable_runs(part, y)
+    censored = _censored(part)
     if clean.empty:
         return GroupFit(setting, levels, part, clean, censored=censored)
     clean = clean.assign(felt=felt(clean, y))
@@ -98,7 +101,8 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     reasons: dict[str, Undetermined] = {}
     noise = max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)
     for level, rows in clean.groupby("level", sort=False):
-        name, mean = str(level), model.mean(str(level))
+        name = str(level)
+        mean = model.mean(str(level))
         ratios = (
             model.ratio(name, str(other))
             for other in levels
@@ -143,7 +147,8 @@ def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], f
         str(level): rows["accuracy"].dropna().tolist()
         for level, rows in clean.groupby("level", sort=False)
     }
-    chance, images = float(known["chance_accuracy"].max()), int(known["valid_images"].min())
+    chance = float(known["chance_accuracy"].max())
+    images = int(known["valid_images"].min())
     return learning_of(accuracies, chance, images, study.learning_margin), chance
 
 

@@ -54,7 +54,8 @@ def progress_sentence(studies: Sequence[Progress]) -> str:
 
     A page says it once, before its first answer, and only if a study is not whole.
     """
-    there, planned = sum(study.there for study in studies), sum(study.planned for study in studies)
+    there = sum(study.there for study in studies)
+    planned = sum(study.planned for study in studies)
     count = f"{there} of {planned} planned runs {agreeing(planned, 'is', 'are')} there"
     return (
         f"{count}."

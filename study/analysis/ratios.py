@@ -85,9 +85,11 @@ def overall_of(
     pairs = _pairs(study, sides[slower], sides[faster], contrast)
     if pairs.empty:
         return None
-    y, known = study.total, _settings(study, groups, contrast)
+    y = study.total
+    known = _settings(study, groups, contrast)
     settings = [known[end] for end in zip(pairs["place_a"], pairs["level_a"], strict=True)]
-    block, quotients = pairs["session_block"], (pairs[f"{y}_a"] / pairs[f"{y}_b"]).apply(np.log)
+    block = pairs["session_block"]
+    quotients = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).apply(np.log)
     over = quotients.groupby([setting.label for setting in settings])
     left = (quotients - over.transform("mean") + float(over.mean().mean())).groupby(block).mean()
     starts = pairs.groupby(block)["session"].first()[left.index]
@@ -96,7 +98,8 @@ def overall_of(
     )
     ends = chain.from_iterable(_ends(rows) for _, rows in pairs.groupby(["place_a", "level_a"]))
     undetermined = any(level in groups[place].undetermined for place, level in ends)
-    ratio, leans = model.mean("all"), _leans(pairs)
+    ratio = model.mean("all")
+    leans = _leans(pairs)
     machine = contrast != "control" and not stands_out(left, leans)
     told = ratio.bare if undetermined or machine else ratio.widened(mean_lean(leans))
     return Overall(contrast, slower, faster, told, machine, pairs, settings)

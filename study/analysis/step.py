@@ -11,7 +11,12 @@ from study.analysis.figures.curve import curve_chart
 from study.analysis.figures.learning import learning_charts
 from study.analysis.figures.length import length_chart
 from study.analysis.figures.phases import phases_chart
-from study.analysis.figures.settings import main_chart, pairs_chart, switch_charts
+from study.analysis.figures.settings import (
+    main_chart,
+    pairs_chart,
+    rows_of,
+    switch_charts,
+)
 from study.analysis.figures.style import Chart, our_look
 from study.analysis.table.files import write_csv
 from study.artifacts.block import forget_deferred, made_of
@@ -54,17 +59,19 @@ def write_analysis(name: str, files: Results) -> str | None:
 def charts_of(result: StudyResult) -> dict[str, Chart]:
     """Return every chart of a study by name, the main one first: the page, the files and ``import
     study`` have the same."""
-    plan, frame, analysis = result.plan, result.frame, result.analysis
-    curve = curve_chart(plan, frame, analysis)
+    plan = result.plan
+    analysis = result.analysis
+    rows = rows_of(plan, result.frame, analysis)
+    curve = curve_chart(plan, rows, analysis)
     switches = enumerate(switch_charts(plan.study, analysis))
     found: dict[str, Chart | None] = {
         **{f"switches{place or ''}": chart for place, chart in switches},
-        "pairs": None if curve else pairs_chart(plan, frame, analysis),
+        "pairs": None if curve else pairs_chart(plan, rows, analysis),
         "curve": curve,
-        "runs": None if curve else main_chart(plan, frame, analysis),
+        "runs": None if curve else main_chart(plan, rows, analysis),
         "phases": phases_chart(plan, analysis),
         "length": length_chart(analysis.length),
-        **learning_charts(result),
+        **learning_charts(result, rows),
     }
     return {name: chart for name, chart in found.items() if chart}
 

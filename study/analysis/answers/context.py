@@ -57,14 +57,16 @@ class Context:
     @property
     def takes(self) -> str:
         """What takes the time, with its verb."""
-        job = self.job
-        return f"{job} take{'s' * (job == '1 epoch')}" if job else TAKES[self.study.total]
+        if not self.job:
+            return TAKES[self.study.total]
+        return f"{self.job} takes" if self.job == "1 epoch" else f"{self.job} take"
 
     @property
     def job(self) -> str:
         """The length of a training whose whole time is compared; nothing where it varies or ends at
         a target."""
-        training, varied = self.study.training, "training.epochs" in self.study.factors
+        training = self.study.training
+        varied = "training.epochs" in self.study.factors
         if self.study.total not in WHOLE or varied or training.target_accuracy:
             return ""
         return quantity(training.every_epoch, "epoch")

@@ -93,7 +93,9 @@ class Contrast(Statement):
 
     def becomes(self, context: Context, means: Means) -> Becomes | None:
         """Return what the largest ratio becomes: its part is that of the ratio of the means."""
-        before, now, old = self.times(context, {}), self.times(context, means), self.most.ratio
+        before = self.times(context, {})
+        now = self.times(context, means)
+        old = self.most.ratio
         if not before or not now:
             return None
         new = old.value * now / before
@@ -112,8 +114,10 @@ class Contrast(Statement):
         else:
             ratios = [one.together for one in shown]
         slower, faster = names
+        verb = context.verb
         # Two ratios with their settings leave no room for the length of the job.
-        verb = f"{context.verb} {context.job * (len(shown) < 2)}".rstrip()
+        if context.job and len(shown) == 1:
+            verb = f"{verb} {context.job}"
         mean = self.overall.inverse if self.overall.value < 1 else self.overall
         where = " in the mean" * (len(shown) > 1)
         if self.equal:

@@ -148,7 +148,8 @@ class CurveFit(Strict):
         none is drawn."""
         if self.line is None:
             return []
-        law, fit = by_name(self.line), self.models[self.line]
+        law = by_name(self.line)
+        fit = self.models[self.line]
         seconds = law.parts(fit.coefficients, sizes)
         return [
             Term(part, name, fit.coefficients[name], fit.intervals[name], seconds[part].tolist())
@@ -219,15 +220,18 @@ def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:
     model's.
     """
     kept = sorted((size, place) for place, size in enumerate(sizes) if size is not None)
-    order, count = np.array([place for _, place in kept]), len(kept)
+    order = np.array([place for _, place in kept])
+    count = len(kept)
     levels = [model.levels[place] for place in order]
     model, beside = telling(model, levels), over_starts(model, levels)
-    covariance, degrees = model.covariance[np.ix_(order, order)], model.pair_degrees
+    covariance = model.covariance[np.ix_(order, order)]
+    degrees = model.pair_degrees
     if beside:
         variance, degrees = beside
         covariance = variance * (np.eye(count) - 1 / count) + covariance.mean()
     if not has_noise(model):
-        covariance, degrees = np.eye(count), 0.0
+        covariance = np.eye(count)
+        degrees = 0.0
     return LogMeans([size for size, _ in kept], model.effects[order], covariance, degrees)
 
 
@@ -241,7 +245,8 @@ def _turn(means: LogMeans, tied: Collection[float | None]) -> Verdict | None:
     places = [place for place, size in enumerate(sizes) if size in tied]
     if not places:
         return None
-    before, after = sizes[: places[0]], sizes[places[-1] + 1 :]
+    before = sizes[: places[0]]
+    after = sizes[places[-1] + 1 :]
     if _turns_again(means) or (after and not before):
         return Verdict(kind="turns")
     return Verdict(kind="turns", low=before[-1], high=after[0]) if after else None
@@ -252,7 +257,8 @@ def _turns_again(means: LogMeans) -> bool:
 
     These are one-sided t tests at 5% of all pairs of sizes at once (Bonferroni's rule).
     """
-    least, own = means.logs.argmin(), np.diag(means.covariance)
+    least = means.logs.argmin()
+    own = np.diag(means.covariance)
     one, other = np.triu_indices(len(own), 1)
     critical = -special.stdtrit(means.degrees, SIGNIFICANCE / len(one))
     change = means.logs[other] - means.logs[one]

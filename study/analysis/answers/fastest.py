@@ -103,7 +103,8 @@ class CannotSay(Plain):
 
     def text(self, context: Context) -> str:
         """Return what the runs show, and what they lack."""
-        where, known = f" {context.where(self.group)}".rstrip(), context.group(self.group)
+        where = f" {context.where(self.group)}".rstrip()
+        known = context.group(self.group)
         levels = known.levels if known else []
         seconds = {level.label: level.time.value for level in levels if level.time}
         first = sorted(seconds, key=seconds.__getitem__)[:2]
@@ -179,7 +180,8 @@ class Fastest(Statement):
             return None
         best = min(fair, key=fair.__getitem__)
         change = abs(log(fair[best] / self.time.value))
-        old, new = short(self.time.value), short(fair[best])
+        old = short(self.time.value)
+        new = short(fair[best])
         if best != self.level.label:
             return True, change, f"{context.setting(best)} leads at {new} s."
         if old[0] == new[0] and change < log(2):
@@ -285,7 +287,8 @@ def group_answer(group: Group) -> Fastest | CannotSay | OnlyLevel | NothingSucce
             only=only,
         )
     others = [level.label for level in timed if level.label != best.label]
-    near, out = {*group.indistinguishable, *group.equivalent}, {*open_levels, *group.unfair}
+    near = {*group.indistinguishable, *group.equivalent}
+    out = {*open_levels, *group.unfair}
     return Fastest(
         group=group.setting,
         level=best.setting,

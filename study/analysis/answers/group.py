@@ -222,7 +222,8 @@ def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | Non
 def _levels(study: Study, group: GroupFit) -> list[Level]:
     """Return the levels of a group along the curve's factor, or as the study lists those of its
     other factors."""
-    x, part = study.curve.x if study.curve else None, group.part
+    x = study.curve.x if study.curve else None
+    part = group.part
     levels = [_level(study, name, part[part["level"] == name], group, x) for name in group.levels]
     return sorted(levels, key=lambda level: level.x or 0) if x else levels
 
@@ -231,7 +232,9 @@ def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str 
     clean = group.clean[group.clean["level"] == name]
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
     typical = clean[[*resources()]].median().dropna()
-    far, model, time = (clean["far"] != 0).any(), group.model, group.times.get(name)
+    far = (clean["far"] != 0).any()
+    model = group.model
+    time = group.times.get(name)
     when = group.levels[name].levels.get("training.validation", study.training.validation)
     validations = 1 if when == "end" else None
     recorded = rows[rows["excluded"].isna() | rows["excluded"].isin(BY_RULE)]

@@ -50,8 +50,9 @@ class Length(Strict):
         found = []
         for point in self.points:
             name = quantity(point.epochs, "epoch") if point.epochs else "no end"
-            name += ", this study" * (point.epochs == self.own)
-            about = "about " * ((point.epochs or 0) > self.own)
+            if point.epochs == self.own:
+                name += ", this study"
+            about = "about " if (point.epochs or 0) > self.own else ""
             told = [
                 f"{about}{short(ratio.value)} times{bounds(ratio, scope)} {at_setting(at)}".rstrip()
                 for ratio, at in zip(point.ratios, self.at, strict=True)
@@ -69,7 +70,8 @@ def length_of(
     None for an answer without a ratio of its own, for a time that is no whole training or ends at a
     target, and for runs of one epoch or of different lengths.
     """
-    counts, y = counted(epochs).set_index("run"), study.total
+    counts = counted(epochs).set_index("run")
+    y = study.total
     lengths = {int(last) for last in counts.groupby("run")["epoch"].max()}
     if not isinstance(answer, (Ways, Contrast)) or y not in WHOLE or len(lengths) != 1:
         return None

@@ -119,7 +119,8 @@ class Combination(Plain):
 
     def becomes(self, context: Context, means: Means) -> Becomes | None:
         """Return how many times as fast they are together."""
-        before, now = self.times_as_fast.value, self.times(context, means)
+        before = self.times_as_fast.value
+        now = self.times(context, means)
         if now is None or short(now) == short(before):
             return None
         change = abs(math.log(now / before))
@@ -170,7 +171,8 @@ class Switches(Statement):
         ]
         together = ""
         if self.combination and self.combination.decided:
-            times, best = self.combination.times_as_fast, self.combination.best.label
+            times = self.combination.times_as_fast
+            best = self.combination.best.label
             interval = bounds(times, "" if gains else context.scope)
             together = f"; {best} together **{short(times.value)} times**{interval}"
         if not gains:
@@ -187,7 +189,8 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     run counts."""
     if group.model is None:
         return None
-    keys, model = keys_of(study)[0], group.model
+    keys = keys_of(study)[0]
+    model = group.model
     levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys}
     cells = {}
     for label in group.times.keys() - group.unfair.keys():

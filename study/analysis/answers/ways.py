@@ -106,11 +106,13 @@ class Ways(Statement):
         times = {way.group: _least(context, way.group, means) or way.seconds for way in self.ways}
         leader = min(times, key=times.__getitem__)
         other = self.beside
-        now, before = times[other.group] / times[leader], other.seconds / self.ways[0].seconds
+        now = times[other.group] / times[leader]
+        before = other.seconds / self.ways[0].seconds
         change = abs(log(now / before))
         if leader != self.ways[0].group:
             return True, change, f"{context.who(leader)} leads at {short(times[leader])} s."
-        new, old = short(now), short(before)
+        new = short(now)
+        old = short(before)
         return (False, change, f"it is {new} times as fast.") if new != old else None
 
     def text(self, context: Context) -> str:

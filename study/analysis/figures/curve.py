@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -20,7 +19,7 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context, capital
 from study.analysis.answers.curve import CurveFit, Term
 from study.analysis.figures.rows import Row, draw_row, ends_of, key_of, told_of
-from study.analysis.figures.settings import rows_of
+from study.analysis.figures.settings import Rows
 from study.analysis.figures.style import (
     PALETTE,
     SMALL,
@@ -42,7 +41,6 @@ TOP, HIGH, LINE, BESIDE = 12.0, 300.0, 17.0, 150.0
 """Pixels above the axes, of their height, of a line of words, and right of the axes."""
 AREAS = {"stays": ("other", 0.5), "grows": ("grow", 0.85), "shrinks": ("answer", 0.15)}
 """Colour of each part of the time, and the place of its name from the left to the right."""
-BRIEF = {"did not learn as well": "out", "equal within 5%": "equal"}
 
 
 class Beside(NamedTuple):
@@ -121,12 +119,12 @@ class Curve:
         return fit if fit and fit.verdict.kind == "turns" else None
 
 
-def curve_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | None:
+def curve_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
     """Return the curve of a study; None without one of four sizes or more, or of more than three
     groups."""
     if plan.study.curve is None or not 1 <= len(analysis.groups) <= MOST_GROUPS:
         return None
-    context, found = Context(plan.study, analysis.groups), rows_of(plan, frame, analysis)
+    context = Context(plan.study, analysis.groups)
     series = []
     for group in analysis.groups:
         rows = {
@@ -137,7 +135,8 @@ def curve_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | 
     curve = Curve(series, short_key(plan.study.curve.x))
     if len(curve.sizes) < LEAST_SIZES or min(curve.sizes) <= 0:
         return None
-    title, styles = analysis.screen.chart, {one.style for one in series if one.fit}
+    title = analysis.screen.chart
+    styles = {one.style for one in series if one.fit}
     told = [f"{one.name} {told_of([*one.rows.values()])}".strip() for one in series]
     laws = {
         "law": ("the law, 95% band", "law" in styles),
@@ -149,7 +148,6 @@ def curve_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | 
     return Chart(
         title=title,
         subtitle=f"Seconds by {curve.x}{'' if curve.alone else '; both axes logarithmic'}",
-        caption="",
         alt=f"{title}. {'; '.join(told)}.",
         draw=partial(draw, curve),
         key=(*key_of(curve.rows), *kinds),
@@ -158,7 +156,8 @@ def curve_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | 
 
 def draw(curve: Curve, width: int) -> Figure:
     """Return the chart as a figure of ``width`` pixels."""
-    wide, strip = width == WIDE, _strip(curve, width == WIDE)
+    wide = width == WIDE
+    strip = _strip(curve, wide)
     left = max(width_of(name, SMALL) for name in strip) + (28 if wide else 14)
     sheet = Sheet(width, TOP + HIGH + 6 + LINE * len(strip))
     axes = sheet.axes(left, TOP, width - (BESIDE if wide else 8), TOP + HIGH)
@@ -176,7 +175,8 @@ def draw(curve: Curve, width: int) -> Figure:
         for x, (told, colour, bold) in cells.items():
             at = sheet.pixel(axes, np.log(x), found[-1])[0]
             sheet.text(at, y, told, colour, SMALL, "center", bold)
-    beside, marks = list[Beside](), Marks(axes, upright=True)
+    beside = list[Beside]()
+    marks = Marks(axes, upright=True)
     for place, one in enumerate(curve.series):
         shift = 0.16 * (place - (len(curve.series) - 1) / 2)
         beside += [*_law(curve, axes, one), *_claims(curve, axes, one, shift * step)]
@@ -196,8 +196,9 @@ def _strip(curve: Curve, wide: bool) -> dict[str, dict[float, tuple[str, str, bo
     found = {curve.x: {x: (f"{x:g}", "ink", False) for x in curve.sizes}}
     for one in curve.series:
         for x, row in one.rows.items():
-            brief = BRIEF.get(row.verdict, row.verdict)
-            verdict = row.verdict.removesuffix(" as well") if wide else brief
+            verdict = row.verdict.removesuffix(" as well")
+            if not wide:
+                verdict = "out" if row.look == "out" else verdict.partition(" within ")[0]
             accuracy = row.accuracy.removesuffix(" accurate")
             mean = row.mean if wide or row.time is None else short(row.time.value)
             words = {"mean": mean, "verdict": verdict, "accuracy": accuracy}
@@ -233,11 +234,10 @@ def _law(curve: Curve, axes: Axes, one: Series) -> list[Beside]:
     if not curve.alone:
         return [Beside(value[-1], one.name, "answer" if leads else "ink")]
     terms = one.fit.terms(xs)
-    words, stays = [Beside(value[-1], law_formula(one.fit.line))], terms[0]
-    bounds, name = (
-        interval(stays.bounds.low, stays.bounds.high),
-        f"{stays.coefficient} not determined",
-    )
+    words = [Beside(value[-1], law_formula(one.fit.line))]
+    stays = terms[0]
+    bounds = interval(stays.bounds.low, stays.bounds.high)
+    name = f"{stays.coefficient} not determined"
     if one.style == "law":
         _parts(curve, axes, terms, places)
         line(axes, "doubt", places, stays.seconds, gid="floor")

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from study.analysis.analysis import StudyResult
 from study.analysis.answers.context import Context, capital
 from study.analysis.figures.rows import LINE, lines_of
-from study.analysis.figures.settings import rows_of
+from study.analysis.figures.settings import Rows
 from study.analysis.figures.style import NARROW, PALETTE, SMALL, Chart, Sheet, line, plain
 from study.analysis.stats.usable import counted
 from study.analysis.words import short, short_key
@@ -89,13 +89,14 @@ class Courses:
         axes.axhline(self.chance, color=PALETTE["muted"], ls=":", gid="chance")
 
 
-def learning_charts(result: StudyResult) -> dict[str, Chart]:
+def learning_charts(result: StudyResult, found: Rows) -> dict[str, Chart]:
     """Return accuracy and loss by epoch, in two panels for each setting, and mean accuracy by mean
     seconds; nothing where no accuracy is known of two epochs."""
-    study, groups = result.plan.study, result.analysis.groups
+    study = result.plan.study
+    groups = result.analysis.groups
     many = sum(len(group.levels) for group in groups) > MOST_SETTINGS
-    found = rows_of(result.plan, result.frame, result.analysis)
-    context, every = Context(study, groups), list[Course]()
+    context = Context(study, groups)
+    every = list[Course]()
     epochs = counted(result.epochs).dropna(subset=[ACCURACY])
     for group in groups:
         # Beside other groups, what a setting is in its own says little.
@@ -114,7 +115,8 @@ def learning_charts(result: StudyResult) -> dict[str, Chart]:
     if not every:
         return {}
     chance = counted(result.frame)["chance_accuracy"].fillna(0.0).max()
-    best, margin = max(one.last for one in every), study.learning_margin
+    best = max(one.last for one in every)
+    margin = study.learning_margin
     courses = Courses(every, best, margin, chance)
     within = f"within {100 * margin:g} points of the best, {best:.0%}"
     both = (("within", within), ("published", f"chance, {chance:.0%}"))
@@ -126,16 +128,31 @@ def learning_charts(result: StudyResult) -> dict[str, Chart]:
     )
     out = sum(one.look == "out" for one in every)
     title = f"The best accuracy is {best:.0%}"
-    title += f"; {out} of {len(every)} did not learn as well" * bool(out)
+    if out:
+        title += f"; {out} of {len(every)} did not learn as well"
     by = short_key(context.factor or "setting")
     under = f"Accuracy and loss on held-out images after each epoch, by {by}"
-    under += "; of each way its fastest setting" * many
-    told, draw = "; ".join(one.name for one in every), partial(_by_clock, courses)
+    if many:
+        under += "; of each way its fastest setting"
+    told = "; ".join(one.name for one in every)
     signs = [(SIGNS[one.look], f"{at}: {one.name}") for at, one in enumerate(every, start=1)]
-    words = "Mean accuracy by mean seconds; a dot is the end of an epoch"
     return {
-        "learning": Chart(title, under, "", told, partial(_panels, courses), (*key, *both), FULL),
-        "clock": Chart("Accuracy by the clock", words, "", told, draw, (*signs, *both), FULL),
+        "learning": Chart(
+            title=title,
+            subtitle=under,
+            alt=told,
+            draw=partial(_panels, courses),
+            key=(*key, *both),
+            width=FULL,
+        ),
+        "clock": Chart(
+            title="Accuracy by the clock",
+            subtitle="Mean accuracy by mean seconds; a dot is the end of an epoch",
+            alt=told,
+            draw=partial(_by_clock, courses),
+            key=(*signs, *both),
+            width=FULL,
+        ),
     }
 
 
@@ -149,7 +166,8 @@ def _panels(found: Courses, width: int) -> Figure:
     sheet = Sheet(width, high * ceil(len(heads) / columns))
     for place, one in enumerate(found.every):
         row, column = divmod(place, columns)
-        left, top = LEFT + wide * column, high * row + head
+        left = LEFT + wide * column
+        top = high * row + head
         ink = "muted" if one.look == "out" else one.look
         for up, told in enumerate(heads[place][::-1]):
             sheet.text(left, top - 8 - LINE * up, told, ink, bold=True)

@@ -26,8 +26,13 @@ def length_chart(length: Length | None) -> Chart | None:
     told = [f"{name}: {' and '.join(ratios)}" for name, ratios in length.rows()]
     ends = listed([short(ratio.value) for ratio in length.points[-1].ratios])
     title = f"In a job without end it is {ends} times as fast"
-    words = "Times as fast, on a logarithmic axis, by epochs of the job"
-    return Chart(title, words, "", f"{title}. {'; '.join(told)}.", partial(_draw, length), KEY)
+    return Chart(
+        title=title,
+        subtitle="Times as fast, on a logarithmic axis, by epochs of the job",
+        alt=f"{title}. {'; '.join(told)}.",
+        draw=partial(_draw, length),
+        key=KEY,
+    )
 
 
 def _draw(length: Length, width: int) -> Figure:
@@ -36,7 +41,8 @@ def _draw(length: Length, width: int) -> Figure:
     plain(axes)
     axes.semilogy()
     jobs = [str(point.epochs or "no end") for point in length.points]
-    own, ends = str(length.own), [ratio.value for ratio in length.points[-1].ratios]
+    own = str(length.own)
+    ends = [ratio.value for ratio in length.points[-1].ratios]
     for place, at in enumerate(length.at):
         ratios = [point.ratios[place].model_dump() for point in length.points]
         # A ratio without an interval has its value as both ends.

@@ -4,6 +4,7 @@ They say why a curve falls or turns.
 """
 
 from functools import partial
+from math import ceil
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -38,30 +39,38 @@ def phases_chart(plan: Plan, analysis: Analysis) -> Chart | None:
     rows = pd.DataFrame({name: split(one) for name, one in phases.items()}).T.fillna(0.0)
     most = rows.max().drop("rest", errors="ignore").nlargest(PANELS - 1).index
     panels = rows[most].assign(**{"all else": rows.drop(columns=most).sum(axis=1)})
-    change, told = panels[most].iloc[-1] / panels[most].iloc[0], []
+    change = panels[most].iloc[-1] / panels[most].iloc[0]
+    told = []
     for word, ways in (("falling", 1 / change > CHANGES), ("rising", change > CHANGES)):
         if ways.any():
             told.append(f"{word}: {listed(list(most[ways]))}")
     title = capital("; ".join(told)) or "No phase changes much"
     seconds = [f"{name}: {', '.join(map(short, panels[name]))} s" for name in panels]
-    words = "Seconds of each phase, all on one scale: they add up to the mean"
-    return Chart(title, words, "", f"{title}. {'. '.join(seconds)}.", partial(_draw, panels))
+    return Chart(
+        title=title,
+        subtitle="Seconds of each phase, all on one scale: they add up to the mean",
+        alt=f"{title}. {'. '.join(seconds)}.",
+        draw=partial(_draw, panels),
+    )
 
 
 def _draw(panels: pd.DataFrame, width: int) -> Figure:
-    columns, most = PANELS if width == WIDE else 2, panels.max().max()
-    high, wide = HEAD + HIGH + FOOT, (width + GAP) / columns
-    sheet = Sheet(width, high * -(-len(panels.columns) // columns))
+    columns = PANELS if width == WIDE else 2
+    most = panels.max().max()
+    high = HEAD + HIGH + FOOT
+    wide = (width + GAP) / columns
+    sheet = Sheet(width, high * ceil(len(panels.columns) / columns))
     for place, name in enumerate(map(str, panels)):
         row, column = divmod(place, columns)
-        left, top = wide * column, high * row + HEAD
+        left = wide * column
+        top = high * row + HEAD
         axes = sheet.axes(left, top, left + wide - GAP, top + HIGH)
         plain(axes)
         axes.set(ylim=(0, 1.2 * most), yticks=[])
         axes.tick_params(labelsize=10)
         colour = PALETTE.get(f"p-{name.replace(' ', '-')}", PALETTE["p-rest"])
         bars = axes.bar(panels.index, panels[name], color=colour)
-        told = "{:.1f}" if most < DIGITS else short
-        axes.bar_label(bars, fmt=told, color=PALETTE["ink"], size=SMALL)
+        form = "{:.1f}" if most < DIGITS else short
+        axes.bar_label(bars, fmt=form, color=PALETTE["ink"], size=SMALL)
         sheet.text(left, top - 8, name, size=SMALL, bold=True)
     return sheet.figure

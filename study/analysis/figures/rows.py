@@ -170,7 +170,8 @@ def rows_chart(chart: RowsChart) -> Chart | None:
 
 def _beyond(chart: RowsChart) -> str:
     """Return what the axis has no room for."""
-    end, told = chart.ends[1], list[str]()
+    end = chart.ends[1]
+    told = list[str]()
     for row in chart.rows:
         far = [f"{number(dot.value)} s, not counted" for dot in row.dots if dot.value > end]
         if row.claimed is not None and row.claimed > end:
@@ -218,9 +219,11 @@ def _columns(chart: RowsChart, width: int) -> _Columns:
 
 def draw(chart: RowsChart, width: int) -> Figure:
     """Return the chart as a figure of ``width`` pixels."""
-    columns, end = _columns(chart, width), TOP
+    columns = _columns(chart, width)
+    end = TOP
     high = HIGH if any(chart.words(row, False)[1] for row in chart.rows) else LOW
-    above, placed = list[tuple[float, str, bool]](), list[tuple[float, Row]]()
+    above = list[tuple[float, str, bool]]()
+    placed = list[tuple[float, Row]]()
     arrows = list[tuple[Group, float, float]]()
     for group in chart.groups:
         end += GROUP * bool(placed)
@@ -285,7 +288,8 @@ def draw_row(marks: Marks, row: Row, at: float, side: float) -> None:
         shown = [dot for dot in dots if dot.aside == aside]
         lanes = [(place + 1) % 3 - 1 for place in range(len(shown))]
         places = [at + LANE * side * lane for lane in lanes]
-        kind, values = "aside" if aside else row.look, [dot.value for dot in shown]
+        kind = "aside" if aside else row.look
+        values = [dot.value for dot in shown]
         marks.dots(kind, places, values, [dot.link for dot in shown])
     if row.claimed is not None:
         marks.dots("claim", [at], [row.claimed])

@@ -30,7 +30,9 @@ Rows = Mapping[tuple[str, str], Row]
 
 def rows_of(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Rows:
     """Return the row of each setting, with the runs that have a time and the first claim of it."""
-    claimed, found, y = dict[tuple[str, str], float](), {}, plan.study.total
+    claimed = dict[tuple[str, str], float]()
+    found = {}
+    y = plan.study.total
     columns = ["run", y, "excluded", "session", "block"]
     for claim in analysis.claims:
         for mark in claim.marks:
@@ -68,9 +70,9 @@ def rows_of(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Rows:
     return found
 
 
-def main_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | None:
+def main_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
     """Return every run of every group, with what the claims say of it."""
-    found, names = rows_of(plan, frame, analysis), Context(plan.study, analysis.groups).names
+    names = Context(plan.study, analysis.groups).names
     drawn = []
     for group in analysis.groups:
         heading = capital(place_words(names.get(group.setting, group.setting)))
@@ -79,8 +81,8 @@ def main_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | N
     drawn.sort(key=_fastest)
     by = "" if plan.study.effects else ", ".join(map(short_key, keys_of(plan.study)[0]))
     words = f"Seconds{f' by {by}' if by else ''}"
-    several = len(found) > len(drawn) > 1
-    words += "; each verdict is within its group" if several else ""
+    if len(found) > len(drawn) > 1:
+        words += "; each verdict is within its group"
     return rows_chart(RowsChart(drawn, analysis.screen.chart, words, _axis(analysis)))
 
 
@@ -91,7 +93,7 @@ def _fastest(group: rows.Group) -> float:
     return min(times, default=float("inf"))
 
 
-def pairs_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | None:
+def pairs_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
     """Return the two sides of each ratio of the study's contrast, with an arrow from the slower
     mean to the faster one.
 
@@ -99,15 +101,17 @@ def pairs_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | 
     """
     if not 1 <= len(analysis.ratios) <= MOST_PAIRS:
         return None
-    found, drawn = rows_of(plan, frame, analysis), []
+    drawn = []
     for ratio in analysis.ratios:
-        pair, times = list[Row](), ratio.together
+        pair = list[Row]()
+        times = ratio.together
         told = times.excludes_one and not times.within(plan.study.equivalence_margin)
         for name in (ratio.slower, ratio.faster):
             levels = ratio.at.levels | {ratio.contrast: name}
             for end in ends_with(plan.study, analysis.groups, levels)[:1]:
                 row = found[end.group.label, end.level.label]
-                words, verdict = capital(side(plan.study, ratio.contrast, name)), row.accuracy
+                words = capital(side(plan.study, ratio.contrast, name))
+                verdict = row.accuracy
                 pair.append(
                     replace(
                         row,
@@ -121,7 +125,8 @@ def pairs_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | 
         if len(pair) < 2:
             return None
         if times.value < 1:
-            pair, times = pair[::-1], times.inverse
+            pair = pair[::-1]
+            times = times.inverse
         pair[0] = replace(pair[0], best=False)
         pair[1] = replace(pair[1], best=told, look="answer" if told else "other")
         arrow = f"{short(times.value)} times", bounds(times).strip(" ()")

@@ -64,14 +64,16 @@ class Sheet:
     left."""
 
     def __init__(self, width: float, height: float) -> None:
-        self.width, self.height = width, height
+        self.width = width
+        self.height = height
         self.figure = Figure(figsize=(width / 72, height / 72), dpi=72)
         self.page = self.axes(0, 0, width, height)
         self.page.set(xlim=(0, width), ylim=(height, 0))
 
     def axes(self, left: float, top: float, right: float, bottom: float) -> Axes:
         """Return axes between these pixels, without any line of its own; later ones lie above."""
-        width, height = (right - left) / self.width, (bottom - top) / self.height
+        width = (right - left) / self.width
+        height = (bottom - top) / self.height
         place = (left / self.width, 1 - bottom / self.height, width, height)
         found = self.figure.add_axes(place)
         found.patch.set_visible(False)
@@ -152,7 +154,8 @@ class Marks:
     the axis is a triangle at its end."""
 
     def __init__(self, axes: Axes, upright: bool) -> None:
-        self.axes, self.upright = axes, upright
+        self.axes = axes
+        self.upright = upright
         self.low, self.high = axes.get_ylim() if upright else axes.get_xlim()
 
     def interval(self, at: float, estimate: Estimate, sides: Sequence[float], look: str) -> None:
@@ -221,13 +224,13 @@ class Chart:
 
     title: str
     subtitle: str
-    caption: str
     alt: str
     """What it shows, for who cannot see it."""
     draw: Callable[[int], Figure]
     """Returns the figure, so many pixels wide, within :func:`our_look`."""
     key: tuple[tuple[str, str], ...] = ()
     """The kinds of marks, each with its words."""
+    caption: str = ""
     width: int = WIDE
     """Pixels on a desk."""
 
@@ -298,9 +301,8 @@ LINES: dict[str, tuple[str, float, Any]] = {
     "within": ("answer", 6.0, "-"),
 }
 """Colour, width in pixels and dashes of a law, that of the answer, and one that is not determined;
-of the published law, a claim, a single run; of a setting that
-learned and one that did not, the loss in training, and what is within the margin of the best, which
-the charts tint."""
+of the published law, a claim, a single run; of a setting that learned and one that did not, the
+loss in training, and what is within the margin of the best, which the charts tint."""
 
 
 def line(axes: Axes, kind: str, xs: Any, ys: Any, **more: Any) -> None:
@@ -344,7 +346,8 @@ def inline(figure: Figure, label: str, kind: str = "") -> str:
         parent.remove(parent.findall("defs")[0])
     for element in root.iter():
         element.attrib = _attributes(element)
-        element.text, element.tail = isolate_bidi((element.text or "").strip()), ""
+        element.text = isolate_bidi((element.text or "").strip())
+        element.tail = ""
     root.attrib = outer
     return ElementTree.tostring(root, encoding="unicode")
 

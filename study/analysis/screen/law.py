@@ -103,7 +103,8 @@ def _terms(group: Group, curve: CurveFit) -> Iterator[tuple[str, str]]:
 
 def _lines(group: Group, curve: CurveFit) -> Iterator[str]:
     """Yield what is known and what is not, and where the laws miss."""
-    first, power = group.timed[0].label, curve.power
+    first = group.timed[0].label
+    power = curve.power
     ratio = group.ratios.get(first)
     if curve.verdict.kind == "falls" and ratio:
         told = f"{short(ratio.value)} times as long as {group.best}{bounds(ratio)}"

@@ -115,7 +115,8 @@ def _busy(level: Level, device: str) -> str:
 def _parts(plan: Plan, found: dict[str, float], total: float, workers: float) -> Iterator[Part]:
     """Yield the parts, the largest first, each with the first change that has an effect in this
     loop."""
-    study, runs = plan.study, [run.settings for run in plan.runs if run.block == 1]
+    study = plan.study
+    runs = [run.settings for run in plan.runs if run.block == 1]
     asked = {*study.factors, *plan.start.config.get("overrides", {})}
     small = [name for name in found if name == "rest" or found[name] < SMALL * total]
     for name in sorted(found.keys() - small, key=found.__getitem__, reverse=True):

@@ -153,7 +153,8 @@ def _fit(law: Law, means: LogMeans) -> Fitted:
     best = law.coefficients(means.mean, shapes.beside, shapes.shares, np.exp(shapes.scales))
     coefficients = {name: float(values[0]) for name, values in best.items()}
     rss, degrees = squares + replicated, spare + replicated
-    intervals, band = dict[str, Bounds](), list[Band]()
+    intervals = dict[str, Bounds]()
+    band = list[Band]()
     if degrees > 0:
         limit = squares + rss * float(special.fdtri(1, degrees, CONFIDENCE)) / degrees
         shapes = shapes_within(law, means, limit)

@@ -69,7 +69,8 @@ def ratios_to(model: LogModel, best: Level, levels: Sequence[Level]) -> dict[Lev
     models must tell, and the interval is of the one with the larger p. Where starts are the unit,
     the test has one side, and an F test must agree: the interval has Dunnett's two sides.
     """
-    one, found = telling(model, levels), dict[Level, Estimate]()
+    one = telling(model, levels)
+    found = dict[Level, Estimate]()
     units = one.starts and one.starts.are_units
     gone = [] if units else _left(one, levels)
     for level in model.levels:

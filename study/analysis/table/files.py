@@ -137,7 +137,8 @@ def epochs_of(plan: Plan, frame: pd.DataFrame, records: Records) -> pd.DataFrame
     the end of the epoch, with the building of the model where that is in the study's time. An
     inference has none: its training is preparation.
     """
-    total, rows = plan.study.total, []
+    total = plan.study.total
+    rows = []
     known = {(name, one.started): one for name, one in records.included.items()}
     known |= {(one.run.name, one.record.started): one.record for one in records.aside}
     for row in frame[[*RUN, "started"]].to_dict("records"):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from study.analysis.figures.rows import Dot, Group, Row, RowsChart, rows_chart
-from study.analysis.figures.settings import main_chart, pairs_chart
+from study.analysis.figures.settings import main_chart, pairs_chart, rows_of
 from study.analysis.figures.style import Chart, Kept
 from study.analysis.stats.estimate import Estimate
 from study.analysis.table.files import read_timings
@@ -150,7 +150,7 @@ def test_the_main_chart_has_a_diamond_where_a_claim_puts_a_setting() -> None:
     for full, diamonds in (({}, 4), ({"training.epochs": 3}, 0)):
         study = plan.study.model_copy(update={"full": full})
         analysis = analysis_of(study, frame)
-        chart = kept(main_chart(plan, frame, analysis))
+        chart = kept(main_chart(plan, rows_of(plan, frame, analysis), analysis))
         assert (
             len(places(chart.wide, "claim")) + len(places(chart.wide, "beyond contra")) == diamonds
         )
@@ -162,7 +162,7 @@ def test_only_the_fastest_way_has_the_colour_of_the_answer_where_the_others_are_
     plan = Plan.read(study / "plan.json")
     frame = read_timings(study / "timings.csv", plan)
     analysis = analysis_of(plan.study, frame)
-    chart = kept(main_chart(plan, frame, analysis))
+    chart = kept(main_chart(plan, rows_of(plan, frame, analysis), analysis))
     assert len(places(chart.wide, "answer")) == (frame["training.cuda_graph"] == "cuda graph").sum()
 
 
@@ -179,5 +179,5 @@ def test_the_two_sides_of_a_switch_are_drawn_as_a_pair() -> None:
     }
     frame = table(plan, records)
     analysis = analysis_of(plan.study, frame)
-    chart = kept(pairs_chart(plan, frame, analysis))
+    chart = kept(pairs_chart(plan, rows_of(plan, frame, analysis), analysis))
     assert {"Last batch kept", "Last batch dropped"} <= {told for told, _, _ in texts(chart.wide)}

@@ -13,9 +13,9 @@ from study.analysis.analysis import StudyResult, result_of
 from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.length import Length
 from study.analysis.answers.ways import Ways
-from study.analysis.figures.learning import learning_charts
 from study.analysis.figures.length import length_chart
 from study.analysis.stats.usable import counted
+from study.analysis.step import charts_of
 from study.analysis.table.files import read_epochs
 from study.artifacts.layout import Results
 from tests.examples import EXAMPLE
@@ -73,7 +73,7 @@ def test_another_length_is_a_run_without_its_later_epochs_or_with_more_of_them(e
 
 def test_the_charts_have_a_panel_for_each_quantity_and_a_line_for_each_run() -> None:
     found, length = example()
-    charts = learning_charts(found)
+    charts = charts_of(found)
     ratios = length_chart(length)
     assert ratios is not None and len(length.rows()) == len(length.points) == 6
     for chart in (*charts.values(), ratios):
