@@ -69,10 +69,10 @@ def _title(group: Group, curve: CurveFit, key: str) -> str:
 
 def _heading(group: Group, curve: CurveFit, key: str) -> str:
     best = next((level.time for level in group.timed if level.label == group.best), None)
-    if curve.line is None or best is None:
-        return curve.text().removesuffix(".")
     if curve.verdict.kind == "falls":
         return f"what does not depend on the {key}: not determined"
+    if curve.line is None or best is None:
+        return curve.text().removesuffix(".")
     stays = short(curve.terms([1])[0].value)
     if curve.line == "constant":
         return f"all {stays} s stay, whatever the {key}"
