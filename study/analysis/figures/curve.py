@@ -178,7 +178,7 @@ def draw(curve: Curve, width: int) -> Figure:
     beside = list[Beside]()
     marks = Marks(axes, upright=True)
     for place, one in enumerate(curve.series):
-        shift = 0.16 * (place - (len(curve.series) - 1) / 2)
+        shift = 0.12 * (place - (len(curve.series) - 1) / 2)
         beside += [*_law(curve, axes, one), *_claims(curve, axes, one, shift * step)]
         for points in one.blocks:
             line(axes, "block", *zip(*points, strict=True))
