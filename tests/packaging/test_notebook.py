@@ -90,7 +90,8 @@ def test_the_notebook_shows_the_example(kernels: Kernels) -> None:
         in shown["fit"]["text"]
     )
     assert (
-        "No law can be weighed against a constant: the points are too few" in shown["blog"]["text"]
+        "No law can be weighed against a constant: without replicates the noise is not known"
+        in shown["blog"]["text"]
     )
 
 

@@ -122,7 +122,7 @@ print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.r
     assert done.returncode == 0, done.stderr
     home = str(installed / "study" / "__init__.py")
     assert json.loads(done.stdout) == [home, list(STUDIES), 79, 75, ["32"] * 3, False]
-    assert (tmp_path / "gpu.png").stat().st_size > 10_000
+    assert (tmp_path / "curve.png").stat().st_size > 10_000
 
 
 def test_the_command_makes_a_report_from_records_anywhere(
