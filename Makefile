@@ -102,7 +102,7 @@ CODE := study extras replications tests benchmarks
 lint: dev env  ## Check the style, the import contracts, the workflow and all types
 	$(VENV) -m ruff check $(CODE)
 	$(VENV) -m ruff format --check $(CODE)
-	$(VENV) -m snakefmt --check Snakefile workflow
+	$(VENV) -m snakefmt --check workflow
 	PYTHONPATH=$$(echo extras/* | tr ' ' :) .venv/bin/lint-imports --no-logo
 	$(VENV) -m snakemake --lint
 	$(VENV) -m mypy
@@ -110,7 +110,7 @@ lint: dev env  ## Check the style, the import contracts, the workflow and all ty
 format: dev  ## Format the code in the project's style
 	$(VENV) -m ruff check --fix $(CODE)
 	$(VENV) -m ruff format $(CODE)
-	$(VENV) -m snakefmt Snakefile workflow
+	$(VENV) -m snakefmt workflow
 
 schema: host  ## Write the schemas for editors and config/README.md from the models
 	$(VENV) -m tests.unit.test_generated

@@ -10,7 +10,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 LOCKS = ("requirements.lock", "requirements-uv.lock")
-HELD = ("Snakefile", *LOCKS, "config", "docker", "extras", "profiles", "replications", "workflow")
+HELD = (*LOCKS, "config", "docker", "extras", "profiles", "replications", "workflow")
 
 
 def held() -> Iterator[str]:

@@ -24,7 +24,7 @@ STEPS = ("dry-run", "executor")
 KILLED = -9
 WORKFLOW = [
     f"--snakefile={ROOT / 'workflow/Snakefile'}",
-    f"--workflow-profile={ROOT / 'profiles/default'}",
+    f"--workflow-profile={ROOT / 'workflow/profiles/default'}",
 ]
 SUBMIT = "kill -KILL $PPID;:"
 """What the executor runs in place of its first job: it ends the start."""
@@ -67,7 +67,7 @@ def dry_run(folder: Path) -> Cost:
 
 def executor(folder: Path) -> Cost:
     """Return what a start with an executor took until it submitted the first run."""
-    snakemake(folder, "--cores", "1", "--dry-run", "--config", "overrides={replicates: 1}")
+    snakemake(folder, "--cores", "1", "--until", "plan", "--config", "overrides={replicates: 1}")
     files = Results(folder / "results")
     run = Plan.read(files.plan(NAME)).runs[0]
     for made in (files.manifest(run.dataset), files.weights(NAME, run.weights)):

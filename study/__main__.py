@@ -1,6 +1,8 @@
 """``python -m study <verb>``, and the command ``study``."""
 
 import sys
+import traceback
+from pathlib import Path
 
 from study.base.environment import enter
 
@@ -15,12 +17,25 @@ def main() -> None:
     if sys.platform == "win32":
         sys.exit(f"error: {WINDOWS}")
     enter(sys.argv[1:])
-    from study.base.processes import end_when_told, open_streams
-    from study.cli import main as run
+    try:
+        from study.base.processes import end_when_told, open_streams
+        from study.cli import main as run
 
-    open_streams()
-    end_when_told()
-    sys.exit(run(prog="python -m study" if sys.argv[0].endswith("__main__.py") else "study"))
+        open_streams()
+        end_when_told()
+        sys.exit(run(prog="python -m study" if sys.argv[0].endswith("__main__.py") else "study"))
+    except Exception:
+        _note(traceback.format_exc())
+        raise
+
+
+def _note(words: str) -> None:
+    """Write into a step's log what no verb explains, such as a module that cannot be imported."""
+    if "--log" in sys.argv[:-1]:
+        log = Path(sys.argv[sys.argv.index("--log") + 1])
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(words)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from study.analysis.figures.settings import (
 )
 from study.analysis.figures.style import Chart, our_look
 from study.analysis.table.files import write_csv
-from study.artifacts.block import forget_deferred, made_of
+from study.artifacts.block import made_of
 from study.artifacts.layout import Results
 from study.base.errors import StudyError
 from study.base.files import room_for, write_whole
@@ -38,8 +38,7 @@ def write_analysis(name: str, files: Results) -> str | None:
 
     Return a line about the records that do not fit; None without any.
     """
-    forget_deferred(name, files)
-    made = made_of(name, files)
+    made = made_of(files.plan(name).read_text(encoding="utf-8"), name, files)
     result = result_of(files, name)
     write_csv(result.frame, files.timings(name))
     write_whole(files.epochs(name), result.epochs.to_csv(index=False))

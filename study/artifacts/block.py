@@ -10,7 +10,7 @@ a block file of its own, with the runs of that level alone.
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,8 +63,8 @@ class BlockFile(Strict):
     """The index of a block: what its records say, in the order of execution."""
 
     runs: list[Measured] = []
-    deferred: bool = False
-    """Whether this start leaves the block for another."""
+    left_by: str | None = None
+    """The start that left the block to another one, for lack of time; it holds no run then."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,9 @@ class Block:
     name: str
     """The name of its file, without the ending."""
     runs: Sequence[Run]
+    outdated: bool = False
+    """Whether its file is there and says something else than its records: it is damaged, a start
+    left the block, or a record was edited."""
 
     def missing(self, files: Results) -> list[Run]:
         """Return the runs that have no record. A broken link in the place of one counts as
@@ -84,8 +87,12 @@ class Block:
         return [run for run in self.runs if not os.path.lexists(f"{folder}/{run.file}")]
 
     def write(self, files: Results) -> None:
-        """Write the index of its records."""
+        """Write the index of its records, and remove each older one that names any of them."""
         write_index(self.study, self.name, [(run.file, run.key) for run in self.runs], files)
+        own = {run.file for run in self.runs}
+        for path, index in block_files(self.study, files, f"{self.number}-*"):
+            if path.stem != self.name and index and own & {run.record for run in index.runs}:
+                path.unlink(missing_ok=True)
 
 
 def name_of_block(number: int, records: Iterable[str], machine: str | None = None) -> str:
@@ -118,10 +125,12 @@ def _measured(study: str, record: str, key: str, files: Results) -> Measured:
     return named
 
 
-def block_files(study: str, files: Results) -> Iterator[tuple[Path, BlockFile | None]]:
-    """Yield each index of ``study`` with its path; None for a damaged one, which can be made
-    again."""
-    for path in sorted(files.blocks(study).glob("*.json")):
+def block_files(
+    study: str, files: Results, names: str = "*"
+) -> Iterator[tuple[Path, BlockFile | None]]:
+    """Yield each index of ``study`` with its path, or those that match a pattern of ``names``; None
+    for a damaged one, which can be made again."""
+    for path in sorted(files.blocks(study).glob(f"{names}.json")):
         if not NAME.fullmatch(path.stem):
             continue
         try:
@@ -137,14 +146,21 @@ def blocks_of(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
     replicate make a block; those of each class of machine one of their own, if these are to be had
     ``apart``. A run whose device is absent counts if its record is there.
     """
-    there = {path.name for path in files.records(plan.name).glob("*.json")}
+    there = _records(plan.name, files)
     named: dict[str, str] = {}
+    outdated = set[str]()
     for path, index in block_files(plan.name, files):
         records = [run.record for run in index.runs] if index else []
         left = [record for record in records if record in there]
         whole = len(left) == len(records)
         name = path.stem if whole else name_of_block(int(path.stem.partition("-")[0]), left)
         named.update(dict.fromkeys(left, name))
+        if (
+            index is None
+            or index.left_by
+            or (whole and _edited(plan.name, index, path, there, files))
+        ):
+            outdated.add(path.stem)
     grouped: dict[tuple[int, str | None, bool, str | None], list[Run]] = {}
     for run in plan.runs:
         if run.unavailable and run.file not in there:
@@ -154,15 +170,32 @@ def blocks_of(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
         grouped.setdefault(
             (run.block, made, bool(run.unavailable) and not made, machine), []
         ).append(run)
-    return [
-        Block(
-            plan.name,
-            number,
-            made or name_of_block(number, [run.file for run in runs], machine),
-            runs,
-        )
-        for (number, made, _, machine), runs in grouped.items()
-    ]
+    found = []
+    for (number, made, _, machine), runs in grouped.items():
+        name = made or name_of_block(number, [run.file for run in runs], machine)
+        found.append(Block(plan.name, number, name, runs, name in outdated))
+    return found
+
+
+def _records(study: str, files: Results) -> dict[str, int]:
+    """Return the time of each record of a study, in ns, by its file name."""
+    with suppress(FileNotFoundError), os.scandir(files.records(study)) as found:
+        return {
+            one.name: one.stat(follow_symlinks=False).st_mtime_ns
+            for one in found
+            if one.name.endswith(".json")
+        }
+    return {}
+
+
+def _edited(
+    study: str, index: BlockFile, path: Path, there: Mapping[str, int], files: Results
+) -> bool:
+    """Return whether a record is newer than its index, and another one than the index says. Times
+    alone do not tell: a clock may be set back."""
+    written = path.stat().st_mtime_ns
+    newer = [run for run in index.runs if there[run.record] > written]
+    return any(_measured(study, run.record, run.key, files) != run for run in newer)
 
 
 def find_block(plan: Plan, name: str, files: Results) -> Block:
@@ -190,47 +223,18 @@ def find_block(plan: Plan, name: str, files: Results) -> Block:
     raise StudyError(f"block: {plan.name} plans no block {name!r}; allowed: {known or 'none'}")
 
 
-def tidy(study: str, files: Results) -> None:
-    """Make the indexes agree with the records: of what was moved away, edited or left by a time
-    budget."""
-    forget_deferred(study, files)
-    for path, index in block_files(study, files):
-        runs = index.runs if index else []
-        left = [run for run in runs if os.path.lexists(files.record(study, run.record))]
-        name = path.stem
-        if len(left) < len(runs):
-            path.unlink()
-            name = name_of_block(int(name.partition("-")[0]), [run.record for run in left])
-        records = [(run.record, run.key) for run in left]
-        if records and (name != path.stem or _edited(study, left, path, files)):
-            write_index(study, name, records, files)
-
-
-def _edited(study: str, runs: Sequence[Measured], index: Path, files: Results) -> bool:
-    written = index.stat().st_mtime_ns
-    paths = [files.record(study, run.record) for run in runs]
-    return any(path.is_file() and path.stat().st_mtime_ns > written for path in paths)
-
-
 def begun(plan: Plan, files: Results) -> bool:
     """Return whether a record of it is there."""
     folder = files.records(plan.name)
     return any(os.path.lexists(f"{folder}/{run.file}") for run in plan.runs)
 
 
-def defer(block: Block, files: Results) -> None:
-    """Write that this start leaves a block: the report is to be made without it."""
+def leave(block: Block, start: str, files: Results) -> None:
+    """Write that a start leaves a block to another one: the report is to be made without it."""
     write_whole(
         files.block(block.study, block.name),
-        BlockFile(deferred=True).model_dump_json(exclude_defaults=True),
+        BlockFile(left_by=start).model_dump_json(exclude_defaults=True),
     )
-
-
-def forget_deferred(study: str, files: Results) -> None:
-    """Remove what says that a block was left: its runs are still to be made."""
-    for path, index in block_files(study, files):
-        if index is None or index.deferred:
-            path.unlink()
 
 
 def expected_seconds(study: str, files: Results) -> dict[str, float]:
@@ -240,14 +244,14 @@ def expected_seconds(study: str, files: Results) -> dict[str, float]:
     They go from its start to the start of the next run: the median of its processes, and the median
     of what lay between two runs. A damaged record tells no time.
     """
-    took = []
+    times = set()
     for _, index in block_files(study, files):
         for run in index.runs if index else ():
             with suppress(ValueError, OverflowError):
                 if run.session is not None and run.started and run.seconds is not None:
                     started = datetime.fromisoformat(run.started).timestamp()
-                    took.append((run.session, started, run.seconds, run.key))
-    took.sort()
+                    times.add((run.session, started, run.seconds, run.key))
+    took = sorted(times)
     pauses = [
         max(0.0, later - started - seconds)
         for (session, started, seconds, _), (following, later, _, _) in pairwise(took)
@@ -264,15 +268,15 @@ ANALYSIS = ("analysis", "artifacts", "base", "config")
 """The parts of the package that decide what an analysis says."""
 
 
-def made_of(study: str, files: Results) -> str:
-    """Return a checksum over what an analysis of ``study`` is made of: its plan, its blocks, and
-    the code.
+def made_of(plan: str, study: str, files: Results) -> str:
+    """Return a checksum over what an analysis of ``study`` is made of: the text of its plan, its
+    blocks, and the code.
 
     It decides whether an analysis is made again. Times of files do not: a clock may be set back.
     """
-    parts = [files.plan(study), *sorted(files.blocks(study).glob("*.json"))]
-    made = [[path.name, file_sha256(path)] for path in parts if path.is_file()]
-    return json_sha256([*made, package_sha256(*ANALYSIS)])
+    blocks = sorted(files.blocks(study).glob("*.json"))
+    made = [[path.name, file_sha256(path)] for path in blocks if path.is_file()]
+    return json_sha256([plan, *made, package_sha256(*ANALYSIS)])
 
 
 def page_made_of(studies: Sequence[str], files: Results) -> str:

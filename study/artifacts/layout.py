@@ -34,6 +34,15 @@ class Results:
         """The lock of a start of the pipeline."""
         return self.root / ".lock"
 
+    @property
+    def devices(self) -> Path:
+        """What is never made: a start asks for it where a device that it names measures nothing."""
+        return self.root / "devices"
+
+    def start(self, number: int) -> Path:
+        """Return the mark of a start, which its first step makes."""
+        return self.root / f".start-{number}"
+
     def download_lock(self, source: str) -> Path:
         """Return the lock of the downloads from a source of images."""
         return self.root / f".{source}.lock"

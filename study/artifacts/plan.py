@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -179,6 +178,11 @@ class Plan(Versioned):
                 )
         return self
 
+    @property
+    def text(self) -> str:
+        """The text of its file."""
+        return self.model_dump_json(indent=1)
+
     @cached_property
     def blocks(self) -> int:
         """Number of its blocks."""
@@ -272,19 +276,16 @@ class Selected(Strict):
     studies: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]] = Field(min_length=1)
 
 
-def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False) -> None:
+def write_plans(plans: Iterable[Plan], results: Path) -> None:
     """Write ``results/plan.json`` (the selected studies), and ``results/<study>/plan.json`` for
-    each study.
-
-    With ``only_missing`` leave files that exist unchanged.
-    """
+    each study."""
     plans = list(plans)
     layout = Results(results)
-    texts = ((layout.plan(plan.name), plan.model_dump_json(indent=1)) for plan in plans)
-    selection = json.dumps({"studies": [plan.name for plan in plans]}, indent=1)
-    for path, text in chain(texts, [(layout.selection, selection)]):
-        if not (only_missing and path.exists()):
-            write_if_changed(path, text)
+    for plan in plans:
+        write_if_changed(layout.plan(plan.name), plan.text)
+    write_if_changed(
+        layout.selection, json.dumps({"studies": [plan.name for plan in plans]}, indent=1)
+    )
 
 
 def selected(results: Path) -> list[str]:

@@ -83,6 +83,8 @@ class Software(Strict):
     """Container engine; `none` means that the run was on the host."""
     engine_reason: str
     engine_version: str | None = None
+    image_reference: str | None = None
+    """What the image is called; the base name of an archive."""
     image: str | None = None
     """Checksum of the image itself."""
     image_digest: str | None = None

@@ -146,6 +146,8 @@ class Environment:
             self._link.write_text("".join(lines), encoding="utf-8")
         elif lock == ALL:
             self._link.unlink(missing_ok=True)
+        if self == own():  # Snakemake looks for the logger plugin among the packages
+            (self.packages / "checkout.pth").write_text(f"{CHECKOUT}\n", encoding="utf-8")
         self._note(lock).write_text(_sha256(lock), encoding="utf-8")
         _say(f"installed {what}")
 

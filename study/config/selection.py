@@ -46,9 +46,9 @@ class Selection(Declared):
     devices: Literal["auto"] | list[Device] = "auto"
     """`auto`: the devices that each study names. A list replaces those devices."""
     container: Literal["auto", "docker", "podman", "none"] = "auto"
-    """The container engine in which runs execute. `auto`: docker if its engine answers and the
-    images are there or can be built, otherwise the host; the report says why. A named engine that
-    cannot be used is an error. `none`: the host."""
+    """The container engine in which runs execute. `auto`: docker, or else podman, if its engine
+    answers and the images are there or can be had, otherwise the host; the report says why. A named
+    engine that cannot be used is an error. `none`: the host."""
     images: Images = Field(default_factory=lambda: Images.model_validate({}))
     base_image: ImageName | None = None
     """Base image of `docker/Dockerfile`, instead of its pinned default: any Debian image with

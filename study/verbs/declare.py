@@ -108,7 +108,7 @@ SHOWN = dict.fromkeys(
 )
 """What a user types. The help shows these, and says what each does."""
 HIDDEN = dict.fromkeys(
-    ("image", "environment", "dataset", "weights", "length", "measure", "analyse"),
+    ("begin", "image", "environment", "dataset", "weights", "length", "measure", "analyse"),
     "study.verbs.steps",
 )
 """What the workflow calls."""

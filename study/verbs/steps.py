@@ -7,6 +7,17 @@ from study.base import plain_matplotlib
 from study.verbs.declare import LOG, PLAN, RESULTS, argument, end_with_parent, say, verb
 
 
+@verb(
+    argument("request", help="the configuration and Snakemake's arguments, in JSON"), RESULTS, LOG
+)
+def begin(options: argparse.Namespace) -> None:
+    """Write the plans of a start, and remove what an earlier one left at work."""
+    from study.host.plan.workflow import begin as first_step
+
+    end_with_parent()
+    first_step(options.request, options.results, partial(say, log=options.log))
+
+
 @verb(PLAN, argument("image", help="name of the image in the plan: cpu, cuda"), RESULTS, LOG)
 def image(options: argparse.Namespace) -> str:
     """Build, load or pull an image of a study, and test it once."""

@@ -284,7 +284,7 @@ class TestTheImageRule:
 
     def test_auto_builds_where_the_base_is_there(self, contained: Checkout) -> None:
         said = contained.good("container=auto", FAST, extra=RECORDS)
-        assert "runs execute in containers of docker (its engine answers)" in said
+        assert "runs execute in containers of docker (docker answers)" in said
         assert "image cpu: sha256:" in said
         assert only(contained).software.engine == "docker"
 

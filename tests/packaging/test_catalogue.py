@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from study.base import strict_yaml
 from tests.conftest import ROOT
 from tests.packaging.conftest import environment, said
+from tests.workflow.conftest import copy_checkout
 
 pytestmark = pytest.mark.thorough
 
@@ -46,6 +48,21 @@ class TestWithTheLeastSnakemakeAlone:
         arguments = ("--cores", "1", "--dry-run", "--config", "container=none")
         # the study has a ladder: its runs are known once this machine's length is
         assert "checkpoint length" in said(programs / "snakemake", *arguments, cwd=clone)
+
+
+def test_a_start_with_the_least_snakemake_makes_the_page(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """All other packages are those of these tests, with the newest Snakemake among them."""
+    folder = tmp_path_factory.mktemp("least")
+    programs = environment(folder, f"snakemake=={LEAST}")
+    (site,) = folder.glob("lib/python*/site-packages")
+    (site / "others.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    checkout = copy_checkout(tmp_path / "checkout")
+    checkout.interpreter, checkout.forked = str(programs / "python"), False
+    checkout.good()
+    assert checkout.page()
+    assert "nothing is left to do" in checkout.good()
 
 
 @pytest.mark.gate

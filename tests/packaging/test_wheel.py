@@ -21,7 +21,7 @@ from tests.packaging.conftest import PIP
 
 pytestmark = pytest.mark.thorough
 
-FILES = ("Snakefile", "requirements.lock", "requirements-uv.lock")
+FILES = ("requirements.lock", "requirements-uv.lock")
 FOLDERS = ("config", "docker", "extras", "profiles", "replications", "workflow")
 """What a start needs beside the package."""
 QUICK = ["container=none", "warm_up_run=false", "quiet_wait_seconds=0"]

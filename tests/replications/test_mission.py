@@ -1,5 +1,5 @@
 """What the mission names, each by its one command: a document's study from start to end, and
-environment.yml."""
+workflow/envs/study.yaml."""
 
 import json
 import os
@@ -74,15 +74,18 @@ def test_make_hands_results_and_output_on() -> None:
     assert "-m replications.gpu_blog.figures mine theirs" in done.stdout.splitlines()[-1]
 
 
+CONDA = ROOT / "workflow" / "envs" / "study.yaml"
+
+
 def pip_part() -> list[str]:
-    """The words for pip in environment.yml."""
-    listed = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
+    """The words for pip in the file for conda, which calls pip in that file's folder."""
+    listed = yaml.safe_load(CONDA.read_text(encoding="utf-8"))["dependencies"]
     (words,) = [part["pip"] for part in listed if isinstance(part, dict)]
     return [word for line in words for word in line.split()]
 
 
-def test_the_pip_part_of_environment_yml_is_the_lock_which_this_environment_holds() -> None:
-    assert pip_part() == ["-r", LOCK.name]
+def test_the_pip_part_of_the_file_for_conda_is_the_lock_which_this_environment_holds() -> None:
+    assert pip_part() == ["-r", f"../../{LOCK.name}"]
     pinned = [
         Requirement(line.split(" \\")[0])
         for line in LOCK.read_text().splitlines()
@@ -96,7 +99,7 @@ def test_the_pip_part_of_environment_yml_is_the_lock_which_this_environment_hold
 
 @pytest.mark.thorough
 @pytest.mark.timeout(1800)
-def test_the_pip_part_of_environment_yml_installs_into_an_empty_environment_and_starts(
+def test_the_pip_part_of_the_file_for_conda_installs_into_an_empty_environment_and_starts(
     tmp_path: Path,
 ) -> None:
     uv = shutil.which("uv", path=f"{ROOT / '.uv' / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}")
@@ -114,7 +117,7 @@ def test_the_pip_part_of_environment_yml_installs_into_an_empty_environment_and_
         str(python),
         *pip_part(),
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=CONDA.parent, capture_output=True, text=True)
     if done.returncode and any(
         word in done.stderr for word in ("dns error", "Failed to fetch", "error sending request")
     ):

@@ -4,7 +4,6 @@ that it needs."""
 import ast
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -122,15 +121,15 @@ def test_a_printed_command_can_be_typed_as_it_stands(
 )
 @pytest.mark.parametrize("program", ["snakemake", "study"])
 def test_the_next_start_that_is_printed_is_the_same_but_for_one_key(
-    typed: list[str], program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    typed: list[str], program: str, tmp_path: Path
 ) -> None:
     (tmp_path / "config.yaml").write_text("keep-going: true\n")
     words = [word.replace("{folder}", str(tmp_path)) for word in typed]
-    monkeypatch.setattr(sys, "argv", [CALLED.get(program, "snakemake"), *words])
     before = read_selection(
         as_snakemake_reads_it([*words, *([] if "--cores" in words else ["--cores", "1"])])
     )
-    command = shlex.split(_command(before).again("quickstart", overrides={"replicates": 7}))
+    called = [CALLED.get(program, "snakemake"), *words]
+    command = shlex.split(_command(before, called).again("quickstart", overrides={"replicates": 7}))
     again = command[command.index("--") + 1 :] if "--" in command else command[1:]
     for option, value in pairwise(words):
         if option in ("--directory", "--profile", "--cores"):

@@ -24,8 +24,11 @@ from study.base.fork_server import FORK_SERVERS, Request, addresses, answer_of, 
 from study.host.fork_servers import can_fork
 from tests.conftest import ROOT, study_values
 
-FOLDERS = ("config", "docker", "extras", "profiles", "replications", "study", "workflow")
-FILES = ("Snakefile", "requirements.lock", "requirements-uv.lock")
+FOLDERS = (
+    *("config", "docker", "extras", "profiles", "replications"),
+    *("snakemake_logger_plugin_study", "study", "workflow"),
+)
+FILES = ("requirements.lock", "requirements-uv.lock")
 NO_PROXY = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), "")
 """What this machine serves itself is asked of it, whatever the environment says."""
 NO_NETWORK = dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9") | {

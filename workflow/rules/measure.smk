@@ -1,36 +1,46 @@
 # What a block asks an executor for. A start on this machine asks for nothing.
 RESOURCES = (
-    ("slurm_partition", "constraint", "gres", "slurm_extra", "gpu", "nodes", "tasks")
+    (
+        *("slurm_partition", "constraint", "gres", "slurm_extra", "gpu", "nodes", "tasks"),
+        *("mem_mb", "runtime"),
+    )
     if ON_OTHER_MACHINES
     else ()
 )
 
 
+# Snakemake takes what there is of them. On another machine a step has the CPUs that `set-threads` of a profile names.
+EVERY_CORE = 1 if ON_OTHER_MACHINES else 1024
+
+
 # A ladder's rung is chosen once.
 checkpoint length:
     input:
-        FLOW.missing,
+        lambda wc: ancient(FLOW.preparation(wc.study)),
     output:
         "results/{study}/length.json",
     log:
         "results/logs/{study}/length.log",
-    threads: 1 if ON_OTHER_MACHINES else workflow.resource_settings.cores or 1
+    conda:
+        "../envs/study.yaml"
+    threads: EVERY_CORE
     shell:
         "exec python -m study length {wildcards.study} --log {log:q}"
 
 
-# One block is one process, alone on the machine: it takes every core. Only preparation that is missing is an input: what
-# exists has no time that counts. The output is an index of the block's records, because Snakemake deletes what it calls
-# an output: a record, never. On another machine a block has the CPUs that `set-threads` of a profile names.
+# One block is one process, alone on the machine: it takes every core. The output is an index of the block's records,
+# because Snakemake deletes what it calls an output: a record, never.
 rule measure:
     input:
-        lambda wc: FLOW.needed(wc.study, wc.block),
+        lambda wc: ancient(FLOW.preparation(wc.study, wc.block)),
     output:
         "results/{study}/blocks/{block}.json",
     log:
         "results/logs/{study}/block-{block}.log",
     priority: lambda wc: FLOW.order(wc.study, wc.block)
-    threads: 1 if ON_OTHER_MACHINES else workflow.resource_settings.cores or 1
+    conda:
+        "../envs/study.yaml"
+    threads: EVERY_CORE
     resources:
         **{name: requested(name) for name in RESOURCES},
     params:

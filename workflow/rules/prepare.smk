@@ -1,61 +1,89 @@
+# The first step of each start. Whatever follows has a plan as an input, which counts where it is outdated: no file is
+# removed so that it is made again, and a dry run names the same jobs as the start.
+rule plan:
+    output:
+        update(FLOW.plan_files),
+    log:
+        "results/logs/plan.log",
+    localrule: True
+    conda:
+        "../envs/study.yaml"
+    params:
+        call=FLOW.call,
+        told=lambda wc: FLOW.foretold(),
+    message:
+        "{params.told}"
+    shell:
+        "exec python -m study begin {params.call:q} --log {log:q}"
+
+
 # What runs need is prepared before any of them: the priority of each of these is above that of every block. Their file
-# names hold a key, so a file is made only if it is missing. The plan is a parameter, so that its time says nothing.
+# names hold a key, so a file is made only if it is missing or outdated.
 
 
-# Each image is built, loaded or pulled once: that of each device, and of each level of `image`. A start removes the
-# description of an outdated image.
+# Each image is built, loaded or pulled once: that of each device, and of each level of `image`.
 rule image:
+    input:
+        plan=planned_by(lambda wc: FLOW.study_with(wc.image), "results/images/{image}.json"),
     output:
         "results/images/{image}.json",
     log:
         "results/logs/images/{image}.log",
     priority: FLOW.first
     localrule: True
-    params:
-        plan=lambda wc: f"results/{FLOW.study_with(wc.image)}/plan.json",
+    conda:
+        "../envs/study.yaml"
     shell:
-        "exec python -m study image {params.plan:q} {wildcards.image} --log {log:q}"
+        "exec python -m study image {input.plan:q} {wildcards.image} --log {log:q}"
 
 
 # An environment of packages is made once from each lock that is a level of `environment`.
 rule environment:
+    input:
+        plan=planned_by(
+            lambda wc: FLOW.study_with(wc.environment), "results/environments/{environment}.json"
+        ),
     output:
         "results/environments/{environment}.json",
     log:
         "results/logs/environments/{environment}.log",
     priority: FLOW.first
     localrule: True
-    params:
-        plan=lambda wc: f"results/{FLOW.study_with(wc.environment)}/plan.json",
+    conda:
+        "../envs/study.yaml"
     shell:
-        "exec python -m study environment {params.plan:q} {wildcards.environment} --log {log:q}"
+        "exec python -m study environment {input.plan:q} {wildcards.environment} --log {log:q}"
 
 
 rule dataset:
     input:
-        image=lambda wc: FLOW.step_image(FLOW.dataset_study(wc.dataset)),
+        plan=planned_by(
+            lambda wc: FLOW.dataset_study(wc.dataset), "results/data/{dataset}/manifest.json"
+        ),
+        image=lambda wc: ancient(FLOW.step_image(FLOW.dataset_study(wc.dataset))),
     output:
         "results/data/{dataset}/manifest.json",
     log:
         "results/logs/data/{dataset}.log",
     priority: FLOW.first
     localrule: True
-    params:
-        plan=lambda wc: f"results/{FLOW.dataset_study(wc.dataset)}/plan.json",
+    conda:
+        "../envs/study.yaml"
     shell:
-        "exec python -m study dataset {params.plan:q} {wildcards.dataset:q} --log {log:q}"
+        "exec python -m study dataset {input.plan:q} {wildcards.dataset:q} --log {log:q}"
 
 
 rule weights:
     input:
-        image=lambda wc: FLOW.step_image(wc.study),
+        plan=planned_by(lambda wc: wc.study, "results/{study}/weights/{weights}.json"),
+        image=lambda wc: ancient(FLOW.step_image(wc.study)),
     output:
         "results/{study}/weights/{weights}.json",
     log:
         "results/logs/{study}/weights/{weights}.log",
     priority: FLOW.first
     localrule: True
-    params:
-        plan="results/{study}/plan.json",
+    conda:
+        "../envs/study.yaml"
     shell:
-        "exec python -m study weights {params.plan:q} {wildcards.weights:q} --log {log:q}"
+        "exec python -m study weights {input.plan:q} {wildcards.weights:q} --log {log:q}"

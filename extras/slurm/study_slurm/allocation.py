@@ -1,6 +1,7 @@
 """What a run asks SLURM for, by Snakemake's names of resources, and what SLURM gave this
 process."""
 
+import math
 import os
 import re
 import subprocess
@@ -120,7 +121,11 @@ def requested_resources(
     gpus = max((training.replicas for training in on_gpus), default=0)
     on_each = max((training.replicas // training.nodes for training in on_gpus), default=0)
     each = f"gpu:{on_each}" if gpus and nodes > 1 else None
+    memory_gib = max((run.limits.memory_gib or 0.0 for run in runs), default=0.0)
+    seconds = [run.limits.timeout_seconds for run in runs]
     return given | {
+        "mem_mb": math.ceil(1024 * memory_gib) or None,
+        "runtime": math.ceil(sum(filter(None, seconds)) / 60) if all(seconds) else None,
         "slurm_extra": " ".join(filter(None, [ALONE, given["slurm_extra"]])),
         "gres": given["gres"] or each,
         "gpu": gpus if gpus and not (given["gres"] or each) else None,

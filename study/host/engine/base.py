@@ -11,7 +11,6 @@ from pathlib import Path
 from study.base.errors import StudyError
 
 ANSWER_SECONDS = 30
-PULL_SECONDS = 600
 LOAD_SECONDS = 3600
 BUILD_SECONDS = 7200
 

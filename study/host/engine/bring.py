@@ -27,7 +27,7 @@ def make(engine: Docker, wanted: ImageRequest, results: Path, log: TextIO, gpu: 
     """
     seconds = engine.build(wanted, log) if wanted.kind == "built" else None
     beneath = engine.image(wanted.base_image) if wanted.base_image else None
-    stored = engine.image(engine.bring(wanted))
+    stored = engine.image(engine.bring(wanted, log))
     if stored is None:
         raise StudyError(f"images.{wanted.device}: {engine.name} has no image {wanted.reference!r}")
     lock = stored.labels.get(LOCK_LABEL)
@@ -47,7 +47,7 @@ def make(engine: Docker, wanted: ImageRequest, results: Path, log: TextIO, gpu: 
     )
 
 
-def bring_here(engine: Docker, image: Image) -> None:
+def bring_here(engine: Docker, image: Image, log: TextIO) -> None:
     """Bring an image that another machine has described, if this one lacks it.
 
     Raise :class:`StudyError` if it cannot be had, or if it is another one by now.
@@ -56,7 +56,7 @@ def bring_here(engine: Docker, image: Image) -> None:
         return
     lacking = f"images.{image.request.device}: {engine.name} lacks the image of the start"
     try:
-        stored = engine.image(engine.bring(image.request))
+        stored = engine.image(engine.bring(image.request, log))
     except StudyError as error:
         raise StudyError(f"{lacking}, and cannot bring it: {error}") from None
     if stored is None or stored.id != image.id:

@@ -17,13 +17,12 @@ from typing import Any, ClassVar, TextIO
 
 from study import __version__
 from study.artifacts.prepared import ImageRequest
-from study.base.errors import StudyError
+from study.base.errors import StudyError, printable
 from study.base.files import ROOT, file_sha256, git_commit
 from study.config.sections import Device
 from study.host.engine.base import (
     BUILD_SECONDS,
     LOAD_SECONDS,
-    PULL_SECONDS,
     State,
     StoredImage,
     Trouble,
@@ -88,6 +87,13 @@ def _context(wanted: ImageRequest) -> Iterator[Path]:
         yield Path(folder)
 
 
+def _shown(lines: Iterator[str]) -> Iterator[str]:
+    """Yield lines, and show each on the terminal."""
+    for line in lines:
+        print(printable(line.rstrip("\n")), file=sys.stderr, flush=True)
+        yield line
+
+
 class Docker:
     """Docker, and what other engines with its command line have in common with it."""
 
@@ -124,6 +130,7 @@ class Docker:
         root."""
         line = [
             self.name,
+            *self._runtime(box),
             "run",
             "--name",
             box.name,
@@ -133,7 +140,7 @@ class Docker:
         ]
         line += ["--pull", "never", "--log-driver", "none"]
         line += ["--hostname", HOST, "--workdir", WORK, "--user", "{}:{}".format(*box.user)]
-        line += ["--network", "host" if box.network else "none", "--read-only"]
+        line += ["--network", "host" if box.network else "none", *self._root(box)]
         line += ["--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"]  # noqa: S108 - inside; torch.compile executes there
         line += [
             "--cap-drop",
@@ -152,6 +159,16 @@ class Docker:
         line += each("--label", pairs(box.labels.items()))
         line += mounts([*box.mounts, Mount(box.scratch, SCRATCH, writable=True)])
         return [*line, box.image, *box.command]
+
+    def _runtime(self, box: Box) -> list[str]:
+        return []
+
+    def _root(self, box: Box) -> list[str]:
+        return ["--read-only"]
+
+    def gpu_note(self) -> str | None:
+        """Return what is different about a container with a GPU here; None for nothing."""
+        return None
 
     def _groups(self, box: Box) -> list[str]:
         return each("--group-add", map(str, box.groups))
@@ -212,28 +229,25 @@ class Docker:
         labels = (values.get("Config") or {}).get("Labels")
         return StoredImage(identity, next(iter(digests), None), labels or {})
 
-    def image_trouble(self, wanted: ImageRequest, fetch: bool) -> Trouble | None:
-        """Return the reason why neither the image nor its base image is here or can be pulled, or
-        None."""
-        missing = wanted.base_image or wanted.reference
-        if (
-            wanted.kind == "archive"
-            or self.image(wanted.reference)
-            or self.image(missing)
-            or not fetch
-        ):
+    def image_trouble(self, wanted: ImageRequest) -> Trouble | None:
+        """Return the reason why neither the image nor its base image is here or in its registry, or
+        None. Nothing is pulled."""
+        missing, key = wanted.base_image or wanted.reference, f"images.{wanted.device}"
+        if wanted.kind == "archive" or self.image(wanted.reference) or self.image(missing):
             return None
-        print(f"{self.name}: looking for {missing} in its registry", file=sys.stderr, flush=True)
+        if wanted.kind == "reference" and "@" not in missing:
+            return Trouble(
+                f"the image of {key} is not here, and its tag may name another one tomorrow: name "
+                f"it with its checksum (@sha256:...), or pull it first: {self.name} pull {missing}"
+            )
         try:
-            self._pull(missing)
+            ask(self.name, "manifest", "inspect", missing)
         except StudyError as error:
-            key = f"images.{wanted.device}"
             reason = (
-                f"the image of {key} is not here and cannot be pulled"
+                f"the image of {key} is not here and its registry does not offer it"
                 if wanted.kind == "reference"
-                else "the base image is not here and cannot be pulled; name one that is here "
-                "as base_image, or a "
-                f"prebuilt image as {key}"
+                else "the base image is not here and its registry does not offer it; name one "
+                f"that is here as base_image, or a prebuilt image as {key}"
             )
             return Trouble(reason, f"{missing}: {error}")
         return None
@@ -285,16 +299,21 @@ class Docker:
         )
         return [*line, str(context)]
 
-    def bring(self, wanted: ImageRequest) -> str:
-        """Load or pull the image if it is missing. Return its reference."""
+    def bring(self, wanted: ImageRequest, log: TextIO) -> str:
+        """Load or pull the image if it is missing, however long that takes. Return its
+        reference."""
         if wanted.kind == "archive":
             return self._load(Path(wanted.reference))
         if self.image(wanted.reference) is None:
-            self._pull(wanted.reference)
+            pull = Spawned([self.name, "pull", wanted.reference], os.environ)
+            pull.lines = _shown(pull.lines)
+            ended = supervise(pull, log, f"image {wanted.device}")
+            if ended.code:
+                raise StudyError(
+                    f"images.{wanted.device}: {wanted.reference} cannot be pulled: "
+                    f"{last_words(ended.tail)}"
+                )
         return wanted.reference
-
-    def _pull(self, reference: str) -> None:
-        ask(self.name, "pull", "--quiet", reference, seconds=PULL_SECONDS)
 
     def _load(self, archive: Path) -> str:
         """Load an archive that ``save`` made, and return the reference of its only image."""
@@ -336,6 +355,8 @@ class Docker:
             return  # no such container; or no answer, and the next start removes the container
 
 
+MENDED_CRUN = (1, 26)
+"""The version of crun from which a read-only container can have a GPU by a CDI file with hooks."""
 CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi")
 
 
@@ -343,6 +364,35 @@ class Podman(Docker):
     """Podman. It differs from Docker in users, groups, limits and GPUs."""
 
     name = "podman"
+
+    @cached_property
+    def _old_crun(self) -> str | None:
+        """The version of a crun that makes the root read-only before the hooks of an NVIDIA CDI
+        file write into it (containers/crun, issue 1924); None where podman takes another runtime.
+        """
+        try:
+            said = ask(self.name, "info", "--format", "{{.Host.OCIRuntime.Version}}")
+        except StudyError:
+            return None
+        found = re.search(r"crun version ((\d+)\.(\d+)\S*)", said)
+        old = found and (int(found[2]), int(found[3])) < MENDED_CRUN
+        return found[1] if found and old else None
+
+    def _runtime(self, box: Box) -> list[str]:
+        runc = box.gpus is not None and self._old_crun and shutil.which("runc")
+        return ["--runtime", "runc"] if runc else []
+
+    def _root(self, box: Box) -> list[str]:
+        writable = box.gpus is not None and self._old_crun and not shutil.which("runc")
+        return [] if writable else super()._root(box)
+
+    def gpu_note(self) -> str | None:
+        """Return what takes the place of an old crun."""
+        if self._old_crun is None:
+            return None
+        taken = "runc is taken" if shutil.which("runc") else "the container's root is writable"
+        least = ".".join(map(str, MENDED_CRUN))
+        return f"with a GPU {taken}, for crun {self._old_crun} is older than {least}"
 
     def _groups(self, box: Box) -> list[str]:
         """Return the options with which the caller keeps its own number and groups inside, unless

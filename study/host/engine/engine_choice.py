@@ -63,16 +63,13 @@ class EngineChoice:
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
 
-def choose_engine(
-    selection: Selection, fetch: bool, on_other_machines: bool = False
-) -> EngineChoice:
-    """Return the place for the key ``container``: ``auto`` falls back to the host; a named engine
-    must be usable.
+def choose_engine(selection: Selection, on_other_machines: bool = False) -> EngineChoice:
+    """Return the place for the key ``container``: ``auto`` asks docker, then podman, and falls
+    back to the host; a named engine must be usable.
 
-    With ``fetch`` a missing image is pulled from its registry. Where an executor makes the runs
-    ``on_other_machines``, this one tells nothing of their engines and GPUs: ``auto`` is the host,
-    and the plans tell which images are needed. Raise :class:`StudyError` if a named engine cannot
-    be used.
+    Where an executor makes the runs ``on_other_machines``, this one tells nothing of their engines
+    and GPUs: ``auto`` is the host, and the plans tell which images are needed. Nothing is pulled.
+    Raise :class:`StudyError` if a named engine cannot be used.
     """
     requested, inside = selection.container, container.inside()
     if requested == "none":
@@ -85,26 +82,30 @@ def choose_engine(
         return EngineChoice(
             "none", "the engines of an executor's machines are not known", inside=inside
         )
-    trouble = Trouble(f"the pipeline itself runs inside a container ({inside})") if inside else None
-    asked = engine("docker" if requested == "auto" else requested)
     wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
-    trouble = trouble or asked.why_not()
     devices_asked = [
         one for one in DEVICES if selection.devices == "auto" or one in selection.devices
     ]
     needed = [one for one in devices_asked if not on_other_machines and devices.absent(one) is None]
-    for device in needed:
-        trouble = trouble or (asked.gpu_trouble() if device == "cuda" else None)
-        trouble = trouble or asked.image_trouble(wanted[device], fetch)
-    if trouble is None:
-        named = {device: identified(wanted[device], asked) for device in needed}
-        return EngineChoice(
-            asked.name, "its engine answers" if requested == "auto" else "asked for", wanted | named
-        )
+    troubles = list[Trouble]()
+    if inside:
+        troubles.append(Trouble(f"the pipeline itself runs inside a container ({inside})"))
+    for name in [] if inside else ENGINES if requested == "auto" else [requested]:
+        asked = engine(name)
+        trouble = asked.why_not()
+        for device in [] if trouble else needed:
+            trouble = trouble or (asked.gpu_trouble() if device == "cuda" else None)
+            trouble = trouble or asked.image_trouble(wanted[device])
+        if trouble is None:
+            named = {device: identified(wanted[device], asked) for device in needed}
+            answers = "; ".join([*(one.reason for one in troubles), f"{name} answers"])
+            reason = answers if requested == "auto" else "asked for"
+            return EngineChoice(name, reason, wanted | named)
+        troubles.append(trouble)
     if requested == "auto":
-        return EngineChoice("none", trouble.reason, inside=inside)
+        return EngineChoice("none", "; ".join(one.reason for one in troubles), inside=inside)
     raise StudyError(
-        f"container: {requested!r} cannot be used: {trouble}; fix that, or run on the host: "
+        f"container: {requested!r} cannot be used: {troubles[0]}; fix that, or run on the host: "
         "--config container=none"
     )
 

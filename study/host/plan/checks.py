@@ -5,7 +5,6 @@ What was prepared and cannot be used is made again.
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,16 +19,15 @@ from study.artifacts.prepared import Manifest, Weights
 from study.artifacts.run import Run
 from study.base import devices
 from study.base.devices import SHARED_MEMORY, surroundings, usable_cpus
-from study.base.errors import StudyError, printable
+from study.base.errors import StudyError
 from study.host import packages
 from study.host.engine import bring
 from study.host.engine.container import loader_bytes
 from study.host.engine.engine_choice import engine
 
 
-def check_images(plans: list[Plan], fetch: bool) -> None:
-    """Raise :class:`StudyError` if an executor's machines cannot have the image of a run. With
-    ``fetch`` one is pulled.
+def check_images(plans: list[Plan]) -> None:
+    """Raise :class:`StudyError` if an executor's machines cannot have the image of a run.
 
     An image that is built is in the store of the machine where it is built.
     """
@@ -47,7 +45,7 @@ def check_images(plans: list[Plan], fetch: bool) -> None:
                     why="its machines lack what is built here",
                     allowed="an archive, a reference",
                 )
-            if trouble := engine(plan.engine).image_trouble(wanted, fetch):
+            if trouble := engine(plan.engine).image_trouble(wanted):
                 raise StudyError(source=f"study {plan.name}", key=key, why=str(trouble))
 
 
@@ -77,36 +75,27 @@ def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
                 )
 
 
-def forget_images(plan: Plan, files: Results) -> None:
-    """Remove what describes an image or an environment that is outdated or gone."""
+def outdated_preparation(plan: Plan, runs: Iterable[Run], files: Results) -> Iterator[Path]:
+    """Yield what describes an image or an environment that is outdated or gone, and each manifest
+    and decision about weights that these runs of ``plan`` are to read and cannot."""
     for name, wanted in plan.images.items():
         path = files.image(name)
         gpu = wanted.device == "cuda" and devices.absent("cuda") is None
         if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
-            path.unlink()
+            yield path
     for name in plan.environments:
         if not packages.is_current(name, files):
-            files.environment(name).unlink(missing_ok=True)
-
-
-def forget_damaged(study: str, runs: Iterable[Run], files: Results) -> None:
-    """Remove each manifest, and each decision about weights, that these runs of ``study`` are to
-    read and cannot."""
+            yield files.environment(name)
     readers: dict[Path, Callable[[Path], object]] = {}
     for run in runs:
         readers[files.manifest(run.dataset)] = Manifest.read
-        readers[files.weights(study, run.weights)] = Weights.read
+        readers[files.weights(plan.name, run.weights)] = Weights.read
     for path, read in readers.items():
         if path.is_file():
             try:
                 read(path)
             except StudyError:
-                path.unlink()
-                print(
-                    printable(f"{path}: it is damaged, and is made again"),
-                    file=sys.stderr,
-                    flush=True,
-                )
+                yield path
 
 
 MIB, GIB = 2**20, 2**30

@@ -1,9 +1,9 @@
-"""A start on the terminal, ``study start``: Snakemake's own words go to its log, and ours are
-shown.
+"""A start on the terminal: Snakemake's own words go to its log, and ours are shown.
 
-A logger plugin, registered in this process alone, takes the place of Snakemake's words on the
-terminal: the steps say there themselves what they do. Of Snakemake its warnings are shown, each
-step that did not end well, and an error that no step explains.
+Snakemake finds the logger plugin by its package, ``snakemake_logger_plugin_study``, and the profile
+asks for it where it is installed. The steps say themselves what they do. Of Snakemake its warnings
+are shown, each step that did not end well, and an error that no step explains; what somebody only
+looks at is shown as Snakemake says it.
 """
 
 import logging
@@ -11,8 +11,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -28,57 +28,88 @@ PLUGIN = "study"
 """Name of our logger plugin."""
 
 
-@dataclass
-class Course:
-    """What Snakemake has told of a start."""
-
-    remote: bool = False
-    """Whether an executor makes the blocks: what their jobs say is in their logs alone."""
-    began: bool = False
-    """Whether a step began."""
-    failed: bool = False
-    """Whether a step did not end well."""
-    errors: list[str] = field(default_factory=list)
-    """What Snakemake says of its own errors."""
-    logs: dict[int, str] = field(default_factory=dict)
-    """The log of each step by the number of its job."""
-
-
-COURSE = Course()
-"""That of the one start of this process: Snakemake makes the handler itself."""
-
-
 class LogHandler(LogHandlerBase):
     """Shows of what Snakemake says that which no step says itself."""
 
     writes_to_stream = True
     writes_to_file = False
-    has_filter = True
-    has_formatter = True
+    has_formatter = False
     needs_rulegraph = False
+
+    def __post_init__(self) -> None:
+        """Begin without anything heard."""
+        self.as_usual = self.common_settings.dryrun or self.common_settings.verbose
+        self.early: list[str] = []
+        """What Snakemake says before jobs are made, or in their place."""
+        self.at_work = False
+        self.remote = False
+        """Whether an executor makes the blocks: what their jobs say is in their logs alone."""
+        self.began = False
+        """Whether a step began."""
+        self.failed = False
+        """Whether a step did not end well."""
+        self.errors: list[str] = []
+        self.logs: dict[int, str] = {}
+        """The log of each step by the number of its job."""
+
+    @property
+    def has_filter(self) -> bool:
+        """Whether all is heard: a profile may have Snakemake say less."""
+        return not self.as_usual
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show an event, or keep it until the end."""
         told = vars(record)
-        match told.get("event"):
+        event = told.get("event")
+        if self.as_usual or (record.levelno >= logging.WARNING and not self.at_work):
+            say(self.format(record))
+        elif event == LogEvent.WORKFLOW_STARTED:
+            self.at_work = True
+        elif not self.at_work:
+            self.early.append(self.format(record))
+        else:
+            self._emit_of_a_start(event, told, record)
+
+    def _emit_of_a_start(
+        self, event: str | None, told: dict[str, Any], record: logging.LogRecord
+    ) -> None:
+        match event:
+            case LogEvent.RESOURCES_INFO:
+                self.remote = self.remote or "nodes" in told
             case LogEvent.JOB_INFO:
-                COURSE.began = True
-                COURSE.logs[told["jobid"]] = next(iter(told["log"] or []), "")
-            case LogEvent.JOB_FINISHED if COURSE.remote:
-                say(last_line(COURSE.logs.get(told["job_id"], "")))
+                self.began = True
+                self.logs[told["jobid"]] = next(iter(told["log"] or []), "")
+                if told["rule_name"] == "plan":
+                    say(told["rule_msg"] or "")
+            case LogEvent.JOB_FINISHED if self.remote:
+                say(last_line(self.logs.get(told["job_id"], "")))
             case LogEvent.JOB_ERROR:
-                COURSE.failed = True
+                self.failed = True
                 log = next(iter(told["log"] or []), "")
-                last = f": {last_line(log)}" if COURSE.remote and last_line(log) else ""
+                last = f": {last_line(log)}" if self.remote and last_line(log) else ""
                 if not ASKED_TO_END.is_set():
                     say(
                         f"the step {told['rule_name']} did not end well{last}; its log: "
                         f"{log or 'none'}"
                     )
             case LogEvent.ERROR:
-                COURSE.errors.append(record.getMessage())
+                self.errors.append(record.getMessage())
             case None if record.levelno >= logging.WARNING:
-                say(record.getMessage())
+                # a step that failed had made nothing before
+                if not record.getMessage().startswith("Cannot restore"):
+                    say(record.getMessage())
+
+    def close(self) -> None:
+        """Say how it ended, where no step does."""
+        if not self.at_work:
+            say("\n".join(self.early))
+        elif self.errors and not self.failed:
+            say("\n".join(self.errors))
+        elif not (self.began or self.errors):
+            say("nothing is left to do: the report is up to date")
+            tell_answer()
+        self.early, self.at_work, self.began, self.errors = [], True, True, []
+        super().close()
 
 
 def say(words: str) -> None:
@@ -103,19 +134,18 @@ def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
 
     ``studies`` are names, or paths of files; without one, those of the configuration. The workflow
     is that of the current folder, if its Snakefile names ours, or else ours, and the number of
-    cores is one where nothing says it. A dry run, a lint or a report of Snakemake's is asked for
-    Snakemake's own words. Raise :class:`StudyError` if Snakemake refuses the arguments.
+    cores is one where nothing says it. Raise :class:`StudyError` if Snakemake refuses the
+    arguments.
     """
     from snakemake.api import resolve_snakefile
     from snakemake.cli import args_to_api
     from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
-    LoggerPluginRegistry().register_plugin(PLUGIN, sys.modules[__name__])
     found = resolve_snakefile(None, allow_missing=True)
     if found is None or "study" not in found.read_text(encoding="utf-8", errors="replace"):
         # the profile in place of another workflow's, which this folder may have; a later one counts
-        ours = ["--snakefile", str(ROOT / "Snakefile")]
-        ours += ["--workflow-profile", str(ROOT / "profiles" / "default")]
+        ours = ["--snakefile", str(ROOT / "workflow" / "Snakefile")]
+        ours += ["--workflow-profile", str(ROOT / "workflow" / "profiles" / "default")]
         arguments = [*ours, *arguments]
     parser, options = parsed(arguments)
     if studies:  # --directory changes the folder before the files are read
@@ -129,20 +159,9 @@ def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
     # Snakemake's limit of jobs in a second looks at all of them each second, beside the run that is
     # measured.
     options.max_jobs_per_timespan = None
-    if options.dryrun or options.lint or options.report or options.verbose:
-        return 0 if args_to_api(options, parser) else 1
-    options.logger = [*options.logger, PLUGIN]
-    COURSE.remote = options.executor not in (None, "local", "dryrun", "touch")
-    good = bool(args_to_api(options, parser))
-    if not good and not COURSE.failed:
-        say("\n".join(COURSE.errors))
-    asked_for_less = (
-        options.targets or options.until or options.unlock or options.summary or options.dag
-    )
-    if good and not COURSE.began and not asked_for_less:
-        say("nothing is left to do: the report is up to date")
-        tell_answer()
-    return 0 if good else 1
+    if LoggerPluginRegistry().is_installed(PLUGIN):
+        options.logger = [*{*options.logger, PLUGIN}]
+    return 0 if args_to_api(options, parser) else 1
 
 
 def tell_answer() -> None:

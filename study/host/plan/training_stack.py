@@ -82,7 +82,7 @@ def bring_training_stack(
     selection = read_selection(configuration.as_snakemake_reads_it(arguments) | given)
     for study in selection.studies:  # what is refused is refused before a download
         read_study(study, configuration.study_folders(), selection)
-    if choose_engine(selection, fetch=True).engine != "none":
+    if choose_engine(selection).engine != "none":
         return
     there.install(ALL, installed_torch=(wanted or _fitting(there.maker)) == "installed")
     sys.stdout.flush()

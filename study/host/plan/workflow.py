@@ -1,18 +1,23 @@
-"""The start of the workflow: plan the configuration, lock the results, write the plans, list the
-missing blocks."""
+"""A start of the workflow: its plans in memory, what is missing or outdated in the results, and the
+first of its steps, which writes the plans.
 
+Snakemake asks for all but that step while it reads the rules, also where somebody only looks at
+them: nothing is written, removed, locked or downloaded then.
+"""
+
+import json
 import logging
 import os
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from study.artifacts.block import Block, blocks_of, is_ahead, made_of, page_made_of, tidy
+from study.artifacts.block import Block, blocks_of, is_ahead, made_of, page_made_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import (
     Command,
@@ -27,7 +32,6 @@ from study.artifacts.record_store import lock_results
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.extras import scheduler
-from study.base.files import reason
 from study.base.fork_server import FORK_SERVERS
 from study.base.processes import ASKED_TO_END, escape
 from study.config.load import read_selection, read_study, study_name
@@ -39,15 +43,12 @@ from study.host.plan import forecast, process_count
 from study.host.plan.checks import (
     check_images,
     check_limits,
-    forget_damaged,
-    forget_images,
+    outdated_preparation,
     warnings,
 )
+from study.host.plan.configuration import study_folders
 from study.host.plan.make import make_plan
 from study.host.plan.training_stack import check_training_stack
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,10 @@ class Workflow:
     on_other_machines: bool = False
     waiting: Collection[str] = ()
     """Studies whose length was not chosen when they were planned: a job does, before any block."""
+    mark: Path | None = None
+    """A new file, which the first step makes beside the plans; None in a job of an executor."""
+    call: str = ""
+    """What that step is told: the configuration and Snakemake's arguments, in JSON."""
 
     @property
     def studies(self) -> list[str]:
@@ -85,8 +90,83 @@ class Workflow:
 
     @cached_property
     def pending(self) -> list[Block]:
-        """The blocks that this start is to make."""
+        """The blocks that this start is to measure."""
         return [block for block in self.blocks.values() if block.missing(self.results)]
+
+    @cached_property
+    def outdated(self) -> set[Path]:
+        """The files that are there and are to be made anew, as this start found them. No time of
+        theirs counts, but for one ahead of the clock: Snakemake would take it for newer than
+        whatever follows from it."""
+        files, found = self.results, set[Path]()
+        stale = set(self.waiting)
+        for block in self.blocks.values():
+            if block.outdated:
+                found.add(files.block(block.study, block.name))
+            if block.outdated or not files.block(block.study, block.name).exists():
+                stale.add(block.study)
+        for plan in self.plans:
+            found.update(outdated_preparation(plan, forecast.pending(plan, files), files))
+            study = plan.name
+            made = [files.timings(study), files.epochs(study), files.figures(study)]
+            expected = made_of(plan.text, study, files)
+            if study in stale or _is_stale(
+                files.made_of(study), expected, [files.fit(study), *made]
+            ):
+                stale.add(study)
+                found.add(files.fit(study))
+        page = page_made_of(self.studies, files)
+        if stale or _is_stale(files.report_made_of, page, [files.report]):
+            found.add(files.report)
+        return found
+
+    def is_outdated(self, path: str) -> bool:
+        """Return whether a file that is there is to be made anew."""
+        return Path(path) in self.outdated
+
+    def plan_file(self, study: str) -> str:
+        """Return the path of the plan of ``study``."""
+        return str(self.results.plan(study))
+
+    @property
+    def plan_files(self) -> list[str]:
+        """The files that the first step of this start writes."""
+        files = self.results
+        marks = [self.mark] if self.mark else []
+        return [*map(str, [files.selection, *marks]), *map(self.plan_file, self.studies)]
+
+    @property
+    def targets(self) -> list[str]:
+        """Return all that a start is to leave. Where something is outdated the first step's mark is
+        among it, for nothing else would be missing."""
+        files = self.results
+        found = [files.report]
+        for study in self.studies:
+            found += [files.plan(study), files.fit(study), files.timings(study)]
+            found += [files.epochs(study), files.figures(study)]
+        if self.mark and self.outdated:
+            found.append(self.mark)
+        if self.unmeasured:
+            found.append(files.devices)
+        return [*map(str, found), *self.missing_blocks]
+
+    @property
+    def unmeasured(self) -> str:
+        """Which of the devices that the start names measures nothing here, and why; empty where
+        each does, and where a study names its own."""
+        named = read_selection(json.loads(self.call)[0]).devices if self.call else "auto"
+        made = chain.from_iterable(block.runs for block in self.blocks.values())
+        there = {run.settings.device for run in made}
+        told = []
+        for device in () if named == "auto" else named:
+            if device not in there:
+                planned = chain.from_iterable(plan.runs for plan in self.plans)
+                why = [run.unavailable for run in planned if run.settings.device == device]
+                told.append(
+                    f"error: devices: {device} is named, and measures nothing here: "
+                    f"{why[0] if why else 'no run of it is planned'}"
+                )
+        return "\n".join(map(printable, told))
 
     def inputs(self, study: str) -> list[str]:
         """Return the paths of the blocks that the analysis of ``study`` reads.
@@ -103,39 +183,33 @@ class Workflow:
             self.results.block(*key) for key in self.blocks if key[0] not in self.waiting
         )
 
-    @cached_property
-    def missing(self) -> list[str]:
-        """The paths of every image, environment, manifest and decision about weights that is
-        still to be made.
+    def preparation(self, study: str, block: str | None = None) -> list[str]:
+        """Return the paths of the plan and of every image, environment, manifest and decision about
+        weights that a block of ``study`` needs, or the study.
 
-        Each block waits for all of them: preparing beside a run would disturb it.
+        Where nothing is to be measured, those that are there: Snakemake would make what is missing.
+        A block that is to be measured waits for the mark of this start, too: a plan may be there.
         """
-        files: list[Path] = []
-        for plan in self.plans:
-            runs = [run for run in plan.runs if not run.unavailable]
-            files += map(
-                self.results.image, {run.image: 0 for run in runs if plan.engine != "none"}
-            )
-            files += [
-                self.results.environment(name)
-                for name in {run.environment: 0 for run in runs}
-                if name
-            ]
-            files += map(self.results.manifest, {run.dataset: 0 for run in runs})
-            files += [
-                self.results.weights(plan.name, weights)
-                for weights in {run.weights: 0 for run in runs}
-            ]
-        return _missing(dict.fromkeys(files))
+        plan, files = self.plan(study), self.results
+        found = self.blocks.get((study, block)) if block else None
+        runs = [run for run in (found.runs if found else plan.runs) if not run.unavailable]
+        paths = [files.plan(study)]
+        paths += [files.image(run.image) for run in runs if plan.engine != "none"]
+        paths += [files.environment(run.environment) for run in runs if run.environment]
+        paths += [files.manifest(run.dataset) for run in runs]
+        paths += [files.weights(study, run.weights) for run in runs]
+        makes = block is None or bool(found and (found.outdated or found.missing(files)))
+        there = {path: path.exists() for path in paths}
+        marks = [self.mark] if self.mark and makes and there[paths[0]] else []
+        kept = [path for path in there if (makes if not there[path] else not is_ahead(path))]
+        return [*map(str, kept), *map(str, marks)]
 
     def step_image(self, study: str) -> list[str]:
-        """Return the path of the image that prepares the data and weights of ``study``, if it is
-        still to be made."""
+        """Return the path of the image that prepares the data and weights of ``study``."""
         plan = self.plan(study)
         image = plan.preparing_image()
-        return (
-            [] if plan.engine == "none" or image is None else _missing([self.results.image(image)])
-        )
+        none = plan.engine == "none" or image is None
+        return [] if none else [str(self.results.image(str(image)))]
 
     def study_with(self, name: str) -> str:
         """Return a study whose plan describes the image, or the environment of packages, of this
@@ -153,11 +227,6 @@ class Workflow:
             reading += [(plan.name, run.unavailable) for run in plan.runs if run.dataset == dataset]
         # False sorts before True: a run that can be made comes first.
         return min(reading, key=lambda one: one[1] is not None)[0]
-
-    def needed(self, study: str, block: str) -> list[str]:
-        """Return every missing preparation; none if each record of the block exists."""
-        found = self.blocks.get((study, block))
-        return self.missing if found and found.missing(self.results) else []
 
     def order(self, study: str, block: str) -> int:
         """Return the priority of a block: the first in the order, study after study, has the
@@ -192,14 +261,21 @@ class Workflow:
         )
         return asked[name]
 
-    def foretell(self) -> None:
-        """Say what a start would do; Snakemake's own words of a dry run then name each block with
-        its runs."""
-        for plan in self.plans:
-            lines = [*forecast.summary(plan, self.results), forecast.where(plan)]
-            if plan.name in self.waiting:
-                lines.append(f"{plan.name}: its length is not chosen yet: at most as above")
-            print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
+    def foretold(self) -> str:
+        """Return what a start will do, in lines, for Snakemake's words about its first step."""
+        budget = read_selection(json.loads(self.call)[0]).time_budget_minutes
+        lines = forecast.describe(self.plans, budget, self.results)
+        for study in self.waiting:
+            lines.append(f"{study}: its length is not chosen yet: at most as above")
+        return "\n".join(map(printable, lines))
+
+    def hold(self) -> None:
+        """Lock the results until this process ends. Exit with an error if another start has."""
+        self.results.root.mkdir(parents=True, exist_ok=True)
+        try:
+            HELD.append(lock_results(self.results.root))
+        except StudyError as error:
+            sys.exit(f"error: {error}")
 
     def start_fork_servers(self) -> None:
         """Start the processes from which the runs of this start are forked."""
@@ -240,12 +316,16 @@ def use_this_checkout(base: Path) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 
 
+HELD: list[object] = []
+"""The lock of a start: the kernel frees it when its process ends."""
+
+
 def plans_for(
     config: dict[str, Any],
     studies: Sequence[Path],
     results: Path,
-    fetch: bool = True,
     on_other_machines: bool = False,
+    arguments: Sequence[str] = (),
 ) -> list[Plan]:
     """Return the plans of a configuration on this machine. Raise :class:`StudyError` if one cannot
     be made.
@@ -253,6 +333,7 @@ def plans_for(
     ``studies`` are the folders of their files. ``results`` may hold earlier plans: a run whose
     device is absent keeps its number of processes from there, or its record would not be found.
     Where an executor makes the runs ``on_other_machines``, every device counts as there.
+    ``arguments`` are the words with which the start was called.
     """
     selection = read_selection(config)
     # Before any engine is asked, so that errors come first.
@@ -266,7 +347,7 @@ def plans_for(
         name = study_name(called)
         length = length_of(name, Results(results))
         read[name] = read_study(called, studies, selection, length.rung if length else None)
-    choice = choose_engine(selection, fetch, on_other_machines)
+    choice = choose_engine(selection, on_other_machines)
     absent: dict[str, str | None] = {
         d: None if on_other_machines else choice.absent(d) for d in DEVICES
     }
@@ -283,21 +364,24 @@ def plans_for(
     ]
     check_limits(plans, on_other_machines)
     if on_other_machines:
-        check_images(plans, fetch)
-    return [plan.model_copy(update={"start": _command(selection)}) for plan in plans]
+        check_images(plans)
+    command = _command(selection, arguments)
+    return [plan.model_copy(update={"start": command}) for plan in plans]
 
 
-def _command(selection: Selection) -> Command:
-    """Return what this start was called with, as far as it decides what runs and where."""
+def _command(selection: Selection, arguments: Sequence[str]) -> Command:
+    """Return what a start was called with, as far as it decides what runs and where."""
     kept = selection.model_dump(
         mode="json", exclude_defaults=True, exclude={"studies", "time_budget_minutes"}
     )
-    program = "study" if Path(sys.argv[0]).name in ("__main__.py", "study") else "snakemake"
+    called = Path(next(iter(arguments), ""))
+    ours = "study" in (called.name, called.parent.name)
+    program = "study" if ours else "snakemake"
     files = {
         study_name(called): called for called in selection.studies if called != study_name(called)
     }
     return Command.model_validate(
-        {"program": program, "files": files, "options": options_of(sys.argv[1:]), "config": kept}
+        {"program": program, "files": files, "options": options_of(arguments[1:]), "config": kept}
     )
 
 
@@ -314,63 +398,64 @@ def joined(config: dict[str, Any], results: Path) -> Workflow:
     return Workflow(plans, layout, read_selection(config).machines, True)
 
 
-def start(
+def planned(
     config: dict[str, Any],
     studies: Sequence[Path],
     results: Path,
-    read_only: bool,
-    fetch: bool = True,
     on_other_machines: bool = False,
-) -> "tuple[Workflow, FileLock | None]":
-    """Plan, lock the results, write the plans. Return the workflow and the lock, which holds while
-    it is referenced.
+    arguments: Sequence[str] = (),
+) -> Workflow:
+    """Return the workflow of a start that was called with these ``arguments``, as
+    :func:`plans_for` plans it. Nothing is written."""
+    plans = plans_for(config, studies, results, on_other_machines, arguments)
+    files = Results(results)
+    earlier = [int(path.name.rpartition("-")[2]) for path in results.glob(".start-*[0-9]")]
+    number = 1 + max(earlier, default=0)
+    return Workflow(
+        plans,
+        files,
+        read_selection(config).machines,
+        on_other_machines,
+        waiting_for_a_length(plans, files),
+        files.start(number),
+        json.dumps([config, on_other_machines, [*arguments]]),
+    )
 
-    A ``read_only`` start (a dry run, a lint) takes no lock, and writes only plans that are missing.
-    Without ``fetch`` a missing base image is assumed to be available. An executor makes the blocks
-    ``on_other_machines``.
+
+def begin(call: str, results: Path, say: Callable[[str], None]) -> None:
+    """Take the first step of a start: remove what an earlier one left at work, and write the plans
+    and what is the same in every run.
+
+    ``call`` is that of its :class:`Workflow`. ``say`` gets the warnings. Raise :class:`StudyError`
+    if the runs cannot be made here.
     """
-    began, selection = time.time(), read_selection(config)
-    plans = plans_for(config, studies, results, fetch, on_other_machines)
-    layout = Results(results)
-    waiting = waiting_for_a_length(plans, layout)
-    flow = Workflow(plans, layout, selection.machines, on_other_machines, waiting)
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        if read_only:
-            write_plans(plans, results, only_missing=True)
-            return flow, None
-        lock = lock_results(results)
-        lifetime.sweep(results)
-        for plan in plans:
-            forget_images(plan, layout)
-        write_plans(plans, results)
-        for plan in plans:
-            layout.records(plan.name).mkdir(parents=True, exist_ok=True)
-            tidy(plan.name, layout)
-    except OSError as error:
-        raise StudyError(
-            f"{error.filename or results}: the results folder cannot be written ({reason(error)})"
-        ) from None
-    for plan in plans:
-        runs = forecast.pending(plan, layout)
-        forget_damaged(plan.name, runs, layout)
-        if runs:
-            forecast.note(plan, selection, began, layout)
+    began = time.time()
+    config, on_other_machines, arguments = json.loads(call)
+    flow = planned(config, study_folders(), results, on_other_machines, arguments)
+    selection = read_selection(config)
+    lifetime.sweep(results)
     if flow.pending and not on_other_machines:
-        for plan in plans:
+        for plan in flow.plans:
             check_training_stack(plan)
-    _forget_stale(flow)
-    told = forecast.describe(plans, selection.time_budget_minutes, layout)
-    told += warnings(plans) if flow.pending and not on_other_machines else []
-    print("\n".join(map(printable, told)), file=sys.stderr, flush=True)
-    return flow, lock
+        for line in warnings(flow.plans):
+            say(line)
+    write_plans(flow.plans, results)
+    for plan in flow.plans:
+        flow.results.records(plan.name).mkdir(parents=True, exist_ok=True)
+        if forecast.pending(plan, flow.results):
+            forecast.note(plan, selection, began, flow.results)
+    for path in results.glob(".start-*"):
+        path.unlink()
+    if flow.mark:
+        flow.mark.touch()
 
 
 def chosen(flow: Workflow, config: dict[str, Any], studies: Sequence[Path]) -> Workflow:
     """Return the workflow of a start whose jobs have chosen the length of a study: it is planned
     again."""
     others = flow.on_other_machines
-    plans = plans_for(config, studies, flow.results.root, False, others)
+    arguments = json.loads(flow.call)[2]
+    plans = plans_for(config, studies, flow.results.root, others, arguments)
     write_plans(plans, flow.results.root)
     return replace(flow, plans=plans, waiting=waiting_for_a_length(plans, flow.results))
 
@@ -380,25 +465,6 @@ def waiting_for_a_length(plans: Iterable[Plan], files: Results) -> list[str]:
     return [
         plan.name for plan in plans if plan.study.ladder and length_of(plan.name, files) is None
     ]
-
-
-def _forget_stale(flow: Workflow) -> None:
-    """Remove each analysis, and the page, that is not made of what is there; Snakemake makes what
-    is missing.
-
-    Files dated in the future are made again: Snakemake would take them for newer than whatever
-    follows from them.
-    """
-    files = flow.results
-    missing = flow.missing_blocks
-    for study in flow.studies:
-        tables = [files.timings(study), files.epochs(study)]
-        made = [files.fit(study), *tables, files.figures(study)]
-        lacks = any(Path(path).parent == files.blocks(study) for path in missing)
-        if lacks or _is_stale(files.made_of(study), made_of(study, files), made):
-            files.fit(study).unlink(missing_ok=True)
-    if _is_stale(files.report_made_of, page_made_of(flow.studies, files), [files.report]):
-        files.report.unlink(missing_ok=True)
 
 
 def _is_stale(note: Path, expected: str, outputs: Sequence[Path]) -> bool:

@@ -30,7 +30,7 @@ from study.artifacts.telemetry import Samples
 from study.base.errors import StudyError
 from study.base.extras import scheduler
 from study.base.files import file_sha256, git_commit, git_is_changed, write_new
-from study.base.privacy import node
+from study.base.privacy import node, plain
 from study.base.processes import oom_kills_of_the_group
 from study.config.settings import Settings
 from study.host import packages
@@ -123,7 +123,7 @@ def attempt(context: RunContext) -> Attempt:
     with lifetime.scratch_folder(context.results) as scratch:
         version = None
         if image:
-            bring.bring_here(engine(plan.engine), image)
+            bring.bring_here(engine(plan.engine), image, context.log)
             lifetime.wait_for_turn(engine(plan.engine), context.title)
             version = engine(plan.engine).version()
         cpus = lifetime.allowed_cpus(run.settings.limits.cpus)
@@ -322,6 +322,7 @@ def software(context: RunContext, engine_version: str | None) -> Software:
         engine=plan.engine,
         engine_reason=plan.engine_reason,
         engine_version=engine_version,
+        image_reference=plain(image.request.reference) if image else None,
         image=image.id if image else None,
         image_digest=image.digest if image else None,
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from study.artifacts import block as blocks
-from study.artifacts.block import Block, defer, expected_seconds, find_block
+from study.artifacts.block import Block, expected_seconds, find_block, leave
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, selected
 from study.artifacts.record import Record
@@ -118,7 +118,7 @@ def measure_block(study: str, name: str, results: Path, say: Say) -> None:
     if not missing:
         say(
             f"{study}, {context.title}: its records are there and are kept; see "
-            f"`{plan.start.retry(study)}`"
+            f"`{plan.start.retry(study, '--outcome', 'ok')}`"
         )
         return block.write(files)
     _set_aside([run for run in block.runs if run not in missing], context)
@@ -131,7 +131,7 @@ def measure_block(study: str, name: str, results: Path, say: Say) -> None:
                 late = _measure(context, known)
         if late:
             say(late)
-            return defer(block, files)
+            return leave(block, context.session.name, files)
         block.write(files)
 
 
@@ -150,7 +150,8 @@ def _too_late(
     if deadline is None or time.time() + (least if surely else seconds) <= deadline:
         return None
     told = f"time budget: {context.title} of {context.plan.name} is left for the next start"
-    if any(index and index.deferred for _, index in blocks.block_files(context.plan.name, files)):
+    others = blocks.block_files(context.plan.name, files)
+    if any(index and index.left_by == context.session.name for _, index in others):
         return f"{told}, too"
     told += f" ({quantity(len(keys), 'run')}): "
     if not seconds:

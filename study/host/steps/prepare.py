@@ -184,4 +184,6 @@ def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -
         made = bring.make(engine(plan.engine), wanted, results, file, gpu)
     write_if_changed(files.image(name), made.model_dump_json(indent=1))
     how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "already there"
-    return f"image {name}: {made.id[:19]}, {how}, Python {made.python}"
+    note = engine(plan.engine).gpu_note() if gpu else None
+    words = f"image {name}: {made.id[:19]}, {how}, Python {made.python}"
+    return f"{words}; {note}" if note else words

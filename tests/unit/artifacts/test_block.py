@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.block import Block, blocks_of, expected_seconds, find_block, tidy
+from study.artifacts.block import Block, blocks_of, expected_seconds, find_block
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.errors import StudyError
@@ -47,9 +47,9 @@ def test_an_index_that_was_deleted_or_damaged_comes_back_from_the_records_byte_f
     first, second = sorted(files.blocks("tiny").iterdir())
     first.unlink()
     second.write_text("{")
-    tidy("tiny", files)
     for block in blocks_of(planned(), files):
         assert block.missing(files) == []
+        assert block.outdated == (files.block("tiny", block.name) == second)
         block.write(files)
     assert texts(files) == before
 
@@ -66,22 +66,34 @@ def test_a_block_is_found_by_its_name_although_its_file_was_just_deleted(files: 
         find_block(more, "1-00000000", files)
 
 
-def test_an_index_follows_its_records_and_keeps_its_time_until_then(files: Results) -> None:
+def test_an_index_is_outdated_once_a_record_says_something_else_whatever_its_time(
+    files: Results,
+) -> None:
     paths = sorted(files.blocks("tiny").iterdir())
-    for path in paths:
-        os.utime(path, (time.time() + 5,) * 2)
-    before = {path: path.stat().st_mtime_ns for path in paths}
-    tidy("tiny", files)
-    assert {path: path.stat().st_mtime_ns for path in paths} == before
-    record = files.record("tiny", json.loads(paths[0].read_text())["runs"][0]["record"])
-    record.write_text("edited")
-    os.utime(record, (time.time() + 10,) * 2)
-    text = paths[0].read_text()
-    tidy("tiny", files)
-    assert paths[1].stat().st_mtime_ns == before[paths[1]]
-    assert paths[0].exists()
-    assert text not in texts(files).values()
-    assert not any(block.missing(files) for block in blocks_of(planned(), files))
+    records = [one["record"] for one in json.loads(paths[0].read_text())["runs"]]
+    for record in records:
+        os.utime(files.record("tiny", record), (time.time() + 10,) * 2)
+    assert not any(block.outdated for block in blocks_of(planned(), files))
+    files.record("tiny", records[0]).write_text("edited")
+    os.utime(files.record("tiny", records[0]), (time.time() + 10,) * 2)
+    found = blocks_of(planned(), files)
+    assert [block.outdated for block in found] == [block.name == paths[0].stem for block in found]
+
+
+def test_an_index_goes_with_the_one_that_names_the_same_records(files: Results) -> None:
+    before = texts(files)
+    name, text = next(iter(before.items()))
+    gone = files.record("tiny", json.loads(text)["runs"][0]["record"])
+    content = gone.read_bytes()
+    gone.unlink()
+    for kept in (None, content):
+        if kept:
+            gone.write_bytes(kept)
+        for block in blocks_of(planned(), files):
+            if not (block.missing(files) or files.block("tiny", block.name).exists()):
+                block.write(files)
+    assert name not in texts(files)
+    assert len(texts(files)) == 3
 
 
 def test_the_expected_time_of_a_run_is_its_process_and_the_pause_after_it(files: Results) -> None:

@@ -121,7 +121,15 @@ def test_a_start_by_a_user_without_a_name_and_a_home_is_planned(
     if subprocess.run([*NOBODY, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine lets nobody have a namespace of users")
     tmp_path.chmod(0o777)
-    arguments = ["start", "--", "-n", "--snakefile", str(ROOT / "Snakefile"), "--profile", "none"]
+    arguments = [
+        "start",
+        "--",
+        "-n",
+        "--snakefile",
+        str(ROOT / "workflow" / "Snakefile"),
+        "--profile",
+        "none",
+    ]
     done = said(
         tmp_path,
         *NOBODY,

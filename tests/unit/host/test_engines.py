@@ -1,8 +1,10 @@
 """What each engine's client is asked, and what its answers become: a script in its place writes
 down every question."""
 
+import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +18,7 @@ from study.host.engine.base import StoredImage
 from study.host.engine.container import LAUNCHER
 from study.host.engine.docker import Podman
 from study.host.engine.engine_choice import ENGINES, engine
+from tests.unit.host.test_container import BOX
 
 BUILT = ImageRequest(
     device="cpu", kind="built", reference="study:cpu-1", base_image="base:1", identity="1"
@@ -124,21 +127,21 @@ def test_an_image_is_built_loaded_or_pulled(
         )
         assert "--build-arg BASE_IMAGE=base:1 --build-arg https_proxy " in line
         assert "secret" not in line
-        assert engine(name).bring(ARCHIVE) == "study:3"
-        assert engine(name).bring(REFERENCE) == "x/study:2"
+        assert engine(name).bring(ARCHIVE, log) == "study:3"
+        assert engine(name).bring(REFERENCE, log) == "x/study:2"
         assert client.asked() == [
             "load --input /a/study.tar",
             "image inspect x/study:2",
-            "pull --quiet x/study:2",
+            "pull x/study:2",
         ]
         client.says({"image inspect": '[{"Id": "9"}]', "load": "Loaded image: a\nLoaded image: b"})
         assert engine(name).build(BUILT, log) is None
-        assert engine(name).bring(REFERENCE) == "x/study:2"
+        assert engine(name).bring(REFERENCE, log) == "x/study:2"
         assert client.asked() == ["image inspect study:cpu-1", "image inspect x/study:2"]
         with pytest.raises(
             StudyError, match=r"'study.tar' holds 2 images; allowed: an archive of one image"
         ):
-            engine(name).bring(ARCHIVE)
+            engine(name).bring(ARCHIVE, log)
         client.says({})
         with pytest.raises(
             StudyError, match=r"image cpu: the build failed: no message; .*container=none"
@@ -158,15 +161,48 @@ def test_a_machine_that_lacks_the_image_of_a_start_brings_it_and_takes_no_other(
         '"9"}]\';; esac\n'
     )
     image = described(REFERENCE, "docker", "sha256:9")
-    bring.bring_here(docker, image)
-    assert "pull --quiet x/study:2" in client.asked()
-    bring.bring_here(docker, image)
+    log = io.StringIO()
+    bring.bring_here(docker, image, log)
+    assert "pull x/study:2" in client.asked()
+    bring.bring_here(docker, image, log)
     assert client.asked() == ["image inspect sha256:9"]
     there.unlink()
     with pytest.raises(
         StudyError, match=r"images\.cuda: docker lacks the image .*, and has another one"
     ):
-        bring.bring_here(docker, described(REFERENCE, "docker", "sha256:8"))
+        bring.bring_here(docker, described(REFERENCE, "docker", "sha256:8"), log)
+
+
+@pytest.mark.parametrize(
+    ("crun", "runc", "runtime", "read_only", "note"),
+    [
+        ("1.26", False, [], True, None),
+        ("1.8.1", True, ["--runtime", "runc"], True, "runc is taken"),
+        ("1.8.1", False, [], False, "the container's root is writable"),
+    ],
+)
+def test_podman_gives_no_gpu_to_a_read_only_container_of_an_old_crun(
+    crun: str,
+    runc: bool,
+    runtime: list[str],
+    read_only: bool,
+    note: str | None,
+    client: Client,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its CDI file has hooks that write into the root, which such a crun has closed by then."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "podman").write_text(f"#!/bin/sh\necho crun version {crun}\n")
+    if runc:
+        (tmp_path / "runc").touch(mode=0o755)
+    with_gpu = Podman().argv(replace(BOX, gpus=()))
+    assert with_gpu[1 : 1 + len(runtime)] == runtime
+    assert ("--read-only" in with_gpu) == read_only
+    assert (note or "") in str(Podman().gpu_note())
+    without = Podman().argv(replace(BOX, gpus=None))
+    assert "--read-only" in without
+    assert "--runtime" not in without
 
 
 @pytest.mark.parametrize("name", KEEP)

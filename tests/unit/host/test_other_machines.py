@@ -102,7 +102,7 @@ def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def placed(folder: Path, on_other_machines: bool = True, **config: Any) -> str:
     """The engine of the runs of the study on both devices."""
     whole = {"studies": ["tiny"]} | config
-    return plans_for(whole, [folder], folder / "results", True, on_other_machines)[0].engine
+    return plans_for(whole, [folder], folder / "results", on_other_machines)[0].engine
 
 
 def test_an_executor_takes_no_engine_that_was_not_asked_for(engines: Path) -> None:

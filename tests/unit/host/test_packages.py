@@ -81,7 +81,7 @@ def test_what_a_start_says_names_the_lock_and_a_record_holds_no_path(tmp_path: P
     assert without_paths(plan.runs[0].settings).environment == "old.lock"
 
 
-def test_an_environment_that_is_gone_is_made_again(tmp_path: Path) -> None:
+def test_an_environment_of_other_code_is_outdated(tmp_path: Path) -> None:
     plan, files = planned("old.lock"), Results(tmp_path / "results")
     (name,) = plan.environments
     python = packages.python_of(name, files)
@@ -91,12 +91,10 @@ def test_an_environment_that_is_gone_is_made_again(tmp_path: Path) -> None:
     site.mkdir(parents=True)
     (site / "study").symlink_to(PACKAGE)
     files.environment(name).write_text("{}", encoding="utf-8")
-    checks.forget_images(plan, files)
-    assert files.environment(name).exists()
+    assert list(checks.outdated_preparation(plan, [], files)) == []
     (site / "study").unlink()
     (site / "study").symlink_to(tmp_path)  # the code of another installation
-    checks.forget_images(plan, files)
-    assert not files.environment(name).exists()
+    assert list(checks.outdated_preparation(plan, [], files)) == [files.environment(name)]
 
 
 BASE = "other:1"

@@ -10,7 +10,7 @@ import yaml
 
 from study.artifacts.block import blocks_of, made_of, page_made_of
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan
+from study.artifacts.plan import Plan, write_plans
 from study.artifacts.run import Run
 from study.config import own_model
 from study.host.engine.engine_choice import EngineChoice
@@ -249,48 +249,62 @@ def test_blocks_have_the_priorities_of_their_order_below_all_preparation(tmp_pat
     flow = Workflow([plan], Results(tmp_path))
     for place, (study, block) in enumerate(flow.blocks):
         assert flow.order(study, block) == 100 - place
-        assert len(flow.needed(study, block)) == 2
+        assert len(flow.preparation(study, block)) == 3
         assert f"block {place + 1} of 100" in flow.told(study, block)
     assert flow.first == 101
-    assert (flow.order("tiny", "1-00000000"), flow.needed("tiny", "1-00000000")) == (0, [])
+    assert flow.order("tiny", "1-00000000") == 0
 
 
-@pytest.mark.parametrize("change", ["nothing", "plan", "block", "figures", "clock", "page"])
-def test_a_start_puts_away_what_is_not_made_of_what_is_there(
-    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "change", ["nothing", "plan", "block", "record", "figures", "clock", "manifest", "page"]
+)
+def test_what_is_not_made_of_what_is_there_is_outdated_and_stays_until_it_is_made_anew(
+    change: str, tmp_path: Path
 ) -> None:
     (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(study_values()), encoding="utf-8")
     files = Results(tmp_path / "results")
     config: dict[str, Any] = {"studies": ["tiny"], "container": "none", "devices": ["cpu"]}
-    monkeypatch.setattr(workflow, "check_training_stack", lambda *_: None)
-    plan = workflow.start(config, [tmp_path], files.root, read_only=True)[0].plans[0]
+    plan = workflow.planned(config, [tmp_path], files.root).plans[0]
+    assert not files.root.exists()
+    write_plans([plan], files.root)
     write_records(plan, files.records("tiny"))
     for block in blocks_of(plan, files):
         block.write(files)
+    manifest = files.manifest(plan.runs[0].dataset)
     for path in (files.fit("tiny"), files.timings("tiny"), files.epochs("tiny"), files.report):
         path.write_text("")
     files.figures("tiny").mkdir()
-    files.made_of("tiny").write_text(made_of("tiny", files))
+    files.made_of("tiny").write_text(made_of(plan.text, "tiny", files))
     files.report_made_of.write_text(page_made_of(["tiny"], files))
+    outdated = {files.fit("tiny"), files.report}
     if change == "plan":
         config["quiet_wait_seconds"] = 7
     elif change == "block":
         next(files.blocks("tiny").iterdir()).unlink()
+    elif change == "record":
+        path = files.record("tiny", plan.runs[0].file)
+        path.unlink()
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text("{")
+        outdated.add(manifest)  # and it is to be read
     elif change == "figures":
         files.figures("tiny").rmdir()
     elif change == "clock":
         os.utime(files.timings("tiny"), (time.time() + 3600,) * 2)
+    elif change == "manifest":
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text("{")
     elif change == "page":
         files.report_made_of.unlink()
-    workflow.start(config, [tmp_path], files.root, read_only=True)
-    assert files.fit("tiny").exists() and files.report.exists()
-    _, lock = workflow.start(config, [tmp_path], files.root, read_only=False)
-    assert lock
-    lock.release()
-    assert (files.fit("tiny").exists(), files.report.exists()) == (
-        change in ("nothing", "page"),
-        change != "page",
-    )
+    before = {path: path.stat().st_mtime_ns for path in files.root.rglob("*")}
+    flow = workflow.planned(config, [tmp_path], files.root)
+    if change in ("nothing", "manifest"):
+        outdated = set()
+    elif change == "page":
+        outdated = {files.report}
+    assert flow.outdated == outdated
+    assert (str(files.start(1)) in flow.targets) == bool(outdated)
+    assert {path: path.stat().st_mtime_ns for path in files.root.rglob("*")} == before
 
 
 def test_data_are_prepared_by_a_study_that_can_make_a_run_here(tmp_path: Path) -> None:
@@ -302,20 +316,24 @@ def test_data_are_prepared_by_a_study_that_can_make_a_run_here(tmp_path: Path) -
     assert Workflow([elsewhere], Results(tmp_path)).dataset_study(dataset) == "elsewhere"
 
 
-def test_a_block_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
-    """A manifest that is there is no input, whatever its time: Snakemake fails a job whose output
-    is older."""
-    plan = tiny_plan()
+def test_a_block_waits_for_its_preparation_and_one_that_is_there_for_nothing(
+    tmp_path: Path,
+) -> None:
+    """Snakemake would make what is missing, and fails a job whose output is older than an input."""
+    plan, files = tiny_plan(), Results(tmp_path)
     run = plan.runs[0]
-    manifest = tmp_path / "data" / run.dataset / "manifest.json"
-    weights = tmp_path / plan.name / "weights" / f"{run.weights}.json"
-    for missing in ([manifest, weights], [weights], []):
-        flow = Workflow([plan], Results(tmp_path))
-        assert flow.missing == [str(path) for path in missing]
-        assert flow.needed(*next(iter(flow.blocks))) == flow.missing
-        for path in missing[:1]:
-            path.parent.mkdir(parents=True)
-            path.touch()
+    needed = [files.manifest(run.dataset), files.weights(plan.name, run.weights)]
+    flow = Workflow([plan], files, mark=files.start(1))
+    (block,) = flow.blocks
+    assert flow.preparation(*block) == [*map(str, [files.plan(plan.name), *needed])]
+    write_plans([plan], tmp_path)
+    assert flow.preparation(*block)[-1] == str(flow.mark)
+    needed[0].parent.mkdir(parents=True)
+    needed[0].touch()
+    os.utime(needed[0], (time.time() + 3600,) * 2)
+    assert str(needed[0]) not in flow.preparation(*block)
+    write_records(plan, files.records(plan.name))
+    assert Workflow([plan], files).preparation(*block) == [str(files.plan(plan.name))]
 
 
 def test_only_the_named_settings_are_run_each_as_often_as_it_says() -> None:

@@ -14,70 +14,86 @@ from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from study.host.plan import terminal, workflow
-from study.host.plan.terminal import Course, LogHandler
+from study.host.plan.terminal import LogHandler
 from tests.conftest import ROOT
 
 
 @pytest.fixture
-def course(monkeypatch: pytest.MonkeyPatch) -> Course:
-    """A start of which nothing was told yet."""
-    fresh = Course()
-    monkeypatch.setattr(terminal, "COURSE", fresh)
-    return fresh
+def handler() -> LogHandler:
+    """What hears Snakemake, which has begun to make jobs."""
+    heard = LogHandler(OutputSettings(), None)
+    tell(heard, event=LogEvent.WORKFLOW_STARTED)
+    return heard
 
 
-def tell(words: str = "", level: int = logging.INFO, **told: Any) -> None:
+def tell(handler: LogHandler, words: str = "", level: int = logging.INFO, **told: Any) -> None:
     """Let Snakemake say something."""
-    record = logging.makeLogRecord({"msg": words, "levelno": level} | told)
-    LogHandler(OutputSettings(), None).emit(record)
+    handler.emit(logging.makeLogRecord({"msg": words, "levelno": level} | told))
 
 
 def test_warnings_are_shown_and_an_error_is_kept_for_the_end(
-    course: Course, capsys: pytest.CaptureFixture[str]
+    handler: LogHandler, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tell("Select jobs to execute...")
-    tell("3 of 4 steps", event=LogEvent.PROGRESS, done=3, total=4)
-    tell("a warning", logging.WARNING)
-    tell("WorkflowError: planted", logging.ERROR, event=LogEvent.ERROR)
+    tell(handler, "Select jobs to execute...")
+    tell(handler, "3 of 4 steps", event=LogEvent.PROGRESS, done=3, total=4)
+    tell(handler, "a warning", logging.WARNING)
+    tell(handler, "WorkflowError: planted", logging.ERROR, event=LogEvent.ERROR)
     assert capsys.readouterr().err == "a warning\n"
-    assert (course.errors, course.began, course.failed) == (
-        ["WorkflowError: planted"],
-        False,
-        False,
-    )
+    handler.close()
+    assert capsys.readouterr().err == "WorkflowError: planted\n"
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_somebody_only_looks_at_is_shown_as_snakemake_says_it(
+    capsys: pytest.CaptureFixture[str], dry_run: bool
+) -> None:
+    handler = LogHandler(OutputSettings(dryrun=dry_run), None)
+    if dry_run:
+        tell(handler, event=LogEvent.WORKFLOW_STARTED)
+    tell(handler, "mem_mb")
+    handler.close()
+    assert capsys.readouterr().err.splitlines()[-1] == "mem_mb"
 
 
 @pytest.mark.parametrize("remote", [False, True])
 def test_how_a_step_ended_is_said_where_an_executor_made_it_and_a_failure_everywhere(
-    course: Course, capsys: pytest.CaptureFixture[str], tmp_path: Path, remote: bool
+    handler: LogHandler, capsys: pytest.CaptureFixture[str], tmp_path: Path, remote: bool
 ) -> None:
-    course.remote = remote
+    provided: dict[str, Any] = {"nodes": 8} if remote else {"cores": 1}
+    tell(handler, event=LogEvent.RESOURCES_INFO, **provided)
     log = tmp_path / "block.log"
     log.write_text("block 1 of 1, run 1 of 2: ok\nblock 1 of 1, run 2 of 2: \x1b[2Jok\n")
-    tell(event=LogEvent.JOB_INFO, jobid=7, rule_name="measure", log=[str(log)])
-    tell(event=LogEvent.JOB_FINISHED, job_id=7)
+    tell(handler, event=LogEvent.JOB_INFO, jobid=7, rule_name="measure", log=[str(log)])
+    tell(handler, event=LogEvent.JOB_FINISHED, job_id=7)
     said = "block 1 of 1, run 2 of 2: \\x1b[2Jok\n"
     assert capsys.readouterr().err == (said if remote else "")
     log.write_text("error: planted\n")
-    tell(level=logging.ERROR, event=LogEvent.JOB_ERROR, rule_name="measure", log=[str(log)])
+    failed: dict[str, Any] = {
+        "event": LogEvent.JOB_ERROR,
+        "rule_name": "measure",
+        "log": [str(log)],
+    }
+    tell(handler, level=logging.ERROR, **failed)
     last = ": error: planted" if remote else ""
     assert capsys.readouterr().err == f"the step measure did not end well{last}; its log: {log}\n"
-    assert course.began and course.failed
+    handler.close()
+    assert capsys.readouterr().err == ""
 
 
 def test_a_step_told_to_end_did_not_fail(
-    course: Course, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    handler: LogHandler, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = threading.Event()
     ended.set()
     monkeypatch.setattr(terminal, "ASKED_TO_END", ended)
     tell(
+        handler,
         level=logging.ERROR,
         event=LogEvent.JOB_ERROR,
         rule_name="measure",
         log=["results/logs/none.log"],
     )
-    assert (capsys.readouterr().err, course.failed) == ("", True)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_log_escapes_what_its_locale_cannot_show(

@@ -160,7 +160,7 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: A
     )
     monkeypatch.setattr(devices, "count", lambda device: gpus if device == "cuda" else 2)
     config = {"studies": ["tiny"], "container": "none"}
-    return workflow.start(config, [folder], folder / "results", read_only=True)[0]
+    return workflow.planned(config, [folder], folder / "results")
 
 
 class TestRecordsOfGpusThatAreAway:
@@ -169,7 +169,7 @@ class TestRecordsOfGpusThatAreAway:
     ) -> None:
         made = look(tmp_path, monkeypatch, 4).plan("tiny")
         folder = tmp_path / "results" / "tiny" / "records"
-        folder.mkdir()
+        folder.mkdir(parents=True)
         for run in made.runs:
             (folder / run.file).touch()
         assert {run.settings.training.replicas for run in made.runs} == {1, 4}
