@@ -1,9 +1,11 @@
-"""A table of timings for tests that plant some of its columns."""
+"""A table of timings for tests that plant some of its columns; and bounds of what chance decides, of which a right test
+breaks one once in 500 times."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
+from scipy.stats import binom
 
 from study.analysis.analysis import Analysis, analyse
 from study.analysis.table.exclusions import keys_of, with_exclusions
@@ -69,3 +71,13 @@ def table(
         name: values_of(record, (sampled or {}).get(name)) for name, record in records.items()
     }
     return table_of(plan, values, [])
+
+
+def at_most(share: float, draws: int) -> int:
+    """The most of ``draws`` that happen, where each happens with the probability ``share``."""
+    return int(binom.ppf(0.998, draws, share))
+
+
+def at_least(share: float, draws: int) -> int:
+    """The fewest of ``draws`` that happen, where each happens with the probability ``share``."""
+    return int(binom.ppf(0.002, draws, share))

@@ -5,23 +5,19 @@ from pathlib import Path
 
 from study.base.errors import StudyError
 from study.host.plan.configuration import study_folders
-from study.host.plan.workflow import chosen, joined, planned, use_this_checkout
+from study.host.plan.workflow import chosen, joined, planned, refuse, use_this_checkout
 
 use_this_checkout(BASE)
-
-# Snakemake would write what cannot work.
-REFUSED = {
-    "--containerize": "docker/Dockerfile is the images' source; to build them: make images",
-    "--generate-unit-tests": "no measurement is the same twice; the tests of this workflow: make test",
-}
-for flag in REFUSED.keys() & {word.partition("=")[0] for word in sys.argv}:
-    sys.exit(f"error: {flag}: {REFUSED[flag]}")
 
 # Snakemake knows a number of jobs, in place of one of cores, where an executor makes them on other machines. Its
 # documents name neither `nodes` nor `is_main_process`.
 ON_OTHER_MACHINES = workflow.nodes is not None or not workflow.is_main_process
+# Snakemake takes what there is; on another machine `set-threads` of a profile counts.
+EVERY_CORE = 1 if ON_OTHER_MACHINES else 1024
+STACK = "../envs/study.yaml"
 
 try:
+    refuse(sys.argv)
     if workflow.is_main_process:
         FLOW = planned(config, study_folders(), Path("results"), ON_OTHER_MACHINES, sys.argv)
     else:
@@ -38,11 +34,20 @@ wildcard_constraints:
     image="(cpu|cuda)(-[0-9a-f]{8})?",
 
 
-def planned_by(study, path):
-    """Return the function that tells Snakemake which plan a path is made by, that of the study which a function finds.
+localrules:
+    plan,
+    image,
+    environment,
+    dataset,
+    weights,
+    analyse,
+    report,
+    blog_figures,
+    devices,
 
-    The plan counts where the path is outdated.
-    """
+
+def planned_by(study, path):
+    """Return the function that tells Snakemake which plan a path is made by; it counts where the path is outdated."""
 
     def found(wildcards):
         plan = FLOW.plan_file(study(wildcards))
@@ -52,7 +57,7 @@ def planned_by(study, path):
 
 
 def requested(name):
-    """Return the function that tells Snakemake what a block asks an executor for under the name of a resource."""
+    """Return the function that tells Snakemake what a block asks an executor for."""
     return lambda wc: FLOW.resource(wc.study, wc.block, name)
 
 

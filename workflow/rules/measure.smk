@@ -1,19 +1,11 @@
-# What a block asks an executor for. A start on this machine asks for nothing.
+# A start on this machine asks for nothing.
 RESOURCES = (
-    (
-        *("slurm_partition", "constraint", "gres", "slurm_extra", "gpu", "nodes", "tasks"),
-        *("mem_mb", "runtime"),
-    )
+    "slurm_partition constraint gres slurm_extra gpu nodes tasks mem_mb runtime".split()
     if ON_OTHER_MACHINES
     else ()
 )
 
 
-# Snakemake takes what there is of them. On another machine a step has the CPUs that `set-threads` of a profile names.
-EVERY_CORE = 1 if ON_OTHER_MACHINES else 1024
-
-
-# A ladder's rung is chosen once.
 checkpoint length:
     input:
         lambda wc: ancient(FLOW.preparation(wc.study)),
@@ -22,7 +14,7 @@ checkpoint length:
     log:
         "results/logs/{study}/length.log",
     conda:
-        "../envs/study.yaml"
+        STACK
     threads: EVERY_CORE
     shell:
         "exec python -m study length {wildcards.study} --log {log:q}"
@@ -39,7 +31,7 @@ rule measure:
         "results/logs/{study}/block-{block}.log",
     priority: lambda wc: FLOW.order(wc.study, wc.block)
     conda:
-        "../envs/study.yaml"
+        STACK
     threads: EVERY_CORE
     resources:
         **{name: requested(name) for name in RESOURCES},

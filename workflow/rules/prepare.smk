@@ -1,13 +1,11 @@
-# The first step of each start. Whatever follows has a plan as an input, which counts where it is outdated: no file is
-# removed so that it is made again, and a dry run names the same jobs as the start.
+# The first step. What follows has a plan as an input, which counts where it is outdated.
 rule plan:
     output:
         update(FLOW.plan_files),
     log:
         "results/logs/plan.log",
-    localrule: True
     conda:
-        "../envs/study.yaml"
+        STACK
     params:
         call=FLOW.call,
         told=lambda wc: FLOW.foretold(),
@@ -17,11 +15,7 @@ rule plan:
         "exec python -m study begin {params.call:q} --log {log:q}"
 
 
-# What runs need is prepared before any of them: the priority of each of these is above that of every block. Their file
-# names hold a key, so a file is made only if it is missing or outdated.
-
-
-# Each image is built, loaded or pulled once: that of each device, and of each level of `image`.
+# What runs need is prepared before any of them: its priority is above that of every block, and its names hold a key.
 rule image:
     input:
         plan=planned_by(lambda wc: FLOW.study_with(wc.image), "results/images/{image}.json"),
@@ -30,14 +24,12 @@ rule image:
     log:
         "results/logs/images/{image}.log",
     priority: FLOW.first
-    localrule: True
     conda:
-        "../envs/study.yaml"
+        STACK
     shell:
         "exec python -m study image {input.plan:q} {wildcards.image} --log {log:q}"
 
 
-# An environment of packages is made once from each lock that is a level of `environment`.
 rule environment:
     input:
         plan=planned_by(
@@ -48,9 +40,8 @@ rule environment:
     log:
         "results/logs/environments/{environment}.log",
     priority: FLOW.first
-    localrule: True
     conda:
-        "../envs/study.yaml"
+        STACK
     shell:
         "exec python -m study environment {input.plan:q} {wildcards.environment} --log {log:q}"
 
@@ -66,9 +57,8 @@ rule dataset:
     log:
         "results/logs/data/{dataset}.log",
     priority: FLOW.first
-    localrule: True
     conda:
-        "../envs/study.yaml"
+        STACK
     shell:
         "exec python -m study dataset {input.plan:q} {wildcards.dataset:q} --log {log:q}"
 
@@ -82,8 +72,7 @@ rule weights:
     log:
         "results/logs/{study}/weights/{weights}.log",
     priority: FLOW.first
-    localrule: True
     conda:
-        "../envs/study.yaml"
+        STACK
     shell:
         "exec python -m study weights {input.plan:q} {wildcards.weights:q} --log {log:q}"

@@ -1,7 +1,3 @@
-# The analysis of each study, and one page about every selected one. Each is outdated where it is not made of the plan,
-# the blocks and the code that are there; no time of theirs counts. A step that fails leaves what was there before.
-
-
 rule analyse:
     input:
         blocks,
@@ -19,20 +15,16 @@ rule analyse:
         ),
     log:
         "results/logs/{study}/analyse.log",
-    localrule: True
     conda:
-        "../envs/study.yaml"
+        STACK
     shell:
         "exec python -m study analyse {wildcards.study:q} --log {log:q}"
 
 
 rule report:
     input:
-        [planned_by(lambda wc, name=study: name, "results/report.html") for study in FLOW.studies],
-        timings=ancient(expand("results/{study}/timings.csv", study=FLOW.studies)),
-        epochs=ancient(expand("results/{study}/epochs.csv", study=FLOW.studies)),
-        fits=ancient(expand("results/{study}/fit.json", study=FLOW.studies)),
-        figures=ancient(expand("results/{study}/figures", study=FLOW.studies)),
+        planned_by(lambda wc: FLOW.studies[0], "results/report.html"),
+        ancient(FLOW.analyses),
     output:
         report(
             update("results/report.html"),
@@ -42,31 +34,28 @@ rule report:
         ),
     log:
         "results/logs/report.log",
-    localrule: True
     conda:
-        "../envs/study.yaml"
+        STACK
     params:
         studies=FLOW.studies,
     shell:
         "exec python -m study report --from-tables {params.studies:q} --output {output:q} --log {log:q}"
 
 
-# The blog's figures under its own names, of these results: snakemake --cores 1 blog_figures
 rule blog_figures:
     input:
-        expand("results/{study}/fit.json", study=FLOW.studies),
+        FLOW.analyses,
     output:
         directory("results/blog"),
     log:
         "results/logs/blog.log",
-    localrule: True
     conda:
-        "../envs/study.yaml"
+        STACK
     shell:
         "python -m replications.gpu_blog.figures results {output:q} 2>&1 | tee {log:q}"
 
 
-# Only asked for where a device that the start names measures nothing: the page is made, and the start ends with an error.
+# Asked for where a device that the start names measures nothing: it fails, once the page is made.
 rule devices:
     input:
         ancient("results/report.html"),
@@ -74,9 +63,8 @@ rule devices:
         "results/devices",
     log:
         "results/logs/devices.log",
-    localrule: True
     conda:
-        "../envs/study.yaml"
+        STACK
     params:
         error=FLOW.unmeasured,
     shell:

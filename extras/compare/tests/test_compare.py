@@ -17,9 +17,9 @@ from study_compare.side import PHASES, STATES, Side
 from study_compare.statistics import Pair, compare
 from study_compare.step import Compared, as_text, compare_folders
 from study_compare.words import reasons
-from tests.chance import at_most
 from tests.conftest import ROOT, repeats, tiny_plan
 from tests.results import of_devices, result, slower
+from tests.timings import at_most
 from tests.unit.artifacts.test_records import MACHINE
 
 SETTINGS = ["16, cpu", "64, cpu"]

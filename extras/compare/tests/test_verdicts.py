@@ -11,8 +11,8 @@ from study_compare.difference import Difference, difference_of
 from study_compare.side import PHASES, STATES, Side
 from study_compare.statistics import Pair, compare, differs, rank, within
 from study_compare.words import answer_of, settings_table, verdict_lines
-from tests.chance import at_least, at_most
 from tests.conftest import repeats
+from tests.timings import at_least, at_most
 
 IMAGES = 200
 NOISE = 0.02 / math.sqrt(15)

@@ -15,8 +15,8 @@ from study_tune import words
 from study_tune.race import Race, Setting, Standing, survivors
 from study_tune.space import Levels, Space
 from study_tune.step import gain_over, seconds_between
-from tests.chance import at_least, at_most
 from tests.conftest import repeats, study_values
+from tests.timings import at_least, at_most
 
 
 class Machine:

@@ -108,11 +108,8 @@ class Workflow:
         for plan in self.plans:
             found.update(outdated_preparation(plan, forecast.pending(plan, files), files))
             study = plan.name
-            made = [files.timings(study), files.epochs(study), files.figures(study)]
             expected = made_of(plan.text, study, files)
-            if study in stale or _is_stale(
-                files.made_of(study), expected, [files.fit(study), *made]
-            ):
+            if study in stale or _is_stale(files.made_of(study), expected, self._analysis(study)):
                 stale.add(study)
                 found.add(files.fit(study))
         page = page_made_of(self.studies, files)
@@ -139,16 +136,22 @@ class Workflow:
     def targets(self) -> list[str]:
         """Return all that a start is to leave. Where something is outdated the first step's mark is
         among it, for nothing else would be missing."""
-        files = self.results
-        found = [files.report]
-        for study in self.studies:
-            found += [files.plan(study), files.fit(study), files.timings(study)]
-            found += [files.epochs(study), files.figures(study)]
+        found = [str(self.results.report), *map(self.plan_file, self.studies)]
         if self.mark and self.outdated:
-            found.append(self.mark)
+            found.append(str(self.mark))
         if self.unmeasured:
-            found.append(files.devices)
-        return [*map(str, found), *self.missing_blocks]
+            found.append(str(self.results.devices))
+        return [*found, *self.analyses, *self.missing_blocks]
+
+    @property
+    def analyses(self) -> list[str]:
+        """What the analysis of each study makes."""
+        return [*map(str, chain.from_iterable(map(self._analysis, self.studies)))]
+
+    def _analysis(self, study: str) -> list[Path]:
+        files = self.results
+        tables = [files.timings(study), files.epochs(study)]
+        return [files.fit(study), *tables, files.figures(study)]
 
     @property
     def unmeasured(self) -> str:
@@ -299,6 +302,20 @@ class Workflow:
 
 def _missing(files: Iterable[Path]) -> list[str]:
     return [str(file) for file in files if not file.exists()]
+
+
+REFUSED = {
+    "--containerize": "docker/Dockerfile is the source of the images; to build them: make images",
+    "--generate-unit-tests": "no measurement is the same twice; this workflow's own: make test",
+}
+"""Flags of Snakemake's that would write what cannot work."""
+
+
+def refuse(arguments: Sequence[str]) -> None:
+    """Raise :class:`StudyError` for a flag that would write what cannot work."""
+    for word in arguments:
+        if why := REFUSED.get(word.partition("=")[0]):
+            raise StudyError(f"{word}: {why}")
 
 
 def use_this_checkout(base: Path) -> None:

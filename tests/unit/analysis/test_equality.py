@@ -11,9 +11,8 @@ from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.ways import Ways
 from study.config.study import Study
-from tests.chance import at_most
 from tests.conftest import repeats, study_values
-from tests.timings import analysed, as_timings
+from tests.timings import analysed, as_timings, at_most
 
 SIZE, LOOP = "training.batch_size", "training.loop"
 Times = dict[tuple[str, int], float]

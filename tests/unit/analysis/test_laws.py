@@ -16,8 +16,8 @@ from study.analysis.stats.fits import Fitted, fit_laws
 from study.analysis.stats.laws import LAWS, Law, LogMeans, by_name
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import optimum_of
-from tests.chance import at_least, at_most
 from tests.conftest import repeats
+from tests.timings import at_least, at_most
 
 Array = NDArray[np.float64]
 SIZES = np.array([16.0, 32, 64, 128, 256])

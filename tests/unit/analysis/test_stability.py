@@ -9,9 +9,8 @@ from study.analysis.stats.equivalence import equivalent_to
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.table.exclusions import far_runs
 from study.config.study import Study
-from tests.chance import at_most
 from tests.conftest import repeats, study_values
-from tests.timings import as_timings
+from tests.timings import as_timings, at_most
 from tests.unit.analysis.found import only
 from tests.unit.analysis.planted import analysis_of
 

@@ -17,9 +17,8 @@ from study.base.errors import StudyError
 from study.config.load import read_study
 from study.config.selection import Selection
 from study.host.plan.configuration import study_folders
-from tests.chance import at_most
 from tests.conftest import repeats, tiny_plan
-from tests.timings import table
+from tests.timings import at_most, table
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.artifacts.test_records import make_record
 

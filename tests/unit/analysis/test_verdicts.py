@@ -18,9 +18,8 @@ from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import may_be_fastest, optimum_of
 from study.artifacts.record import TIMED_OUT
 from study.config.study import Study
-from tests.chance import at_least, at_most
 from tests.conftest import repeats, study_values
-from tests.timings import analysed, as_timings
+from tests.timings import analysed, as_timings, at_least, at_most
 from tests.unit.analysis.found import only
 
 Times = Mapping[int, Sequence[float]]

@@ -12,9 +12,8 @@ from study.analysis.answers.ways import Ways
 from study.analysis.groups import groups_of
 from study.analysis.ratios import quotient_of
 from study.config.study import Study
-from tests.chance import at_least
 from tests.conftest import repeats, study_values
-from tests.timings import as_timings, ruled
+from tests.timings import as_timings, at_least, ruled
 from tests.unit.analysis.planted import analysis_of
 
 TIMES: dict[tuple[str, str], dict[int, float]] = {
