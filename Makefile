@@ -97,7 +97,7 @@ example: there  ## Make the pages, tables and picture that follow from the commi
 	@$(VENV) -m replications.scoreboard docs/example/results.zip docs/claims/*.zip > docs/scoreboard.md
 	-@$(VENV) -m tests.browser.shots docs/example/report.html docs/first-screen.png
 
-CODE := study extras replications tests benchmarks
+CODE := snakemake_logger_plugin_study study extras replications tests benchmarks
 
 lint: dev env  ## Check the style, the import contracts, the workflow and all types
 	$(VENV) -m ruff check $(CODE)

@@ -117,7 +117,7 @@ def test_what_is_damaged_is_said_and_made_again_by_the_next_start(ready: Checkou
     weights.write_bytes(b"\xff\x00")
     said = ready.good(extra=RECORDS)
     for path in before:
-        assert f"{path.relative_to(ready.root)}: it is damaged, and is made again\n" in said
+        assert f"{path.relative_to(ready.root)}: it cannot be used, and is made again\n" in said
     assert {path: path.read_bytes() for path in before} == before
     assert [record.outcome for record, *_ in outcomes(ready)] == ["ok", "ok"]
 
@@ -138,5 +138,5 @@ def test_a_manifest_that_is_damaged_between_two_runs_costs_those_that_read_it_an
     checkout.plant("pass")
     assert "1 file(s) moved" in checkout.python("study", "retry", "tiny").stdout
     said = checkout.good()
-    assert said.count("it is damaged, and is made again") == 1
+    assert said.count("it cannot be used, and is made again") == 1
     assert {record.outcome for record, *_ in outcomes(checkout)} == {"ok"}

@@ -51,7 +51,9 @@ def planned_by(study, path):
 
     def found(wildcards):
         plan = FLOW.plan_file(study(wildcards))
-        return plan if FLOW.is_outdated(path.format(**wildcards)) else ancient(plan)
+        if FLOW.makes(path.format(**wildcards)):
+            return plan
+        return ancient(plan) if Path(plan).exists() else []
 
     return found
 

@@ -86,12 +86,11 @@ def _told(*command: str) -> list[str]:
     """Return the words that a command of SLURM's prints; none if it fails. Times are in epoch
     seconds."""
     seconds = dict(os.environ) | {"SLURM_TIME_FORMAT": "%s"}
-    try:
+    with suppress(OSError, subprocess.SubprocessError):
         return subprocess.check_output(
             command, text=True, timeout=20, stderr=subprocess.DEVNULL, env=seconds
         ).split()
-    except (OSError, subprocess.SubprocessError):
-        return []
+    return []
 
 
 def _number(environment: Mapping[str, str], name: str) -> int | None:
@@ -121,11 +120,11 @@ def requested_resources(
     gpus = max((training.replicas for training in on_gpus), default=0)
     on_each = max((training.replicas // training.nodes for training in on_gpus), default=0)
     each = f"gpu:{on_each}" if gpus and nodes > 1 else None
-    memory_gib = max((run.limits.memory_gib or 0.0 for run in runs), default=0.0)
-    seconds = [run.limits.timeout_seconds for run in runs]
+    memory_gib = max(run.limits.memory_gib or 0 for run in runs)
+    seconds = sum(run.limits.timeout_seconds or math.inf for run in runs)
     return given | {
-        "mem_mb": math.ceil(1024 * memory_gib) or None,
-        "runtime": math.ceil(sum(filter(None, seconds)) / 60) if all(seconds) else None,
+        "mem_mb": int(1024 * memory_gib) or None,
+        "runtime": None if math.isinf(seconds) else math.ceil(seconds / 60),
         "slurm_extra": " ".join(filter(None, [ALONE, given["slurm_extra"]])),
         "gres": given["gres"] or each,
         "gpu": gpus if gpus and not (given["gres"] or each) else None,

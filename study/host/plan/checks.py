@@ -5,7 +5,7 @@ What was prepared and cannot be used is made again.
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -75,7 +75,7 @@ def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
                 )
 
 
-def outdated_preparation(plan: Plan, runs: Iterable[Run], files: Results) -> Iterator[Path]:
+def outdated_preparation(plan: Plan, runs: Sequence[Run], files: Results) -> Iterator[Path]:
     """Yield what describes an image or an environment that is outdated or gone, and each manifest
     and decision about weights that these runs of ``plan`` are to read and cannot."""
     for name, wanted in plan.images.items():
@@ -87,9 +87,10 @@ def outdated_preparation(plan: Plan, runs: Iterable[Run], files: Results) -> Ite
         if not packages.is_current(name, files):
             yield files.environment(name)
     readers: dict[Path, Callable[[Path], object]] = {}
-    for run in runs:
-        readers[files.manifest(run.dataset)] = Manifest.read
-        readers[files.weights(plan.name, run.weights)] = Weights.read
+    for dataset in {run.dataset for run in runs}:
+        readers[files.manifest(dataset)] = Manifest.read
+    for weights in {run.weights for run in runs}:
+        readers[files.weights(plan.name, weights)] = Weights.read
     for path, read in readers.items():
         if path.is_file():
             try:

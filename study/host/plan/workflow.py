@@ -94,11 +94,20 @@ class Workflow:
         return [block for block in self.blocks.values() if block.missing(self.results)]
 
     @cached_property
+    def unfit(self) -> list[Path]:
+        """What was prepared and cannot be used."""
+        found = list[Path]()
+        for plan in self.plans:
+            runs = chain(*(block.runs for block in self.pending if block.study == plan.name))
+            found += outdated_preparation(plan, list(runs), self.results)
+        return found
+
+    @cached_property
     def outdated(self) -> set[Path]:
         """The files that are there and are to be made anew, as this start found them. No time of
         theirs counts, but for one ahead of the clock: Snakemake would take it for newer than
         whatever follows from it."""
-        files, found = self.results, set[Path]()
+        files, found = self.results, set(self.unfit)
         stale = set(self.waiting)
         for block in self.blocks.values():
             if block.outdated:
@@ -106,20 +115,21 @@ class Workflow:
             if block.outdated or not files.block(block.study, block.name).exists():
                 stale.add(block.study)
         for plan in self.plans:
-            found.update(outdated_preparation(plan, forecast.pending(plan, files), files))
             study = plan.name
-            expected = made_of(plan.text, study, files)
-            if study in stale or _is_stale(files.made_of(study), expected, self._analysis(study)):
-                stale.add(study)
-                found.add(files.fit(study))
+            if study not in stale:
+                expected = made_of(plan.text, study, files)
+                if not _is_stale(files.made_of(study), expected, self._analysis(study)):
+                    continue
+            stale.add(study)
+            found.add(files.fit(study))
         page = page_made_of(self.studies, files)
         if stale or _is_stale(files.report_made_of, page, [files.report]):
             found.add(files.report)
         return found
 
-    def is_outdated(self, path: str) -> bool:
-        """Return whether a file that is there is to be made anew."""
-        return Path(path) in self.outdated
+    def makes(self, path: str) -> bool:
+        """Return whether a start makes a file: it is missing, or outdated."""
+        return Path(path) in self.outdated or not os.path.lexists(path)
 
     def plan_file(self, study: str) -> str:
         """Return the path of the plan of ``study``."""
@@ -197,10 +207,13 @@ class Workflow:
         found = self.blocks.get((study, block)) if block else None
         runs = [run for run in (found.runs if found else plan.runs) if not run.unavailable]
         paths = [files.plan(study)]
-        paths += [files.image(run.image) for run in runs if plan.engine != "none"]
-        paths += [files.environment(run.environment) for run in runs if run.environment]
-        paths += [files.manifest(run.dataset) for run in runs]
-        paths += [files.weights(study, run.weights) for run in runs]
+        if plan.engine != "none":
+            paths += map(files.image, dict.fromkeys(run.image for run in runs))
+        names = dict.fromkeys(run.environment for run in runs)
+        paths += [files.environment(name) for name in names if name]
+        paths += map(files.manifest, dict.fromkeys(run.dataset for run in runs))
+        names = dict.fromkeys(run.weights for run in runs)
+        paths += [files.weights(study, str(name)) for name in names]
         makes = block is None or bool(found and (found.outdated or found.missing(files)))
         there = {path: path.exists() for path in paths}
         marks = [self.mark] if self.mark and makes and there[paths[0]] else []
@@ -451,6 +464,8 @@ def begin(call: str, results: Path, say: Callable[[str], None]) -> None:
     flow = planned(config, study_folders(), results, on_other_machines, arguments)
     selection = read_selection(config)
     lifetime.sweep(results)
+    for path in flow.unfit:
+        say(f"{path}: it cannot be used, and is made again")
     if flow.pending and not on_other_machines:
         for plan in flow.plans:
             check_training_stack(plan)

@@ -13,8 +13,9 @@ import pytest
 from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from study.host.plan import terminal, workflow
-from study.host.plan.terminal import LogHandler
+from snakemake_logger_plugin_study import LogHandler
+from study.base import processes
+from study.host.plan import workflow
 from tests.conftest import ROOT
 
 
@@ -85,7 +86,7 @@ def test_a_step_told_to_end_did_not_fail(
 ) -> None:
     ended = threading.Event()
     ended.set()
-    monkeypatch.setattr(terminal, "ASKED_TO_END", ended)
+    monkeypatch.setattr(processes, "ASKED_TO_END", ended)
     tell(
         handler,
         level=logging.ERROR,
