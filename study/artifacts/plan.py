@@ -247,11 +247,13 @@ def table(plan: Plan) -> str:
         ]
         for run in plan.runs
     ]
-    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [head, *rows]
-    )
+    return "\n".join(aligned([head, *rows]))
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines whose columns begin at the same place."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 class Length(Strict):

@@ -1,4 +1,4 @@
-# What a start is to do. To read it changes nothing; the logic is in study/host/plan/workflow.py, where it is tested.
+# What a start is to do: study/host/plan/workflow.py. To read it changes nothing.
 
 import sys
 from pathlib import Path
@@ -47,7 +47,7 @@ localrules:
 
 
 def planned_by(study, path):
-    """Return the function that tells Snakemake which plan a path is made by; it counts where the path is outdated."""
+    """Return a function for the plan that a path is made by; it counts where the path is made now."""
 
     def found(wildcards):
         plan = FLOW.plan_file(study(wildcards))

@@ -15,7 +15,7 @@ rule plan:
         "exec python -m study begin {params.call:q} --log {log:q}"
 
 
-# What runs need is prepared before any of them: its priority is above that of every block, and its names hold a key.
+# What runs need comes before any of them, by its priority; its names hold a key.
 rule image:
     input:
         plan=planned_by(lambda wc: FLOW.study_with(wc.image), "results/images/{image}.json"),

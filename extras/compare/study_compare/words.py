@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from study.analysis.answers.context import bounds
 from study.analysis.words import listed, number, short
+from study.artifacts.plan import aligned
 from study.base.errors import quantity
 from study_compare.side import PHASES, STATES, Stand
 from study_compare.statistics import Compared, Margin, Pair, Ranking
@@ -150,18 +151,11 @@ def settings_table(pair: Pair) -> list[str]:
         )
         for found in pair.settings
     ]
-    return aligned([head, *rows])
+    return _table([head, *rows])
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines whose columns begin at the same place."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            ["", *(cell.ljust(width) for cell, width in zip(row, widths, strict=True))]
-        ).rstrip()
-        for row in rows
-    ]
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"  {line}" for line in aligned(rows)]
 
 
 def reasons(pair: Pair) -> list[str]:
@@ -179,7 +173,7 @@ def reasons(pair: Pair) -> list[str]:
         told += [
             "Where it lies at each setting that differs, with what the machine told of "
             "itself then:",
-            *aligned(rows),
+            *_table(rows),
         ]
     return told
 
@@ -206,7 +200,7 @@ def ranking_lines(ranking: Ranking) -> list[str]:
     best = listed(ranking.may_be_fastest)
     rows = [(name, f"{number(ranking.times[name])} times the fastest") for name in ranking.order]
     less = f" Shown to learn less: {listed(ranking.learn_less)}." if ranking.learn_less else ""
-    return [f"May be the fastest (95%): {best}.{less}", *aligned(rows)]
+    return [f"May be the fastest (95%): {best}.{less}", *_table(rows)]
 
 
 def differences_table(names: Sequence[str], differs: Mapping[str, Sequence[str]]) -> list[str]:
@@ -215,5 +209,5 @@ def differences_table(names: Sequence[str], differs: Mapping[str, Sequence[str]]
         return ["Machine and software are the same, as far as the records tell."]
     return [
         "What differs:",
-        *aligned([("", *names), *((key, *values) for key, values in differs.items())]),
+        *_table([("", *names), *((key, *values) for key, values in differs.items())]),
     ]

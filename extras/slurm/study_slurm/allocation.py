@@ -47,15 +47,8 @@ def nodes_of(count: int, environment: Mapping[str, str] = os.environ) -> list[No
     found = []
     for name in names:
         address = re.search(r"NodeAddr=(\S+)", " ".join(_told("scontrol", "show", "node", name)))
-        step = [
-            "srun",
-            f"--jobid={job}",
-            "--overlap",
-            "--nodes=1",
-            "--ntasks=1",
-            f"--nodelist={name}",
-        ]
-        found.append(Node(address=address.group(1) if address else name, command=step))
+        step = f"srun --jobid={job} --overlap --nodes=1 --ntasks=1 --nodelist={name}"
+        found.append(Node(address=address.group(1) if address else name, command=step.split()))
     return found
 
 

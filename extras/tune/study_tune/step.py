@@ -32,7 +32,7 @@ from study_tune import words
 from study_tune.race import Race, Setting, Standing
 from study_tune.space import Levels, Space, space_of
 
-ITS_OWN = (
+ITS_OWN = [
     "factors",
     "only",
     "null_control",
@@ -43,7 +43,7 @@ ITS_OWN = (
     "contrast",
     "reduced",
     "claims",
-)
+]
 """Keys of a study that its race does not take over."""
 LEAST_MINUTES = 0.5
 RESULTS = Path("results")
