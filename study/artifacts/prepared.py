@@ -61,10 +61,10 @@ class Manifest(Strict):
     train_images: int
     valid_images: int
     items: list[Item]
-    left_out: list[LeftOut] = Field(default_factory=list)
+    left_out: list[LeftOut] = []
     """Files below the folder that are not used."""
-    in_both: list[InBoth] = Field(default_factory=list)
-    otherwise: list[LeftOut] = Field(default_factory=list)
+    in_both: list[InBoth] = []
+    otherwise: list[LeftOut] = []
     """Used files that stock fastai reads otherwise than our decoder."""
 
     def said(self, with_fastai: bool) -> Iterator[str]:

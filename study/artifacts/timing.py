@@ -27,7 +27,7 @@ class Resource:
     """
 
     heading: str
-    shown: Shown
+    shown: Shown = "number"
     shared: bool = False
 
 
@@ -162,9 +162,9 @@ class Timing(Strict):
     """`model_seconds` + `fit_seconds`."""
     train_seconds: Seconds = None
     """Training time of all epochs, without validation."""
-    epoch_seconds: Annotated[Seconds, Resource("training of an epoch (s)", "number")] = None
+    epoch_seconds: Annotated[Seconds, Resource("training of an epoch (s)")] = None
     """Training time of an epoch, mean over the epochs."""
-    valid_seconds: Annotated[Seconds, Resource("validation, all epochs (s)", "number")] = None
+    valid_seconds: Annotated[Seconds, Resource("validation, all epochs (s)")] = None
     """Validation time of all epochs."""
     target_seconds: Seconds = None
     """Wall time of the schedule until the end of the validation that reached the target accuracy;
@@ -179,9 +179,7 @@ class Timing(Strict):
     """Median steady step: a full batch, everything trained, no warm-up."""
     thousand_images_seconds: Seconds = None
     """Inference time of 1000 images."""
-    images_per_second: Annotated[float | None, Unit("images/s"), Resource("images/s", "number")] = (
-        None
-    )
+    images_per_second: Annotated[float | None, Unit("images/s"), Resource("images/s")] = None
     """Images over `train_seconds`, or over the time of all timed batches of inference."""
     learning_rate: float | None = None
     """Base learning rate of the schedule, after `training.learning_rate_rule`."""
@@ -235,17 +233,15 @@ class Timing(Strict):
     )
     """Peak resident memory of the first process, without its workers."""
 
-    energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)", "number")] = None
+    energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)")] = None
     """Energy of the GPU; empty in a run on a CPU."""
-    images_per_joule: Annotated[
-        float | None, Unit("images/J"), Resource("images per joule", "number")
-    ] = None
+    images_per_joule: Annotated[float | None, Unit("images/J"), Resource("images per joule")] = None
     """`images_processed` over `energy_joules`."""
     energy_method: str | None = None
     """`counter` (NVML's) or `power` (NVML's readings, integrated)."""
     energy_refused: str | None = None
     """Reason for the absence of `energy_joules`."""
-    idle_watts: Annotated[float | None, Unit("W"), Resource("idle (W)", "number")] = None
+    idle_watts: Annotated[float | None, Unit("W"), Resource("idle (W)")] = None
     """Power of the GPU when the run began."""
     sm_clock_mhz: Annotated[float | None, Unit("MHz")] = None
     """Clock of the GPU's multiprocessors, mean over the samples of the run."""
@@ -254,26 +250,20 @@ class Timing(Strict):
     throttle_reasons: str | None = None
     """Causes of a low clock, in NVML's words."""
 
-    first_batch_seconds: Annotated[Seconds, Resource("first batch of an epoch (s)", "number")] = (
-        None
-    )
+    first_batch_seconds: Annotated[Seconds, Resource("first batch of an epoch (s)")] = None
     """Wait for the first batch of an epoch, mean over the epochs."""
-    loader_start_seconds: Annotated[Seconds, Resource("of that, workers' start (s)", "number")] = (
-        None
-    )
+    loader_start_seconds: Annotated[Seconds, Resource("of that, workers' start (s)")] = None
     """Time to start the loader's workers, mean over the epochs; empty without workers."""
     loader_end_seconds: Seconds = None
     """Time from the last step until the loader has ended, summed over the epochs."""
-    warm_up_extra_seconds: Annotated[
-        Seconds, Resource("warm-up beyond steady steps (s)", "number")
-    ] = None
+    warm_up_extra_seconds: Annotated[Seconds, Resource("warm-up beyond steady steps (s)")] = None
     """Time that warm-up steps took beyond the median steady step, without data waits."""
-    compile_seconds: Annotated[Seconds, Resource("compilation (s)", "number")] = None
+    compile_seconds: Annotated[Seconds, Resource("compilation (s)")] = None
     """Time that torch.compile took in the whole run."""
     decoder_difference: Annotated[
         float | None,
         Unit("of 255"),
-        Resource("pixels' mean distance from Pillow's, of 255", "number"),
+        Resource("pixels' mean distance from Pillow's, of 255"),
     ] = None
     """Mean distance of the pixels of training images from those that Pillow decodes; empty for
     Pillow."""
@@ -300,9 +290,7 @@ class Timing(Strict):
         Share, Resource("convolutions executed in int8", "share")
     ] = None
     """Convolutions that the runtime executes on integers; empty if it executes none so."""
-    conversion_seconds: Annotated[
-        Seconds, Resource("conversion, before any batch (s)", "number")
-    ] = None
+    conversion_seconds: Annotated[Seconds, Resource("conversion, before any batch (s)")] = None
     """Time to convert the trained network for inference."""
     trained_sha256: str | None = None
     """Checksum of the trained weights, before their conversion."""

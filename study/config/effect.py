@@ -137,7 +137,7 @@ IDLE: tuple[Idle, ...] = (
     Idle("dataset.seed", DIGITS, "dataset.source generated or folder"),
 )
 """The rows in the order in which a study's keys are checked."""
-DEFAULTS = Keys.model_validate({})
+DEFAULTS = Keys()
 
 
 def check_given(

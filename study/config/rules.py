@@ -201,13 +201,13 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "training.precision",
         one_of("auto", "fp32", "bf16", "fp16"),
-        {"device": one_of("cpu")},
+        NO_GPU,
         "a CPU has no TF32",
     ),
     Rule(
         "training.precision",
         one_of("auto", "fp32"),
-        FASTAI | {"device": one_of("cpu")},
+        FASTAI | NO_GPU,
         "fastai always trains in fp32 there",
     ),
     Rule(

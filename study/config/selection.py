@@ -49,7 +49,7 @@ class Selection(Declared):
     """The container engine in which runs execute. `auto`: docker, or else podman, if its engine
     answers and the images are there or can be had, otherwise the host; the report says why. A named
     engine that cannot be used is an error. `none`: the host."""
-    images: Images = Field(default_factory=lambda: Images.model_validate({}))
+    images: Images = Field(default_factory=Images)
     base_image: ImageName | None = None
     """Base image of `docker/Dockerfile`, instead of its pinned default: any Debian image with
     Python 3.11 to 3.13, `venv` and `ca-certificates`."""

@@ -31,12 +31,12 @@ class Keys(Declared):
     as the section `inference` says."""
     device: Device = "cpu"
     """The device on which the model is trained."""
-    dataset: Dataset = Field(default_factory=lambda: Dataset.model_validate({}))
-    model: Model = Field(default_factory=lambda: Model.model_validate({}))
-    training: Training = Field(default_factory=lambda: Training.model_validate({}))
-    loader: Loader = Field(default_factory=lambda: Loader.model_validate({}))
-    inference: Inference = Field(default_factory=lambda: Inference.model_validate({}))
-    limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+    dataset: Dataset = Field(default_factory=Dataset)
+    model: Model = Field(default_factory=Model)
+    training: Training = Field(default_factory=Training)
+    loader: Loader = Field(default_factory=Loader)
+    inference: Inference = Field(default_factory=Inference)
+    limits: Limits = Field(default_factory=Limits)
     process: Literal["forked", "fresh"] = "forked"
     """The process of a run. `forked`: from one that has imported torch and done nothing else; each
     start has one for each device and loop. `fresh`: from nothing, with imports of its own. Runs in

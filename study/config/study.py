@@ -128,7 +128,7 @@ class StudyFile(Keys):
     with two CPU cores."""
     ladder: Ladder | None = None
     """Shorter forms for slower machines; none for one length everywhere."""
-    evidence: Evidence = Field(default_factory=lambda: Evidence.model_validate({}))
+    evidence: Evidence = Field(default_factory=Evidence)
     claims: list[Claim] = Field(default_factory=list)
     """What somebody claims, to be compared with what is measured here."""
 
@@ -250,9 +250,9 @@ class StudyFile(Keys):
 class Study(StudyFile):
     """A study as it is planned: what its file holds, with the values that the selection changed."""
 
-    full: dict[str, Any] = Field(default_factory=dict)
+    full: dict[str, Any] = {}
     """The values that the `reduced` keys replaced, with `size: reduced`."""
-    rung: dict[str, int] = Field(default_factory=dict)
+    rung: dict[str, int] = {}
     """The values of the ladder's rung that the study takes here; empty at its full length."""
 
 
