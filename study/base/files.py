@@ -117,12 +117,15 @@ def _content_of(path: Path, size: int, changed: int) -> str:
 def code_sha256(patterns: Iterable[str]) -> str:
     """Return the SHA-256 over the files of the package that match ``patterns`` (globs), their names
     and contents."""
-    files = set().union(*map(PACKAGE.glob, patterns))
+    return sha256_below(PACKAGE, set().union(*map(PACKAGE.glob, patterns)))
+
+
+def sha256_below(folder: Path, files: Iterable[Path]) -> str:
+    """Return the SHA-256 over files of a folder, their names in it and contents."""
     total = hashlib.sha256()
     for path in sorted(files):
-        total.update(
-            path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
-        )
+        name = path.relative_to(folder).as_posix()
+        total.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()
 
 
@@ -143,7 +146,7 @@ def remove_tree(folder: Path) -> None:
     if folder.exists():
         for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
             with suppress(FileNotFoundError):  # a PATH without them
-                subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)
+                subprocess.run([*command, "--", str(folder)], capture_output=True)
         with suppress(RecursionError):
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -26,6 +26,13 @@ OTHER_BASES = r"[-+]?(?:0[0-9_]|.*:)"
 NUMBERS = (":int", ":float")
 
 
+class _Refused(yaml.MarkedYAMLError):
+    """What is wrong with a node, or an event, of a file: the place is told where it is caught."""
+
+    def __init__(self, problem: str, at: Any) -> None:
+        super().__init__(problem=problem, problem_mark=at.start_mark)
+
+
 class _Loader(yaml.SafeLoader):
     depth = 0
     # A date is text, and so is what YAML 1.1 counts in base 8 (`010`) or 60 (`1:30`).
@@ -44,15 +51,11 @@ class _Loader(yaml.SafeLoader):
     }
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        where = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(
-                problem="an alias is not allowed: write the value again", problem_mark=where
-            )
+            raise _Refused("an alias is not allowed: write the value again", event)
         if self.depth > DEEPEST:
-            raise yaml.MarkedYAMLError(
-                problem=f"more than {DEEPEST} levels within each other", problem_mark=where
-            )
+            raise _Refused(f"more than {DEEPEST} levels within each other", event)
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -60,10 +63,8 @@ class _Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         # digits of base 60 take hours
-        if node.tag.endswith((":int", ":float")) and len(node.value) > SHOWN:
-            raise yaml.MarkedYAMLError(
-                problem="a number of more than 100 characters", problem_mark=node.start_mark
-            )
+        if node.tag.endswith(NUMBERS) and len(node.value) > SHOWN:
+            raise _Refused("a number of more than 100 characters", node)
         try:
             value = super().construct_object(node, deep)
         # how PyYAML refuses `0b_` or `!!bool x`
@@ -71,15 +72,11 @@ class _Loader(yaml.SafeLoader):
             problem = (
                 f"{shown(node.value)} is not a value of the type {node.tag.rpartition(':')[2]}"
             )
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
+            raise _Refused(problem, node) from None
         if is_too_large(value):
-            raise yaml.MarkedYAMLError(
-                problem="a whole number beyond 64 bits", problem_mark=node.start_mark
-            )
+            raise _Refused("a whole number beyond 64 bits", node)
         if isinstance(value, (bytes, set)) or (isinstance(value, str) and UNFIT.search(value)):
-            raise yaml.MarkedYAMLError(
-                problem=f"{shown(value)} is not text", problem_mark=node.start_mark
-            )
+            raise _Refused(f"{shown(value)} is not text", node)
         return value
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -87,14 +84,9 @@ class _Loader(yaml.SafeLoader):
         # `!!set x` is none
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if not isinstance(key_node, yaml.ScalarNode):
-                raise yaml.MarkedYAMLError(
-                    problem="a key must be plain text", problem_mark=key_node.start_mark
-                )
+                raise _Refused("a key must be plain text", key_node)
             if key_node.value in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f"key {key_node.value!r} is given twice",
-                    problem_mark=key_node.start_mark,
-                )
+                raise _Refused(f"key {key_node.value!r} is given twice", key_node)
             seen.add(key_node.value)
         return super().construct_mapping(node, deep)
 

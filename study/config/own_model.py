@@ -5,15 +5,15 @@ is started.
 found from everywhere. No torch is needed and nothing is imported.
 """
 
-import hashlib
 import importlib.util
 import os
 import sys
 from collections.abc import Iterable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from study.base.errors import StudyError
-from study.base.files import PACKAGE, ROOT
+from study.base.files import PACKAGE, ROOT, sha256_below
 from study.base.imports import outside
 from study.config.sections import is_own
 
@@ -36,13 +36,9 @@ def home(name: str, folder: Path) -> Path:
             (one for one in (folder, ROOT) if _found(f"{top}.{rest.partition('.')[0]}", one)),
             folder,
         )
-    if not is_own(name) or _found(top, folder) or not _is_installed(top):
+    if not is_own(name) or _found(top, folder) or not (spec := _installed(top)):
         return folder
-    spec = importlib.util.find_spec(top)
-    origins = list(
-        (spec and spec.submodule_search_locations)
-        or ([spec.origin] if spec and spec.origin else [])
-    )
+    origins = list(spec.submodule_search_locations or filter(None, [spec.origin]))
     path = Path(origins[0]) if origins else folder / top
     return folder if SKIPPED & {*path.parts} else path.parent
 
@@ -100,16 +96,12 @@ def outside_its_folder(name: str, folder: Path, imported: Iterable[str]) -> Path
 def sha256(name: str, folder: Path) -> str | None:
     """Return the SHA-256 over the files of the model, names and contents; None if its home does not
     hold it."""
-    total, at, paths = hashlib.sha256(), home(name, folder), files(name, folder)
-    for file in paths:
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            raise StudyError(
-                key="model.name", value=name, why=f"{file} cannot be read ({error.strerror})"
-            ) from None
-        total.update(file.relative_to(at).as_posix().encode() + b"\0" + content + b"\0")
-    return total.hexdigest() if paths else None
+    paths = files(name, folder)
+    try:
+        return sha256_below(home(name, folder), paths) if paths else None
+    except OSError as error:
+        why = f"{error.filename} cannot be read ({error.strerror})"
+        raise StudyError(key="model.name", value=name, why=why) from None
 
 
 def packages(name: str, folder: Path) -> list[str]:
@@ -143,7 +135,7 @@ def check(name: str, folder: Path, engine: str) -> None:
     is_there = _found(module, home(name, folder)) if top == REPLICATIONS else _found(top, folder)
     if not is_own(name) or is_there:
         return
-    if engine != "none" or not _is_installed(top):
+    if engine != "none" or not _installed(top):
         where = "here" if engine == "none" else "here, and a container sees no other folder"
         raise StudyError(
             key="model.name",
@@ -202,10 +194,10 @@ def _too_much(name: str) -> StudyError:
     )
 
 
-def _is_installed(top: str) -> bool:
-    """Return whether an import of ``top`` finds it in every process: each has another
+def _installed(top: str) -> ModuleSpec | None:
+    """Return where an import of ``top`` finds it in every process, or None: each has another
     ``__main__``."""
     try:
-        return top != "__main__" and importlib.util.find_spec(top) is not None
+        return None if top == "__main__" else importlib.util.find_spec(top)
     except ValueError:  # a module that was not imported from anywhere
-        return False
+        return None
