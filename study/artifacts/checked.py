@@ -194,9 +194,9 @@ def read_samples(record: Record, path: Path) -> "pd.DataFrame | None":
 
     Raise :class:`StudyError` with a reason if the file is not the one that the record names.
     """
-    if record.telemetry_sha256 is None and not path.exists():
-        return None
     if record.telemetry_sha256 is None:
+        if not path.exists():
+            return None
         raise StudyError(
             "telemetry_sha256: the record names no samples, and the file is of another record"
         )

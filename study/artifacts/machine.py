@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from study.artifacts.samples import Count
+from study.artifacts.samples import Count, Samples
 from study.base.strict import Strict
 
 
@@ -64,11 +64,9 @@ class Machine(Strict):
         return ", ".join([f"Python {self.python}", *there])
 
 
-class Observed(Strict):
+class Observed(Samples):
     """The machine over a time, such as from the start of a run's process to its end. Null:
     unknown."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     others_cpu_percent: Magnitude | None = None
     """CPU time of processes that are not the run's, its launcher's or its container's, in percent

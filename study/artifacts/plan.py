@@ -165,12 +165,7 @@ class Plan(Versioned):
     def _names_stay_in_the_results(self) -> Self:
         named = [("name", self.name)]
         for run in self.runs:
-            named += (
-                ("name", run.name),
-                ("key", run.key),
-                ("dataset", run.dataset),
-                ("weights", run.weights),
-            )
+            named += [(key, getattr(run, key)) for key in ("name", "key", "dataset", "weights")]
         for key, name in named:
             if not FILE_NAME.fullmatch(name):
                 raise ValueRefused(

@@ -70,12 +70,10 @@ class Manifest(Strict):
     def said(self, with_fastai: bool) -> Iterator[str]:
         """Yield what there is, and what makes an accuracy look better than it is, or gives the
         loops other pictures."""
-        first = self.left_out[0] if self.left_out else None
-        left_out = (
-            f", {len(self.left_out)} left out (first {first.name!r}: {first.reason})"
-            if first
-            else ""
-        )
+        left_out = ""
+        if self.left_out:
+            first = self.left_out[0]
+            left_out = f", {len(self.left_out)} left out (first {first.name!r}: {first.reason})"
         yield (
             f"data: {self.source}, {self.train_images} images to train and {self.valid_images} to "
             f"validate, {len(self.classes)} classes{left_out}"

@@ -5,12 +5,20 @@ import os
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from study.artifacts.machine import Fp32, Machine, Magnitude, Observed
 from study.artifacts.pace import Pace
 from study.artifacts.prepared import Weights
-from study.artifacts.samples import Count, Images, Measurement, ReferenceWorkload, Seconds, Timeline
+from study.artifacts.samples import (
+    Count,
+    Images,
+    Measurement,
+    ReferenceWorkload,
+    Samples,
+    Seconds,
+    Timeline,
+)
 from study.artifacts.setting import Setting
 from study.base.errors import StudyError, ValueRefused
 from study.base.files import json_sha256
@@ -43,10 +51,8 @@ class DataUsed(Strict):
     """Number of files that could not be used; the manifest gives the reasons."""
 
 
-class JobResult(Strict):
+class JobResult(Samples):
     """The result that the training process leaves for its launcher."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     outcome: Outcome
     message: str | None = None

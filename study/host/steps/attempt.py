@@ -2,7 +2,6 @@
 record as a value."""
 
 import hashlib
-import json
 import os
 import re
 import signal
@@ -22,9 +21,9 @@ from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Image, Packages
-from study.artifacts.record import JobResult, Record, Software, sealed, without_paths
+from study.artifacts.record import Record, Software, sealed, without_paths
 from study.artifacts.record_store import Session
-from study.artifacts.run import RESULT, TELEMETRY, Run
+from study.artifacts.run import RESULT, TELEMETRY, Job, Node, Run
 from study.artifacts.setting import shareable
 from study.artifacts.telemetry import Samples
 from study.base.errors import StudyError
@@ -143,9 +142,9 @@ def attempt(context: RunContext) -> Attempt:
         processes_after = watch.still_there(context.gpus) if context.gpus else None
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
         samples = telemetry.read_samples(scratch / TELEMETRY)
-    observed = _together(seen, before, processes_after, samples)
+    observed, gpus = _together(seen, before, processes_after, samples), before.gpus
     record = Record(
-        **{name: getattr(result, name) for name in JobResult.model_fields},
+        **vars(result),
         study=plan.name,
         run=run.name,
         key=run.key,
@@ -157,9 +156,9 @@ def attempt(context: RunContext) -> Attempt:
         settings=without_paths(run.settings),
         seed=context.seed,
         process_seconds=process_seconds,
-        other_device_processes=before.gpus.processes if before.gpus else None,
-        device_percent_before=before.gpus.utilisation_percent if before.gpus else None,
-        device_watts_before=before.gpus.watts if before.gpus else None,
+        other_device_processes=gpus.processes if gpus else None,
+        device_percent_before=gpus.utilisation_percent if gpus else None,
+        device_watts_before=gpus.watts if gpus else None,
         cpu_percent_before=before.observed.others_cpu_percent,
         warmed_up=context.warmed_up,
         quiet=before.quiet,
@@ -283,24 +282,23 @@ def _write_job(
 ) -> Path:
     """Write the order of the run's process. ``run`` and ``results`` are as that process sees
     them."""
-    path, settings = scratch / "job.json", run.settings
-    job = {
-        "run": run.model_dump(),
-        "study": context.plan.name,
-        "results": results,
-        "seed": context.seed,
-    }
-    job["packages"] = dict(packages)
-    if settings.training.nodes > 1 and context.plan.engine == "none" and (known := scheduler()):
-        job["nodes"] = [one.model_dump() for one in known.nodes_of(settings.training.nodes)]
-    paced = context.paced
+    path, count, paced = scratch / "job.json", run.settings.training.nodes, context.paced
+    nodes: list[Node] = []
+    if count > 1 and context.plan.engine == "none" and (known := scheduler()):
+        nodes = known.nodes_of(count)
     if context.image:
         paced = {name: settings_inside(one)[0] for name, one in paced.items()}
-    job |= {
-        "paced": {name: one.model_dump() for name, one in paced.items()},
-        "reference_workload": not context.paced and os.environ.get(INSTRUMENTS) != "off",
-    }
-    path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
+    job = Job(
+        run=run,
+        study=context.plan.name,
+        results=results,
+        seed=context.seed,
+        packages=dict(packages),
+        paced=dict(paced),
+        reference_workload=not paced and os.environ.get(INSTRUMENTS) != "off",
+        nodes=nodes,
+    )
+    path.write_text(job.model_dump_json(), encoding="utf-8")
     path.chmod(0o644)
     return path
 
