@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from study.base.errors import StudyError
-from study.base.torch_build import LEAST, TorchBuild
+from study.base.errors import StudyError, say
+from study.base.torch_build import OLDEST, TorchBuild
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HOST, ALL = CHECKOUT / "requirements-host.lock", CHECKOUT / "requirements.lock"
@@ -132,7 +132,7 @@ class Environment:
             asked.write_text(without_torch(lock.read_text(encoding="utf-8")), encoding="utf-8")
             what, takes = f"{what}, but not torch", "1 GB on the disk in less than a minute"
         count = len(re.findall(r"^\S+==", asked.read_text(encoding="utf-8"), re.MULTILINE))
-        _say(f"installing {what}: {count} packages, {takes}, into {self.folder} ...")
+        say(f"installing {what}: {count} packages, {takes}, into {self.folder} ...")
         into = ["--target", str(target)] if target else []
         self._install(["--no-deps", "--require-hashes", *into, "-r", str(asked)])
         if installed_torch:
@@ -149,7 +149,7 @@ class Environment:
         if self == own():  # Snakemake looks for the logger plugin among the packages
             (self.packages / "checkout.pth").write_text(f"{CHECKOUT}\n", encoding="utf-8")
         self._note(lock).write_text(_sha256(lock), encoding="utf-8")
-        _say(f"installed {what}")
+        say(f"installed {what}")
 
     def _install(self, options: Sequence[str]) -> None:
         words = [
@@ -163,9 +163,7 @@ class Environment:
         ]
         # Each package is compiled now: where PYTHONDONTWRITEBYTECODE is set, every process would do
         # it again.
-        done = subprocess.run(
-            [self._uv(), *words], check=False, env={"UV_COMPILE_BYTECODE": "1"} | os.environ
-        )
+        done = subprocess.run([self._uv(), *words], env={"UV_COMPILE_BYTECODE": "1"} | os.environ)
         if done.returncode:
             why = (
                 "uv's lines above say why (it does not read pip.conf: UV_INDEX_URL names a mirror)"
@@ -177,7 +175,7 @@ class Environment:
         uv = self.tools / "bin" / "uv"
         if not uv.exists():
             options = ["--upgrade", "--target", str(self.tools), "--require-hashes", "-r", str(UV)]
-            subprocess.run([*self._pip(), "install", *QUIET, *options], check=False)
+            subprocess.run([*self._pip(), "install", *QUIET, *options])
         if not uv.exists():
             raise StudyError(
                 f"{self.tools}: pip could not bring uv, which installs the packages: its "
@@ -194,10 +192,7 @@ class Environment:
             [str(self.python), "-m", "pip"],
             [self.maker, "-m", "pip", "--python", str(self.python)],
         ):
-            if (
-                subprocess.run([*command, "--version"], capture_output=True, check=False).returncode
-                == 0
-            ):
+            if not subprocess.run([*command, "--version"], capture_output=True).returncode:
                 return command
         raise StudyError(
             f"{self.maker} has no pip to install with; on Debian: apt-get install python3-venv"
@@ -206,10 +201,10 @@ class Environment:
 
 def check_installed_torch(python: str) -> None:
     """Raise :class:`StudyError` if no torch is installed for ``python`` that this code runs on."""
-    found, least = TorchBuild.of_python(python), ".".join(map(str, LEAST))
+    found = TorchBuild.of_python(python)
     if found is None or found.is_old:
         why = f"{python} has {f'torch {found.version}' if found else 'no torch'}"
-        allowed = f"lock; installed, with a Python that has torch {least} or newer"
+        allowed = f"lock; installed, with a Python that has torch {OLDEST} or newer"
         raise StudyError(key="--torch", value="installed", why=why, allowed=allowed)
 
 
@@ -259,10 +254,6 @@ def _sha256(file: Path) -> str:
     return sha256(file.read_bytes()).hexdigest()
 
 
-def _say(words: str) -> None:
-    print(words, file=sys.stderr, flush=True)
-
-
 def main() -> int:
     """Make an environment, and install a lock in it."""
     parser = argparse.ArgumentParser(prog="python -m study.base.environment", description=__doc__)
@@ -277,7 +268,7 @@ def main() -> int:
         there = Environment(options.folder.absolute(), CHECKOUT / ".uv")
         there.install(options.lock.absolute(), options.torch == "installed", options.target)
     except StudyError as error:
-        _say(f"error: {error}")
+        say(f"error: {error}")
         return 1
     return 0
 

@@ -1,6 +1,7 @@
 """What a user reads: the one error type, and how a value, a duration and a number of things are
 said."""
 
+import sys
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -48,6 +49,11 @@ def quantity(count: int, thing: str) -> str:
     return f"{count} {thing}{'s' * (count != 1)}"
 
 
+def say(words: str) -> None:
+    """Print a line at once, on stderr: it is no output of a verb."""
+    print(words, file=sys.stderr, flush=True)
+
+
 class StudyError(Exception):
     """Bad input, or a machine that cannot serve, as one line: the key, the value and the allowed
     values.
@@ -91,16 +97,8 @@ class StudyError(Exception):
         lines = list(dict.fromkeys(str(error) for error in (first, *others)))
         more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
         text = ": ".join(filter(None, [source, "; ".join([*lines[:MOST], *more])]))
-        one = cls(
-            text,
-            source=source,
-            key=first.key,
-            value=first.value,
-            context=first.context,
-            why=first.why,
-            allowed=first.allowed,
-        )
-        one.others = tuple(others)
+        one = cls(text)
+        vars(one).update(vars(first), source=source, others=tuple(others))
         return one
 
     def _line(self) -> str:

@@ -16,7 +16,7 @@ from types import FrameType, TracebackType
 
 import psutil
 
-from study.base.errors import INTERRUPTED
+from study.base.errors import INTERRUPTED, say
 
 LEAVE_SECONDS = 10.0
 """Seconds that a killed process may take to be gone; a driver may hold it for long."""
@@ -94,7 +94,7 @@ def say_it_in_a_sentence() -> None:
 
     def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
-            print(INTERRUPTED, file=sys.stderr, flush=True)
+            say(INTERRUPTED)
         else:
             usual(kind, error, trace)
 

@@ -14,6 +14,7 @@ from typing import Self
 
 LEAST = (2, 11)
 """The oldest torch on which this code runs."""
+OLDEST = ".".join(map(str, LEAST))
 DRIVERS = {12: 525, 13: 580}
 """The oldest NVIDIA driver that serves each major version of CUDA, by NVIDIA's table of CUDA's
 compatibility."""

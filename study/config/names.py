@@ -81,12 +81,11 @@ LEVELS: dict[str, dict[str, str]] = {
         "no pin memory": "no pinned memory",
     },
     "loader.prefetch_factor": {"None": "default prefetching"},
-    "inference.memory_format": {"contiguous": "channels first", "channels_last": "channels last"},
-    "inference.compile": {"compile": "compiled", "no compile": "not compiled"},
-    "inference.cuda_graph": {"cuda graph": "CUDA graphs", "no cuda graph": "no CUDA graphs"},
     "inference.precision": {"fp32_onnx": "fp32 in ONNX Runtime", "int8": "int8 in ONNX Runtime"},
 }
 """Words for the levels of a key, where tables show the level otherwise; all of a key differ."""
+for _same in ("memory_format", "compile", "cuda_graph"):
+    LEVELS[f"inference.{_same}"] = LEVELS[f"training.{_same}"]
 
 
 def level_words(key: str, level: Any) -> str:
@@ -112,11 +111,13 @@ def leaf_words(key: str) -> str:
 
 Names = Mapping[str, Mapping[str, Any]]
 """Names of settings, each with the levels that it stands for, by the keys of their factors."""
+Factors = Mapping[str, Sequence[Any]]
+"""Levels by the keys of their factors."""
+Only = Sequence[Mapping[str, Any]]
+"""The levels of each setting that a study runs, where it does not run all."""
 
 
-def check(
-    names: Names, factors: Mapping[str, Sequence[Any]], only: Sequence[Mapping[str, Any]]
-) -> None:
+def check(names: Names, factors: Factors, only: Only) -> None:
     """Raise :class:`ValueRefused` for the first name that cannot be told from another one or from a
     level's words."""
     words = {}
@@ -144,9 +145,7 @@ def check(
             )
 
 
-def whole(
-    names: Names, factors: Mapping[str, Sequence[Any]], only: Sequence[Mapping[str, Any]]
-) -> Names:
+def whole(names: Names, factors: Factors, only: Only) -> Names:
     """Return the names with all levels that each stands for: those given, and with ``only`` those
     that follow.
 
@@ -159,9 +158,7 @@ def whole(
 
 
 def _following(
-    levels: Mapping[str, Any],
-    factors: Mapping[str, Sequence[Any]],
-    only: Sequence[Mapping[str, Any]],
+    levels: Mapping[str, Any], factors: Factors, only: Only
 ) -> Iterator[tuple[str, Any]]:
     mine = [
         one for one in only if all(one.get(key, level) == level for key, level in levels.items())

@@ -130,9 +130,7 @@ def loops(settings: Settings) -> list[str]:
 
 def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of the nested ``settings`` with each dotted key of ``values`` set."""
-    result = {
-        key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()
-    }
+    result = dict(settings)
     for key, value in values.items():
         *sections, leaf = key.split(".")
         target = result

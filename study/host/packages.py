@@ -89,7 +89,7 @@ def _tested(there: Environment, lock: Path, log: Path) -> Packages:
     versions."""
     with new_log(log) as file:
         done = subprocess.run(
-            [there.python, "-m", TEST], stdout=subprocess.PIPE, stderr=file, text=True, check=False
+            [there.python, "-m", TEST], stdout=subprocess.PIPE, stderr=file, text=True
         )
     try:
         seen = json.loads(done.stdout.strip().splitlines()[-1])

@@ -6,7 +6,6 @@ The launcher calls this module, and this module calls the engines.
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import TextIO
 
 from study.base import devices
 from study.base.devices import usable_cpus
-from study.base.errors import StudyError
+from study.base.errors import StudyError, say
 from study.base.files import remove_tree, remove_unfinished
 from study.base.privacy import node
 from study.base.processes import oom_kills
@@ -86,7 +85,6 @@ def enter(
     check_readable(mounts, user)
     limits = settings.limits if settings else limits
     cpus = allowed_cpus(limits.cpus)
-    smallest = 64 * container.MIB
     box = Box(
         image=image,
         command=command,
@@ -102,7 +100,7 @@ def enter(
         network=network,
         shared_memory_bytes=shared_memory_bytes(settings, len(cpus or ()) or usable_cpus())
         if settings
-        else smallest,
+        else Box.shared_memory_bytes,
         memory_bytes=int(limits.memory_gib * 2**30) if limits.memory_gib else None,
         cpus=cpus,
     )
@@ -174,11 +172,7 @@ def wait_for_turn(engine: Docker, title: str) -> None:
     said = False
     while container.NAME in remove_orphans(engine):
         if not said:
-            print(
-                f"{title}: waiting until the container {container.NAME} ends",
-                file=sys.stderr,
-                flush=True,
-            )
+            say(f"{title}: waiting until the container {container.NAME} ends")
         said = True
         time.sleep(1)
 

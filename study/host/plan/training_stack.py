@@ -10,9 +10,9 @@ from pathlib import Path
 from study.artifacts.plan import Plan
 from study.base import devices
 from study.base.environment import ALL, check_installed_torch, own
-from study.base.errors import StudyError
+from study.base.errors import StudyError, say
 from study.base.files import INSTALLED, ROOT
-from study.base.torch_build import LEAST, TorchBuild
+from study.base.torch_build import OLDEST, TorchBuild
 from study.config.load import read_selection, read_study
 from study.config.settings import Settings
 from study.data import sources
@@ -36,9 +36,8 @@ def check_training_stack(plan: Plan) -> None:
         )
     build = TorchBuild.here()
     if build and build.is_old:
-        least = ".".join(map(str, LEAST))
         raise StudyError(
-            f"torch {build.version} is too old: the runs need {least} or newer; to install "
+            f"torch {build.version} is too old: the runs need {OLDEST} or newer; to install "
             f"it: {install}"
         )
 
@@ -102,5 +101,5 @@ def _fitting(maker: str) -> str:
         if found and serves
         else "its GPU is left out"
     )
-    print(f"{trouble}; {taken}", file=sys.stderr, flush=True)
+    say(f"{trouble}; {taken}")
     return "installed" if serves else "lock"

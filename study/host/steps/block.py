@@ -7,7 +7,7 @@ kept aside, and it is measured anew.
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,11 +33,9 @@ from study.base.processes import not_ended
 from study.host.fork_servers import start_fork_servers
 from study.host.plan.forecast import pending
 from study.host.steps.attempt import Attempt, RunContext, attempt
-from study.host.steps.warm_up import WarmUp, seconds_of
+from study.host.steps.warm_up import Say, WarmUp, seconds_of
 from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import new_log
-
-Say = Callable[[str], None]
 
 AGAIN = "kept aside, and measured once more"
 KEPT = "kept as such, for at most a quarter of a start goes on waiting and on measuring anew"

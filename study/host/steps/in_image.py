@@ -42,10 +42,10 @@ class Task:
     verb: str
     name: str
     lent: Sequence[Path]
-    kept: Sequence[Path]
-    """What is taken also after a failure, so that nothing is downloaded twice."""
     left: Sequence[Path]
-    network: bool
+    kept: Sequence[Path] = ()
+    """What is taken also after a failure, so that nothing is downloaded twice."""
+    network: bool = False
     runs_own_code: bool = False
     """Whether code of the user runs: it gets less of the machine."""
 
@@ -55,7 +55,7 @@ def dataset_task(dataset: str, downloads: bool) -> Task:
     image's packages."""
     files = Results(Path())
     if not downloads:
-        return Task("dataset", dataset, lent=[], kept=[], left=[files.data(dataset)], network=False)
+        return Task("dataset", dataset, lent=[], left=[files.data(dataset)])
     brought = [files.downloads, files.unpacked, files.data(dataset)]
     return Task("dataset", dataset, lent=brought[:2], kept=brought, left=brought, network=True)
 
@@ -65,9 +65,7 @@ def weights_task(study: str, weights: str, model: str) -> Task:
     files, own = Results(Path()), is_own(model)
     shared = [] if own else [files.hub]
     left = [files.weights(study, weights), *shared]
-    return Task(
-        "weights", weights, lent=shared, kept=[], left=left, network=not own, runs_own_code=own
-    )
+    return Task("weights", weights, lent=shared, left=left, network=not own, runs_own_code=own)
 
 
 def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -> None:

@@ -156,19 +156,19 @@ def result_of(path: Path, end: Ended, memory_gib: float | None = None) -> JobRes
 def without_result(end: Ended, memory_gib: float | None) -> JobResult:
     """Return the outcome of a process that left no result, derived from its end and its last
     words."""
-    if end.trouble:
-        return JobResult(outcome="failed", message=anonymous(end.trouble))
-    if end.oom_killed:
+    if end.oom_killed and not end.trouble:
         limit = f", at its limit of {memory_gib:g} GiB (limits.memory_gib)" if memory_gib else ""
         return JobResult(
             outcome="out_of_memory",
             message=f"the kernel killed the process for lack of memory{limit}",
         )
-    name = signal_name(end.code)
-    if name:
-        return JobResult(outcome="failed", message=f"the process was ended by {name}")
-    said = f"; it said: {last_words(end.tail)[:MOST_SAID]}" if end.tail else ""
-    message = f"the process ended with exit code {end.code} and left no result{said}"
+    if end.trouble:
+        message = end.trouble
+    elif name := signal_name(end.code):
+        message = f"the process was ended by {name}"
+    else:
+        said = f"; it said: {last_words(end.tail)[:MOST_SAID]}" if end.tail else ""
+        message = f"the process ended with exit code {end.code} and left no result{said}"
     return JobResult(outcome="failed", message=anonymous(message))
 
 

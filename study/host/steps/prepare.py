@@ -17,7 +17,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import Manifest, Weights
 from study.artifacts.run import Run
 from study.base import devices
-from study.base.errors import StudyError
+from study.base.errors import StudyError, say
 from study.base.files import room_for, write_if_changed
 from study.config.sections import Dataset, Limits
 from study.config.settings import Settings
@@ -178,7 +178,7 @@ def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -
         )
     wanted = plan.images[name]
     minutes = " (a first build takes minutes)" if wanted.kind == "built" else ""
-    print(f"image {name}: {wanted.reference}{minutes}", file=sys.stderr, flush=True)
+    say(f"image {name}: {wanted.reference}{minutes}")
     with new_log(log or files.log("images", name)) as file:
         gpu = wanted.device == "cuda" and devices.absent("cuda") is None
         made = bring.make(engine(plan.engine), wanted, results, file, gpu)

@@ -27,6 +27,9 @@ from study.host.steps.attempt import RunContext, attempt
 from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import new_log
 
+Say = Callable[[str], None]
+"""What gets a line for the terminal."""
+
 
 def in_small(settings: Settings) -> Settings:
     """Return the settings of a run in small: one epoch of each stage, or a few batches."""
@@ -84,7 +87,7 @@ class WarmUp:
     plan: Plan
     files: Results
     session: Session
-    say: Callable[[str], None]
+    say: Say
 
     @cached_property
     def settings(self) -> dict[str, Run]:
@@ -157,7 +160,7 @@ class WarmUp:
         return found
 
 
-def choose_length(study: str, results: Path, say: Callable[[str], None]) -> None:
+def choose_length(study: str, results: Path, say: Say) -> None:
     """Write the length that a study with a ladder has in these results: the first rung that is
     foretold to end in its time, or else the last. ``say`` gets one line about it."""
     files = Results(results)

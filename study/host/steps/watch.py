@@ -20,7 +20,7 @@ from filelock import FileLock
 from study.artifacts.machine import Observed
 from study.base import devices
 from study.base.devices import Activity
-from study.base.errors import StudyError
+from study.base.errors import StudyError, say
 from study.base.processes import cpu_seconds
 from study.config.study import Evidence
 
@@ -139,11 +139,7 @@ def wait_until_quiet(
         if waited >= PATIENCE_SECONDS and not said:
             said = True
             told = ", ".join(f"{key} {getattr(seen, key):.3g}" for key in kinds)
-            print(
-                f"{title}: waiting up to {seconds:.0f} s for a quiet machine ({told})",
-                file=sys.stderr,
-                flush=True,
-            )
+            say(f"{title}: waiting up to {seconds:.0f} s for a quiet machine ({told})")
 
 
 def of_the_device(activity: Activity | None) -> dict[str, float | int]:
@@ -190,24 +186,16 @@ def alone_on_this_machine(title: str) -> Iterator[None]:
         waits = False
         while not _is_ours(lock):
             if not waits:
-                print(
-                    f"{title}: waiting: another pipeline measures on this machine",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                say(f"{title}: waiting: another pipeline measures on this machine")
             waits = True
             time.sleep(LOOK_SECONDS)
         yield
 
 
-def _name() -> str:
-    return f"\0study-measures.{os.environ.get(VARIABLE, '')}"
-
-
 def _is_ours(lock: socket.socket) -> bool:
     """Take the name, and return whether that succeeded."""
     try:
-        lock.bind(_name())
+        lock.bind(f"\0study-measures.{os.environ.get(VARIABLE, '')}")
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise StudyError(
