@@ -89,9 +89,9 @@ def opened_arrays(manifest: Manifest, folder: Path) -> ImageSet:
     images, labels, valid = (np.load(folder / f"{name}.npy") for name in ARRAYS)
     return ImageSet(
         list(images),
-        [int(label) for label in labels],
-        [int(index) for index in np.flatnonzero(~valid)],
-        [int(index) for index in np.flatnonzero(valid)],
+        labels.tolist(),
+        np.flatnonzero(~valid).tolist(),
+        np.flatnonzero(valid).tolist(),
         manifest.classes,
     )
 

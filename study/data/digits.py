@@ -8,6 +8,7 @@ reduced to 8 x 8 counts of 0 to 16 pixels.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,9 +77,9 @@ def held_out(dataset: Dataset) -> int:
 def in_turn(labels: Iterable[int]) -> list[int]:
     """Return the places of ``labels``: the first of each label, then the second of each, and so
     on."""
-    seen: dict[int, int] = {}
+    seen = Counter[int]()
     ranked = []
     for place, label in enumerate(labels):
-        seen[label] = seen.get(label, 0) + 1
+        seen[label] += 1
         ranked.append((seen[label], label, place))
     return [place for _, _, place in sorted(ranked)]

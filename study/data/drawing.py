@@ -7,6 +7,7 @@ look at shapes. Patterns have the shapes of CIFAR-10 and MNIST, and lie in array
 """
 
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +31,12 @@ def draw_photographs(dataset: Dataset, folder: Path) -> Manifest:
     names = [f"{label}/{number:05d}.jpg" for number, label in enumerate(labels)]
     for label in CLASSES:
         (folder / label).mkdir(parents=True, exist_ok=True)
-    jobs = [(dataset.seed, number, str(folder / name)) for number, name in enumerate(names)]
+    paths = [folder / name for name in names]
     with ProcessPoolExecutor(
         max_workers=min(usable_cpus(), 8), initializer=die_with_parent
     ) as pool:
-        list(pool.map(_save_photograph, jobs, chunksize=16))
+        numbers = range(dataset.images)
+        list(pool.map(_save_photograph, repeat(dataset.seed), numbers, paths, chunksize=16))
     splits = assign_splits(
         {label: names[index::2] for index, label in enumerate(CLASSES)},
         dataset.valid_fraction,
@@ -43,8 +45,7 @@ def draw_photographs(dataset: Dataset, folder: Path) -> Manifest:
     return manifest_of(dataset, folder, dict(zip(names, labels, strict=True)), splits)
 
 
-def _save_photograph(job: tuple[int, int, str]) -> None:
-    seed, number, path = job
+def _save_photograph(seed: int, number: int, path: Path) -> None:
     photograph(seed, number).save(path, quality=88)
 
 

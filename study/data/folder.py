@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from study.artifacts.prepared import InBoth, Item, LeftOut, Manifest, Split
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data.decode import opened, to_channels, undecodable, upright
-from study.data.sources import DatasetInfo, Source, as_text, contents, given_folder
+from study.data.sources import DatasetInfo, Source, as_text, contents, given_folder, refused
 from study.data.splits import assign_splits, manifest_of, train_images
 
 SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
@@ -169,12 +168,11 @@ def _listed(dataset: Dataset) -> Listing:
     """Return what lies in the user's folder. Raise :class:`StudyError` if it is no dataset as the
     study asks for it."""
     given = str(dataset.path)
-    refused = partial(StudyError, key="dataset.path", value=given)
     try:
         found = listing(given_folder(given), given)
     except OSError as error:
         where = f"{Path(error.filename).name}: " if error.filename else ""
-        raise refused(why=f"cannot be read: {where}{error.strerror}") from None
+        raise refused(given, f"cannot be read: {where}{error.strerror}") from None
     for key in ("valid_fraction", "seed") if found.splits else ():
         if (value := getattr(dataset, key)) != (default := Dataset.model_fields[key].default):
             why = "folders above the classes say which pictures are held out"
@@ -193,20 +191,22 @@ def check_classes(
 ) -> None:
     """Raise one clear error that names ``path``, and the endings that were ``left_out``, unless
     there are at least two classes with at least two images each."""
-    refused, beside = partial(StudyError, key="dataset.path", value=path), endings(left_out)
+    beside = endings(left_out)
     if not classes:
         raise refused(
-            why="it holds no image in a subfolder; give a folder with one subfolder per class"
+            path, "it holds no image in a subfolder; give a folder with one subfolder per class"
         )
     if not any(classes.values()):
         allowed = f"files that end in {', '.join(sorted(SUFFIXES))}"
-        raise refused(why=f"none of its folders holds an image{beside}", allowed=allowed)
+        raise refused(path, f"none of its folders holds an image{beside}", allowed)
     if len(classes) < 2:
-        raise refused(why=f"it holds one class ({next(iter(classes))!r}); at least two are needed")
+        raise refused(
+            path, f"it holds one class ({next(iter(classes))!r}); at least two are needed"
+        )
     for label, names in classes.items():
         if len(names) < 2:
             needed = "at least two are needed, one to train and one to validate"
-            raise refused(why=f"class {label!r} has {len(names)} image(s); {needed}{beside}")
+            raise refused(path, f"class {label!r} has {len(names)} image(s); {needed}{beside}")
 
 
 def endings(left_out: Sequence[LeftOut]) -> str:
@@ -223,7 +223,6 @@ def listing(folder: Path, given: str) -> Listing:
     Raise :class:`StudyError` if its folders are no classes and no parts of a split, with what to
     write.
     """
-    refused = partial(StudyError, key="dataset.path", value=given)
     found = list(_walk(folder, (), (folder.resolve(),)))
     images = [one for one in found if one.why is None]
     tops = [path.name for path in _class_folders(folder)]
@@ -236,21 +235,16 @@ def listing(folder: Path, given: str) -> Listing:
             "folder of a class"
         )
         raise refused(
-            why=why,
-            allowed="a folder for each class in each part, such as train/bird and train/forest",
+            given, why, "a folder for each class in each part, such as train/bird and train/forest"
         )
     if parts:
         _check_parts(parts, kinds, given)
     elif len(kinds) > 1 and all(min(depths[top]) > 2 for top in kinds):
         why = f"its folders {_these(kinds)} hold folders, and no picture themselves"
-        raise refused(
-            why=why, allowed="a folder for each class, or train and val above the classes"
-        )
+        raise refused(given, why, "a folder for each class, or train and val above the classes")
     elif len(kinds) == 1 and min(depths[only := next(iter(kinds))]) > 2:
-        raise refused(
-            why=f"its only folder with pictures, {only!r}, holds folders",
-            allowed=_joined(given, only),
-        )
+        why = f"its only folder with pictures, {only!r}, holds folders"
+        raise refused(given, why, _joined(given, only))
     _check_below(images, parts, given)
     at, used = (
         (1, [folder / top for top, kind in parts.items() if kind != "test"])
@@ -274,13 +268,13 @@ def listing(folder: Path, given: str) -> Listing:
         if kind:
             splits[one.name] = "train" if kind == "train" else "valid"
     check_both_parts(classes, splits, given, left_out)
-    return Listing({label: classes[label] for label in sorted(classes)}, splits, left_out)
+    return Listing(dict(sorted(classes.items())), splits, left_out)
 
 
 def _walk(folder: Path, above: tuple[str, ...], real: tuple[Path, ...]) -> Iterator[_Found]:
     """Yield what lies below ``folder``, and is no folder and not hidden; ``real`` are the true
     paths of all folders around it."""
-    for path in sorted(folder.iterdir(), key=lambda path: path.name):
+    for path in sorted(folder.iterdir()):
         parts = (*above, path.name)
         if _is_hidden(path.name):
             continue
@@ -327,14 +321,13 @@ def _class_folders(folder: Path) -> list[Path]:
         if path.is_dir() and not _is_hidden(path.name) and not _is_ours(path)
     ]
     for path in tops:
-        refused = partial(
-            StudyError, key="dataset.path", value=as_text(path.name), context="as a class"
-        )
-        if path.name != as_text(path.name):
-            raise refused(why="its name is no UTF-8; give the folder another name")
+        if (name := as_text(path.name)) != path.name:
+            why = "its name is no UTF-8; give the folder another name"
+            raise refused(name, why, context="as a class")
         if folder.resolve().is_relative_to(path.resolve()):
-            raise refused(why="it is a link to a folder that holds all classes; remove the link")
-    return sorted(tops, key=lambda path: path.name)
+            why = "it is a link to a folder that holds all classes; remove the link"
+            raise refused(name, why, context="as a class")
+    return sorted(tops)
 
 
 def _kind(name: str) -> str | None:
@@ -345,27 +338,22 @@ def _kind(name: str) -> str | None:
 def _check_parts(parts: dict[str, str], kinds: dict[str, str | None], given: str) -> None:
     """Raise :class:`StudyError` unless the folders ``parts`` are one split, with nothing beside
     them."""
-    refused = partial(StudyError, key="dataset.path", value=given)
     train = min(parts, key=lambda top: ("train", "valid", "test").index(parts[top]))
     if others := [top for top in kinds if top not in parts]:
         why = (
             f"beside {_these(parts)}, which look like the parts of a split, {others[0]!r} "
             "holds pictures"
         )
-        raise refused(
-            why=why, allowed=f"{_joined(given, train)}, or folders of classes with other names"
-        )
+        allowed = f"{_joined(given, train)}, or folders of classes with other names"
+        raise refused(given, why, allowed)
     counts = [list(parts.values()).count(kind) for kind in ("train", "valid")]
     if max(counts) > 1:
-        raise refused(
-            why=f"its folders {_these(parts)} are one part twice",
-            allowed="one folder for each part",
-        )
+        why = f"its folders {_these(parts)} are one part twice"
+        raise refused(given, why, "one folder for each part")
     if min(counts) < 1:
         why = f"its folders {_these(parts)} are no part to train on and one to validate on"
-        raise refused(
-            why=why, allowed=f"{_joined(given, train)}, of which dataset.valid_fraction is held out"
-        )
+        allowed = f"{_joined(given, train)}, of which dataset.valid_fraction is held out"
+        raise refused(given, why, allowed)
 
 
 def _check_below(images: list[_Found], parts: dict[str, str], given: str) -> None:
@@ -378,9 +366,7 @@ def _check_below(images: list[_Found], parts: dict[str, str], given: str) -> Non
     for label, kinds in inside.items():
         if len(kinds) > 1:
             why = f"the class {label!r} holds the parts of a split, which lie above the classes"
-            raise StudyError(
-                key="dataset.path", value=given, why=why, allowed=f"train/{label}, val/{label}"
-            )
+            raise refused(given, why, f"train/{label}, val/{label}")
 
 
 def check_both_parts(
@@ -395,12 +381,7 @@ def check_both_parts(
         for split, purpose in (("train", "train on"), ("valid", "validate on")):
             if split not in {splits[name] for name in names}:
                 why = f"the class {label!r} has no picture to {purpose}{endings(left_out)}"
-                raise StudyError(
-                    key="dataset.path",
-                    value=given,
-                    why=why,
-                    allowed="the same classes in both parts",
-                )
+                raise refused(given, why, "the same classes in both parts")
 
 
 def _these(names: dict[str, str] | dict[str, str | None]) -> str:

@@ -24,10 +24,8 @@ class Generated(Source):
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the keys of the drawing and the split. A photograph has a size of its own, a
         pattern the model's."""
-        return (
-            *super().keys(dataset),
-            *(() if dataset.photographs else ("channels", "image_size")),
-        )
+        keys = super().keys(dataset)
+        return keys if dataset.photographs else (*keys, "channels", "image_size")
 
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the numbers that the keys ask for."""
@@ -39,9 +37,8 @@ class Generated(Source):
         """Draw every image into ``folder``."""
         from study.data import drawing
 
-        return (drawing.draw_photographs if dataset.photographs else drawing.draw_patterns)(
-            dataset, folder
-        )
+        draw = drawing.draw_photographs if dataset.photographs else drawing.draw_patterns
+        return draw(dataset, folder)
 
     def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
         """Return the photographs, or the patterns in their arrays."""

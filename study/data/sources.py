@@ -118,8 +118,7 @@ that it uses."""
 def source_of(dataset: Dataset) -> Source:
     """Return the source that ``dataset`` names."""
     module, _, name = SOURCES[dataset.source].partition(":")
-    source = getattr(import_module(module), name)()
-    assert isinstance(source, Source)
+    source: Source = getattr(import_module(module), name)()
     return source
 
 
@@ -164,12 +163,17 @@ def given_folder(given: str) -> Path:
     try:
         folder = Path(given).expanduser()
         if not folder.exists():
-            raise StudyError(key="dataset.path", value=given, why="no such folder")
+            raise refused(given, "no such folder")
         if not folder.is_dir():
-            raise StudyError(key="dataset.path", value=given, why="it is a file; give a folder")
+            raise refused(given, "it is a file; give a folder")
     except (OSError, RuntimeError) as error:
-        raise StudyError(key="dataset.path", value=given, why=f"cannot be read: {error}") from None
+        raise refused(given, f"cannot be read: {error}") from None
     return folder
+
+
+def refused(given: str, why: str, allowed: str = "", context: str = "") -> StudyError:
+    """Return the error of the folder, or of a folder in it, that ``dataset.path`` names."""
+    return StudyError(key="dataset.path", value=given, context=context, why=why, allowed=allowed)
 
 
 def as_text(name: str) -> str:

@@ -14,7 +14,7 @@ from study.artifacts.layout import Results
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data.sources import DatasetInfo, Source, as_text, contents, given_folder
+from study.data.sources import DatasetInfo, Source, as_text, contents, given_folder, refused
 from study.data.splits import item_of
 
 if TYPE_CHECKING:
@@ -36,12 +36,13 @@ class TorchvisionSet(Source):
 
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the published numbers, and the name and checksum of the user's files."""
-        if not dataset.path:
-            return DatasetInfo(10, self.train_images, 10_000)
-        folder = given_folder(dataset.path)
-        folders = {Path(self.unpacked).parent, Path(self.archives).parent}
-        files = sorted(chain.from_iterable(_files(folder / subfolder) for subfolder in folders))
-        return DatasetInfo(10, self.train_images, 10_000, contents(folder, files))
+        files = None
+        if dataset.path:
+            folder = given_folder(dataset.path)
+            folders = {Path(self.unpacked).parent, Path(self.archives).parent}
+            found = chain.from_iterable(_files(folder / subfolder) for subfolder in folders)
+            files = contents(folder, sorted(found))
+        return DatasetInfo(10, self.train_images, 10_000, files)
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Make sure that the files are there, and return their manifest."""
@@ -123,8 +124,7 @@ class TorchvisionSet(Source):
         given = Path(dataset.path).expanduser()
         archives = sorted(given.glob(self.archives))
         if not archives:
-            why = f"torchvision finds no {dataset.source} there"
-            raise StudyError(key="dataset.path", value=dataset.path, why=why)
+            raise refused(dataset.path, f"torchvision finds no {dataset.source} there")
         for archive in archives:
             target = base / archive.relative_to(given).parent
             target.mkdir(parents=True, exist_ok=True)
