@@ -34,6 +34,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
 
 
+def first_line(error: object) -> str:
+    """Return the first line of an error's message, or nothing if it has none."""
+    return (str(error).strip().splitlines() or [""])[0]
+
+
 def duration_words(seconds: float) -> str:
     """Return a duration in seconds, minutes or hours, in two digits or so: ``40 s``, ``3 min``,
     ``2.5 h``."""

@@ -39,7 +39,8 @@ class Digits(Source):
 
     def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the numbers that the keys ask for, which the table of rules has checked."""
-        return DatasetInfo(len(DIGITS), dataset.images - held_out(dataset), held_out(dataset))
+        valid = held_out(dataset)
+        return DatasetInfo(len(DIGITS), dataset.images - valid, valid)
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Write the chosen scans as arrays into ``folder``."""

@@ -186,9 +186,7 @@ def _listed(dataset: Dataset) -> Listing:
     return found
 
 
-def check_classes(
-    classes: dict[str, list[str]], path: str, left_out: Sequence[LeftOut] = ()
-) -> None:
+def check_classes(classes: dict[str, list[str]], path: str, left_out: Sequence[LeftOut]) -> None:
     """Raise one clear error that names ``path``, and the endings that were ``left_out``, unless
     there are at least two classes with at least two images each."""
     beside = endings(left_out)
@@ -245,12 +243,9 @@ def listing(folder: Path, given: str) -> Listing:
     elif len(kinds) == 1 and min(depths[only := next(iter(kinds))]) > 2:
         why = f"its only folder with pictures, {only!r}, holds folders"
         raise refused(given, why, _joined(given, only))
-    _check_below(images, parts, given)
-    at, used = (
-        (1, [folder / top for top, kind in parts.items() if kind != "test"])
-        if parts
-        else (0, [folder])
-    )
+    at = 1 if parts else 0
+    _check_below(images, at, given)
+    used = [folder / top for top, kind in parts.items() if kind != "test"] or [folder]
     classes: dict[str, list[str]] = {
         path.name: [] for path in chain.from_iterable(map(_class_folders, used))
     }
@@ -356,9 +351,11 @@ def _check_parts(parts: dict[str, str], kinds: dict[str, str | None], given: str
         raise refused(given, why, allowed)
 
 
-def _check_below(images: list[_Found], parts: dict[str, str], given: str) -> None:
-    """Raise :class:`StudyError` if a class holds folders as the parts of a split are named."""
-    at = 1 if parts else 0
+def _check_below(images: list[_Found], at: int, given: str) -> None:
+    """Raise :class:`StudyError` if a class holds folders as the parts of a split are named.
+
+    ``at`` is the place of the class in the parts of a path.
+    """
     inside: dict[str, set[str]] = {}
     for one in images:
         if len(one.parts) > at + 2 and (kind := _kind(one.parts[at + 1])):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from study.artifacts.layout import Results
 from study.artifacts.prepared import Manifest
-from study.base.errors import StudyError
+from study.base.errors import StudyError, first_line
 from study.config.sections import Dataset
 from study.data.sources import DatasetInfo, Source, as_text, contents, given_folder, refused
 from study.data.splits import item_of
@@ -54,7 +54,7 @@ class TorchvisionSet(Source):
                 self._bring(dataset, base)
                 train, valid = self._splits(base)
         except Exception as error:  # torchvision's readers raise anything for a damaged file
-            reason = str(error).splitlines()[0] if str(error).strip() else error.__class__.__name__
+            reason = first_line(error) or error.__class__.__name__
             raise StudyError(
                 f"dataset.source: {dataset.source!r} could not be obtained ({reason}); put "
                 "the files on disk and name "

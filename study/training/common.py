@@ -21,7 +21,7 @@ from study.artifacts.record import DataUsed, JobResult
 from study.artifacts.run import Job
 from study.artifacts.samples import Measurement
 from study.base.devices import usable_cpus
-from study.base.errors import StudyError
+from study.base.errors import StudyError, first_line
 from study.base.files import file_sha256, write_whole
 from study.base.privacy import anonymous
 from study.base.strict import Strict
@@ -110,15 +110,14 @@ def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) 
     """Return all inputs of a loop, in the process that trains. Only the first of several processes
     reports progress."""
     settings, results = job.run.settings, Path(job.results)
-    torch.hub.set_dir(str(Results(results).hub))  # stock fastai looks for ImageNet's weights there
-    images = open_set(
-        inputs.manifest, settings.dataset, Results(results).data(job.run.dataset), results
-    )
+    files = Results(results)
+    torch.hub.set_dir(str(files.hub))  # stock fastai looks for ImageNet's weights there
+    images = open_set(inputs.manifest, settings.dataset, files.data(job.run.dataset), results)
     return TrainingJob(
         settings=settings,
         images=_few(images, settings) if job.paced else images,
         weights=inputs.weights,
-        state=_state(inputs.weights, settings.model.weights, results),
+        state=_state(inputs.weights, settings.model.weights, files.hub),
         device=device,
         seed=job.seed,
         progress=ProgressLines() if replicas.rank == 0 else lambda done, total, words: None,
@@ -160,10 +159,11 @@ def failed(error: Exception, settings: Settings) -> JobResult:
     """Return the result of a run that raised ``error``, with a message fit for a record. The log
     gets the traceback."""
     traceback.print_exception(error)
-    # else a user's code lacks it
-    if NO_KERNEL in str(error) and _own_code() not in torch.cuda.get_arch_list():
-        return JobResult(outcome="unavailable", message=_without_kernel())
-    message = str(error).strip().splitlines()[0] if str(error).strip() else ""
+    if NO_KERNEL in str(error):
+        own = "sm_{}{}".format(*torch.cuda.get_device_capability())
+        if own not in torch.cuda.get_arch_list():  # else a user's code lacks it
+            return JobResult(outcome="unavailable", message=_without_kernel())
+    message = first_line(error)
     if (
         settings.training.deterministic
         and " does not have a deterministic implementation" in message
@@ -181,11 +181,6 @@ def failed(error: Exception, settings: Settings) -> JobResult:
     )
 
 
-def _own_code() -> str:
-    """Return CUDA's name of the code for the GPU, such as ``sm_90``."""
-    return "sm_{}{}".format(*torch.cuda.get_device_capability())
-
-
 def _without_kernel() -> str:
     """Return that torch holds no code for the GPU, such as a new release's for an old one, and for
     which it does."""
@@ -198,20 +193,16 @@ def _without_kernel() -> str:
     )
 
 
-def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.Tensor] | None:
-    files = {
-        "imagenet": Results(results).hub / "checkpoints" / str(weights.file),
-        "file": Path(requested).expanduser(),
-    }
-    if weights.kind in files and file_sha256(files[weights.kind]) != weights.sha256:
+def _state(weights: Weights, requested: str, hub: Path) -> dict[str, torch.Tensor] | None:
+    if weights.kind == "random":
+        return None
+    own = weights.kind == "file"
+    file = Path(requested).expanduser() if own else hub / "checkpoints" / str(weights.file)
+    if file_sha256(file) != weights.sha256:
         raise StudyError(
             f"{weights.file}: the file of the weights has changed since it was decided about them"
         )
-    if weights.kind == "imagenet":
-        return dict(imagenet_model(weights.model, Results(results).hub).state_dict())
-    if weights.kind == "file":
-        return dict(read_state(Path(requested).expanduser()))
-    return None
+    return dict(read_state(file) if own else imagenet_model(weights.model, hub).state_dict())
 
 
 def seed_everything(seed: int, threads: int | str) -> None:

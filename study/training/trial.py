@@ -78,8 +78,8 @@ def decide_and_try(runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path) -> W
             ) from None
         state = read_state(Path(model.weights).expanduser()) if decision.kind == "file" else None
         kinds = {repr(small): small for one in every if (small := _small(*one))}
-        for tried, train, valid, classes in kinds.values():
-            _try(tried, decision, state, (train, valid, classes))
+        for kind in kinds.values():
+            _try(decision, state, *kind)
     return decision
 
 
@@ -97,9 +97,8 @@ def _small(settings: Settings, info: DatasetInfo) -> tuple[Settings, int, int, i
     batch, parts = min(training.replica_batch_size, most), min(training.gradient_accumulation, 2)
     rest = info.train_images % training.global_batch_size // training.replicas
     last = 0 if training.drop_last else min(rest, batch - 1)
-    judged = min(info.valid_images, batch) + (
-        min(info.valid_images % training.replica_batch_size, batch - 1)
-    )
+    over = min(info.valid_images % training.replica_batch_size, batch - 1)
+    judged = min(info.valid_images, batch) + over
     values = {
         **SMALL,
         "training.freeze_epochs": min(training.freeze_epochs, 1),
@@ -124,9 +123,13 @@ def _precision(training: Training) -> Precision:
 
 
 def _try(
-    settings: Settings, weights: Weights, state: State | None, counts: tuple[int, int, int]
+    weights: Weights,
+    state: State | None,
+    settings: Settings,
+    train: int,
+    valid: int,
+    classes: int,
 ) -> None:
-    train, valid, classes = counts
     channels, size = settings.dataset.channels, settings.dataset.image_size
     shape = (size, size) if channels == 1 else (size, size, channels)
     pixels = np.random.default_rng(settings.seed).integers(

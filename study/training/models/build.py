@@ -6,7 +6,7 @@ torchvision is imported where one of its models is asked for: it takes as long a
 
 import difflib
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import cast
 
 import torch
@@ -121,12 +121,8 @@ def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
     )
     if state is not None:
         head = f"{head_name(model)}."
-        _load(
-            model,
-            name,
-            state,
-            {key for key in (*state, *model.state_dict()) if key.startswith(head)},
-        )
+        without = {key for key in (*state, *model.state_dict()) if key.startswith(head)}
+        _load(model, name, state, without)
     return model
 
 
@@ -195,12 +191,12 @@ def shapes(model: nn.Module) -> dict[str, list[int]]:
     return {name: list(parameter.shape) for name, parameter in model.named_parameters()}
 
 
-def check_shapes(name: str, model: nn.Module, wanted: Mapping[str, Sequence[int]]) -> None:
+def check_shapes(name: str, model: nn.Module, wanted: Mapping[str, list[int]]) -> None:
     """Raise :class:`StudyError` if the model ``name`` has other parameters than when it was
     tried."""
     actual = shapes(model)
     for key in [*wanted, *actual]:
-        if actual.get(key) != (list(wanted[key]) if key in wanted else None):
+        if actual.get(key) != wanted.get(key):
             was, now = (tuple(some[key]) if key in some else "nothing" for some in (wanted, actual))
             raise StudyError(
                 key="model.name",
@@ -224,8 +220,7 @@ def body_state(model: nn.Module, name: str) -> dict[str, torch.Tensor]:
     """Return the tensors of the model without its head; all tensors of a user's own model, whose
     head is not known."""
     state: dict[str, torch.Tensor] = model.state_dict()
-    return (
-        state
-        if is_own(name)
-        else {key: state[key] for key in state if not key.startswith(f"{head_name(model)}.")}
-    )
+    if is_own(name):
+        return state
+    head = f"{head_name(model)}."
+    return {key: state[key] for key in state if not key.startswith(head)}

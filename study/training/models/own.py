@@ -9,14 +9,14 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from study.base.errors import StudyError
+from study.base.errors import StudyError, first_line
 from study.base.files import PACKAGE
 from study.base.privacy import anonymous
 from study.config.own_model import SKIPPED, home, outside_its_folder
@@ -90,29 +90,22 @@ def _at(module: ModuleType, word: str) -> SyntaxError | None:
 
 def words_of(error: BaseException) -> str:
     """Return the kind of an error and the first line of its message."""
-    lines = str(error).strip().splitlines() or [""]
-    return f"{error.__class__.__name__}: {anonymous(lines[0])}"
+    return f"{error.__class__.__name__}: {anonymous(first_line(error))}"
 
 
 def _line(path: str, error: BaseException | None) -> str:
     """Return file and line in brackets, or nothing if no file of the user is known."""
     at = home(path, Path.cwd())
-    places = (
-        [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-        if error
-        else []
-    )
+    trace = traceback.extract_tb(error.__traceback__ if error else None)
+    places = [(frame.filename, frame.lineno) for frame in trace]
     if isinstance(error, SyntaxError):
         places.append((error.filename or "", error.lineno))
     found = [(file, line) for file, line in places if _is_users(Path(file), at)] or [
         *_factory(path)
     ]
-    for file, line in found[-1:]:
-        return (
-            " "
-            f"({Path(file).relative_to(at) if Path(file).is_relative_to(at) else Path(file).name}, "
-            f"line {line})"
-        )
+    for name, line in found[-1:]:
+        file = Path(name)
+        return f" ({file.relative_to(at) if file.is_relative_to(at) else file.name}, line {line})"
     return ""
 
 
@@ -127,11 +120,7 @@ def _factory(path: str) -> Iterator[tuple[str, int]]:
     module, _, attribute = path.partition(":")
     try:
         factory = inspect.unwrap(getattr(importlib.import_module(module), attribute))
-        code = getattr(factory, "__code__", None)
-        if isinstance(code, CodeType):
-            yield code.co_filename, code.co_firstlineno
-        else:
-            yield inspect.getfile(factory), inspect.getsourcelines(factory)[1]
+        yield inspect.getfile(factory), inspect.getsourcelines(factory)[1]
     except (Exception, SystemExit):
         return
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from study.artifacts.prepared import Weights
-from study.base.errors import StudyError
+from study.base.errors import StudyError, first_line
 from study.base.files import file_sha256
 from study.base.privacy import anonymous
 from study.config.sections import is_own
@@ -104,8 +104,8 @@ def decide(
         path = fetch_imagenet(name, hub)
         state = imagenet_model(name, hub).state_dict()
     except (OSError, RuntimeError, ValueError) as error:
-        message = str(getattr(error, "reason", None) or error).strip() or error.__class__.__name__
-        reason = f"ImageNet weights are not available: {anonymous(message.splitlines()[0])}"
+        message = first_line(getattr(error, "reason", None) or error) or error.__class__.__name__
+        reason = f"ImageNet weights are not available: {anonymous(message)}"
         return random.model_copy(update={"reason": reason})
     body = body_sha256(body_state(build(name, classes=classes, seed=seed, state=state), name))
     found = {
@@ -113,8 +113,9 @@ def decide(
         "file": path.name,
         "sha256": file_sha256(path),
         "body_sha256": body,
+        "reason": "torchvision's ImageNet weights",
     }
-    return random.model_copy(update=found | {"reason": "torchvision's ImageNet weights"})
+    return random.model_copy(update=found)
 
 
 def imagenet_model(name: str, hub: Path) -> nn.Module:
