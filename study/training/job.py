@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -58,10 +59,9 @@ def made_ready(
     if settings.training.strategy != "single":
         from study.training.distributed.ranks import train_ranks
 
-        return lambda: train_ranks(job_file, scratch, settings, job.nodes)
+        return partial(train_ranks, job_file, scratch, settings, job.nodes)
     training_job = prepare(job, inputs, torch.device(settings.device), Replicas())
-    train = loop_of(settings)
-    return lambda: train(training_job)
+    return partial(loop_of(settings), training_job)
 
 
 def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path()) -> JobResult:
@@ -69,14 +69,10 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
     ``scratch``."""
     inputs: Inputs | None = None
     measured: ReferenceWorkload | None = None
-    paces: dict[str, Pace] = {}
     settings, watch = job.run.settings, Stopwatch()
     try:
         if trouble := _no_device(settings):
-            seen = describe(
-                "cuda" if settings.device == "cuda" and torch.cuda.is_available() else "cpu",
-                job.packages,
-            )
+            seen = describe("cuda" if torch.cuda.is_available() else "cpu", job.packages)
             return JobResult(outcome="unavailable", message=anonymous(trouble), machine=seen)
         check_packages(job.packages)
         seed_everything(job.seed, settings.training.threads)
@@ -98,19 +94,17 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         watch.mark("instruments")
         began = time.perf_counter()
         measurement = train()
-        if job.paced:
-            paces = paces_of(job, inputs, measurement, time.perf_counter() - began)
+        paces = paces_of(job, inputs, measurement, time.perf_counter() - began)
         watch.mark("training")
         if measured:
             after, host_after = _reference_times(device)
             measured = measured.model_copy(update={"after": after, "host_after": host_after})
         watch.mark("instruments")
         machine: Machine | None = describe(settings.device, job.packages)
-        fp32 = fp32_in_use(settings.device)
         result = JobResult(
             outcome="ok",
             measurement=measurement,
-            fp32=fp32,
+            fp32=fp32_in_use(settings.device),
             timeline=watch.timeline(),
             paces=paces,
         )
@@ -179,21 +173,20 @@ def _machine(job: Job) -> Machine | None:
         return None
 
 
-def main(job_file: str, scratch: str) -> None:
+def main(job_file: Path, scratch: Path) -> None:
     """Execute the job file, and leave the result in ``scratch`` in one piece."""
-    job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
+    job = Job.of_file(job_file)
     # torch.compile has a cache of this run alone: code that another run compiled would look fast.
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(scratch) / "compiled")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(scratch / "compiled")
     settings = job.run.settings
-    with sampling(
-        Path(scratch) / TELEMETRY, settings.training.replicas if settings.device == "cuda" else 0
-    ):
-        result = execute(job, Path(job_file), Path(scratch))
-    leave(result, Path(scratch) / RESULT)
+    gpus = settings.training.replicas if settings.device == "cuda" else 0
+    with sampling(scratch / TELEMETRY, gpus):
+        result = execute(job, job_file, scratch)
+    leave(result, scratch / RESULT)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*map(Path, sys.argv[1:]))
     sys.stdout.flush()
     sys.stderr.flush()
     # as a forked process ends: no thread that a user's model left keeps it until its time limit

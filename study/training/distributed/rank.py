@@ -32,7 +32,7 @@ def main(job_file: str, scratch: str, parent: str) -> int:
     """Train, leave the result in ``scratch``, and return the exit code: after a failure the agent
     ends the others."""
     die_with(int(parent))
-    job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
+    job = Job.of_file(Path(job_file))
     settings = job.run.settings
     rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     # nodes of one machine share its GPUs

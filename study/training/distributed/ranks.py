@@ -76,13 +76,9 @@ def train_ranks(
     with _started(job_file, scratch, nodes, count, on) as agents:
         codes = _ends(agents)
     results = _results(scratch, count)
-    if (
-        any(codes)
-        or any(result.measurement is None for result in results.values())
-        or len(results) < count
-    ):
+    measured = [result.measurement for result in results.values() if result.measurement]
+    if any(codes) or len(measured) < count:
         raise _cause(scratch, count, codes, results)
-    measured = [result.measurement for _, result in sorted(results.items()) if result.measurement]
     return measured[0].model_copy(
         update={"replicas": list(chain.from_iterable(one.replicas for one in measured))}
     )
@@ -96,20 +92,17 @@ def _started(
     endpoint, agents = f"{on[0].address if on else LOOPBACK}:{_free_port()}", []
     try:
         for node in range(nodes):
-            paths = (
-                [str(path.resolve()) for path in (job_file, scratch)]
-                if on
-                else [str(job_file), str(scratch)]
-            )
-            arguments = [*paths, *map(str, (node, nodes, count)), endpoint]
+            paths = [path.resolve() if on else path for path in (job_file, scratch)]
             command = [
                 *(on[node].command if on else []),
                 sys.executable,
                 "-m",
                 "study.training.distributed.ranks",
+                *map(str, (*paths, node, nodes, count)),
+                endpoint,
+                NOBODY if on else str(os.getpid()),
             ]
-            parent = NOBODY if on else str(os.getpid())
-            agents.append(subprocess.Popen([*command, *arguments, parent], env=_environment(on)))
+            agents.append(subprocess.Popen(command, env=_environment(on)))
         yield agents
     finally:
         for agent in agents:
@@ -164,11 +157,7 @@ def _ends(agents: Sequence[Agent]) -> list[int | None]:
 
 def _results(scratch: Path, count: int) -> dict[int, JobResult]:
     files = {rank: result_file(scratch, rank) for rank in range(count)}
-    return {
-        rank: JobResult.model_validate_json(path.read_text(encoding="utf-8"))
-        for rank, path in files.items()
-        if path.is_file()
-    }
+    return {rank: JobResult.of_file(path) for rank, path in files.items() if path.is_file()}
 
 
 def _lost(scratch: Path, nodes: int) -> dict[int, int]:
@@ -234,7 +223,7 @@ def _own_address(endpoint: str) -> str:
     return own
 
 
-def launch(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint: str) -> int:
+def launch(job: str, scratch: Path, node: int, nodes: int, processes: int, endpoint: str) -> int:
     """Start this node's share of ``processes`` ranks, wait for them, and return the exit code.
 
     It uses the launcher's interface and not its command line, ``torchrun``, because that reports
@@ -250,28 +239,25 @@ def launch(job: str, scratch: str, node: int, nodes: int, processes: int, endpoi
         nproc_per_node=processes // nodes,
         # Another run on this machine may have had the same port; its scratch folder had another
         # name.
-        run_id=f"study-{Path(scratch).resolve().parent.name}",
+        run_id=f"study-{scratch.resolve().parent.name}",
         rdzv_backend="c10d",
         rdzv_endpoint=endpoint,
         rdzv_configs={"is_host": node == 0, "join_timeout": MEET_SECONDS, "timeout": MEET_SECONDS},
-        logs_specs=DefaultLogsSpecs(
-            log_dir=str(Path(scratch) / "agents")
-        ),  # else left in /tmp; ranks write to ours
+        # else left in /tmp; ranks write to ours
+        logs_specs=DefaultLogsSpecs(log_dir=str(scratch / "agents")),
         # a run that lost a rank has failed: its samples are no longer those of one run
         max_restarts=0,
-        local_addr=_own_address(
-            endpoint
-        ),  # the host's name may resolve to nothing where there is no network
+        # the host's name may resolve to nothing where there is no network
+        local_addr=_own_address(endpoint),
     )
-    config.numa_options = (
-        None  # on a machine with a GPU ranks would be bound to other CPUs than the run was given
-    )
+    # on a machine with a GPU ranks would be bound to other CPUs than the run was given
+    config.numa_options = None
     try:
-        command = ("-m", "study.training.distributed.rank", job, scratch, str(os.getpid()))
+        command = ("-m", "study.training.distributed.rank", job, str(scratch), str(os.getpid()))
         elastic_launch(config, sys.executable)(*command)
     except ChildFailedError as error:
         codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
-        report_file(Path(scratch), node).write_text(json.dumps(codes), encoding="ascii")
+        report_file(scratch, node).write_text(json.dumps(codes), encoding="ascii")
         return 1
     return 0
 
@@ -279,4 +265,4 @@ def launch(job: str, scratch: str, node: int, nodes: int, processes: int, endpoi
 if __name__ == "__main__":
     job, scratch, node, nodes, processes, endpoint, parent = sys.argv[1:]
     die_with(os.getppid() if parent == NOBODY else int(parent))
-    sys.exit(launch(job, scratch, int(node), int(nodes), int(processes), endpoint))
+    sys.exit(launch(job, Path(scratch), int(node), int(nodes), int(processes), endpoint))

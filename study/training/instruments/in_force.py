@@ -87,12 +87,10 @@ class Asked:
     def _found(self, model: nn.Module | None, workers: int) -> InForce:
         parameters = list(model.parameters()) if model else []
         weights = [one for one in parameters if one.ndim == 4]
-        formats = dict.fromkeys([self.format, *MEMORY_FORMATS])
-        orders = ((name, MEMORY_FORMATS[name]) for name in formats)
         held = (
             name
-            for name, order in orders
-            if all(one.is_contiguous(memory_format=order) for one in weights)
+            for name in (self.format, *MEMORY_FORMATS)
+            if all(one.is_contiguous(memory_format=MEMORY_FORMATS[name]) for one in weights)
         )
         fp32, cudnn = fp32_in_use(self.device.type), torch.backends.cudnn
         methods = multiprocessing.get_all_start_methods()

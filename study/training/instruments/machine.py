@@ -75,11 +75,10 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
 def check_packages(wanted: Mapping[str, str]) -> None:
     """Raise :class:`StudyError` if a package has another version than the one for which the run was
     planned."""
-    installed = {name: version(name) for name in wanted}
     others = [
-        f"{name} {installed[name] or 'none'} in place of {wanted[name]}"
-        for name in wanted
-        if installed[name] != wanted[name]
+        f"{name} {version(name) or 'none'} in place of {planned}"
+        for name, planned in wanted.items()
+        if version(name) != planned
     ]
     if others:
         more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
@@ -182,10 +181,9 @@ def fp32_in_use(kind: str) -> Fp32:
     on_cpu = (backends.mkldnn.matmul, backends.mkldnn.conv)
     # inherited ones resolved
     names = [str(part.fp32_precision) for part in (on_gpu if kind == "cuda" else on_cpu)]
-    names = ["ieee" if name == "none" else name for name in names]
-    if kind == "cuda" and not has_tf32():
-        names = ["ieee" if name == "tf32" else name for name in names]
-    return Fp32(products=names[0], convolutions=names[1])
+    plain = ("none", "tf32") if kind == "cuda" and not has_tf32() else ("none",)
+    products, convolutions = ("ieee" if name in plain else name for name in names)
+    return Fp32(products=products, convolutions=convolutions)
 
 
 def has_tf32() -> bool:

@@ -91,22 +91,16 @@ class Gpu:
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml = nvml
         self._calls: dict[str, Callable[[], Value]] = {
-            "gpu_utilisation_percent": lambda: int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu),
-            "gpu_memory_used_bytes": lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used),
-            "gpu_power_watts": lambda: float(nvml.nvmlDeviceGetPowerUsage(handle) / 1000),
-            "gpu_energy_joules": lambda: float(
-                nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000
-            ),
-            "gpu_sm_clock_mhz": lambda: int(
-                nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)
-            ),
-            "gpu_temperature_celsius": lambda: int(
-                nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
+            "gpu_utilisation_percent": lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu,
+            "gpu_memory_used_bytes": lambda: nvml.nvmlDeviceGetMemoryInfo(handle).used,
+            "gpu_power_watts": lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+            "gpu_energy_joules": lambda: nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000,
+            "gpu_sm_clock_mhz": lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
+            "gpu_temperature_celsius": lambda: nvml.nvmlDeviceGetTemperature(
+                handle, nvml.NVML_TEMPERATURE_GPU
             ),
             # NVML renamed it to ClocksEventReasons; new and old drivers answer to the first name.
-            "gpu_throttle_reasons": lambda: int(
-                nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
-            ),
+            "gpu_throttle_reasons": lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle),
         }
 
     def read(self) -> dict[str, Value]:
@@ -149,8 +143,6 @@ def read_together(gpus: Sequence[Gpu]) -> dict[str, Value]:
     highest, and every throttle reason counts. A column that one GPU lacks is left out.
     """
     readings = [gpu.read() for gpu in gpus]
-    if len(readings) == 1:
-        return readings[0]
     values = {column: [reading.get(column) for reading in readings] for column in GPU_COLUMNS}
     return {
         column: TOGETHER.get(column, sum)(told)

@@ -4,12 +4,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 import torch
 from torch import nn
 
 from study.artifacts.prepared import Weights
-from study.artifacts.samples import Epoch, Step, Target
+from study.artifacts.samples import Epoch, Measurement, Replica, Step, Target
 from study.base.errors import StudyError
 from study.config.settings import Settings
 from study.data.decode import ImageSet
@@ -138,11 +139,7 @@ def losses_of(losses: Losses, replicas: Replicas) -> tuple[float | None, float |
     Many tutorials print the sum. Each is None if it is not finite, or if there is no image.
     """
     # Read from the device in one go.
-    values = (
-        [float(value) for value in torch.stack([loss for loss, _ in losses]).tolist()]
-        if losses
-        else []
-    )
+    values = torch.stack([loss for loss, _ in losses]).tolist() if losses else []
     counts = [count for _, count in losses]
     weighted = sum(value * count for value, count in zip(values, counts, strict=True))
     total, images, sums = replicas.added([weighted, sum(counts), sum(values)])
@@ -175,3 +172,38 @@ class InitialWeights:
                     f"training: no weight from {names[0]} to {names[-1]} has moved in the whole "
                     "training: its steps do not train them"
                 )
+
+
+def measured(
+    job: TrainingJob,
+    model: nn.Module,
+    start: InitialWeights,
+    groups: Sequence[Sequence[str]],
+    times: list[EpochTimes],
+    reached: list[Reached],
+    images: int,
+    **told: Any,
+) -> Measurement:
+    """Return the measurement of a training of ``model`` from ``start``, once each trained group of
+    names has moved.
+
+    This process trained on ``images``. ``told`` are the other fields, which the loop knows.
+    """
+    names = stage_names(job.settings)[: len(reached)]
+    start.check(model, groups if "unfrozen" in names else groups[-1:])
+    epochs, steps = epochs_of(times, reached, names, job.replicas)
+    own = Replica(
+        images=images,
+        fit_seconds=told["fit_seconds"],
+        data_wait_seconds=sum(step.data_wait_seconds for step in steps),
+        memory=told["memory"],
+    )
+    return Measurement(
+        epochs=epochs,
+        steps=steps,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        threads=torch.get_num_threads(),
+        trained_sha256=models.body_sha256(model.state_dict()),
+        replicas=[own] if job.replicas.together else [],  # a single process's are the measurement's
+        **told,
+    )

@@ -66,31 +66,27 @@ def make_loaders(
         resident = ResidentLoader(lambda: pixels()[:count], labels[:count], micro_batches)
         resident_valid = ResidentLoader(lambda: pixels()[count:], labels[count:], in_order)
         return Loaders(resident, resident_valid, 0, pixels)
-    workers, pinned = workers_of(settings), pins(settings, device)
+    workers = workers_of(settings)
+    pinned = device.type == "cuda" and bool(settings.loader.pin_memory)  # page-locked memory
     decoded = Decoded(images, images.train, settings)
     decoded_valid = Decoded(images, valid_images, settings)
     if settings.loader.kind == "threads":
         ahead = settings.loader.prefetch_factor or 2
         train: Iterable[Batch] = ThreadedLoader(decoded, micro_batches, workers, ahead, pinned)
         valid: Iterable[Batch] = ThreadedLoader(decoded_valid, in_order, workers, ahead, pinned)
-        return Loaders(train, valid, workers)
-    options: dict[str, Any] = {
-        "num_workers": workers,
-        "pin_memory": pinned,
-        "prefetch_factor": settings.loader.prefetch_factor,
-        "persistent_workers": settings.loader.persistent_workers,
-        # The workers' own seeds are drawn from another generator, so that every kind of loader
-        # shuffles alike.
-        "generator": torch.Generator().manual_seed(seed),
-    }
-    train = DataLoader(decoded, batch_sampler=micro_batches, **options)
-    valid = DataLoader(decoded_valid, batch_size=own, **options)
+    else:
+        options: dict[str, Any] = {
+            "num_workers": workers,
+            "pin_memory": pinned,
+            "prefetch_factor": settings.loader.prefetch_factor,
+            "persistent_workers": settings.loader.persistent_workers,
+            # The workers' own seeds are drawn from another generator, so that every kind of loader
+            # shuffles alike.
+            "generator": torch.Generator().manual_seed(seed),
+        }
+        train = DataLoader(decoded, batch_sampler=micro_batches, **options)
+        valid = DataLoader(decoded_valid, batch_size=own, **options)
     return Loaders(train, valid, workers)
-
-
-def pins(settings: Settings, device: torch.device) -> bool:
-    """Return whether batches are handed over in page-locked memory."""
-    return device.type == "cuda" and bool(settings.loader.pin_memory)
 
 
 class MicroBatches(Sampler[list[int]]):

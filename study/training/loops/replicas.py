@@ -17,7 +17,6 @@ import torch.distributed
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from study.artifacts.samples import Memory, Replica, Step
 from study.base.errors import StudyError
 from study.config.settings import Settings
 
@@ -98,17 +97,6 @@ class Replicas:
         the whole batch, even for an epoch's last batch, which may not divide evenly.
         """
         return own * self.count / batch
-
-    def account(
-        self, images: int, fit_seconds: float, steps: Sequence[Step], memory: Memory
-    ) -> list[Replica]:
-        """Return this process's own values, or none for a single process: its measurement has the
-        same."""
-        waited = sum(step.data_wait_seconds for step in steps)
-        own = Replica(
-            images=images, fit_seconds=fit_seconds, data_wait_seconds=waited, memory=memory
-        )
-        return [own] if self.together else []
 
     def agree(self, model: nn.Module) -> None:
         """Give every process the running statistics of process 0, which are those of the model."""

@@ -89,18 +89,13 @@ def stages(settings: Settings, groups: int) -> list[Stage]:
         ]
     elif groups == 1:  # no separate head, nothing to freeze: fastai's `fit_one_cycle`
         both = [Stage("unfrozen", training.epochs, (rate,))]
-    else:
-        both = _fine_tune(rate, training.freeze_epochs, training.epochs, groups)
+    else:  # fastai's `fine_tune`: the head alone, then all layers with lower rates for the body
+        low, high = rate / 2 / 100, rate / 2
+        step = (high / low) ** (1 / (groups - 1))
+        unfrozen = tuple(low * step**group for group in range(groups))
+        frozen = (rate / 10,) * (groups - 1) + (rate,)
+        both = [
+            Stage("frozen", training.freeze_epochs, frozen, warm_fraction=0.99),
+            Stage("unfrozen", training.epochs, unfrozen, warm_fraction=0.3, start_divisor=5.0),
+        ]
     return [stage for stage in both if stage.epochs]
-
-
-def _fine_tune(rate: float, freeze_epochs: int, epochs: int, groups: int) -> list[Stage]:
-    """Return fastai's two stages: the head alone, then all layers with lower rates for the body."""
-    low, high = rate / 2 / 100, rate / 2
-    step = (high / low) ** (1 / (groups - 1))
-    unfrozen = tuple(low * step**group for group in range(groups))
-    frozen = (rate / 10,) * (groups - 1) + (rate,)
-    return [
-        Stage("frozen", freeze_epochs, frozen, warm_fraction=0.99),
-        Stage("unfrozen", epochs, unfrozen, warm_fraction=0.3, start_divisor=5.0),
-    ]

@@ -10,7 +10,6 @@ from typing import Any
 
 import fastai.data.load
 import numpy as np
-import torch
 import torchvision.models
 from fastai.callback.core import Callback, CancelFitException
 from fastai.callback.progress import ProgressCallback
@@ -36,7 +35,7 @@ from study.artifacts.samples import Measurement
 from study.config.sections import is_own
 from study.config.settings import Settings
 from study.data.decode import Stored, to_channels
-from study.training.instruments.clock import StepRecorder, clock_for, marks_of
+from study.training.instruments.clock import StepRecorder, clock_for
 from study.training.instruments.in_force import Asked
 from study.training.instruments.machine import peak, reset_peak
 from study.training.loops.contract import (
@@ -44,8 +43,8 @@ from study.training.loops.contract import (
     Losses,
     Reached,
     TrainingJob,
-    epochs_of,
     finite,
+    measured,
     model_of,
     reaches_target,
     stage_names,
@@ -206,10 +205,14 @@ def make_dataloaders(job: TrainingJob) -> Any:
             "num_workers": workers_of(settings),
             "dl_type": replica_loader(job.replicas, settings),
         }
-    # fastai drops the last partial batch when it shuffles, unless it is told not to.
-    own |= {} if training.drop_last else {"drop_last": False}
     own |= {} if loader.pin_memory == "auto" else {"pin_memory": loader.pin_memory}
-    return block.dataloaders(numbers, bs=training.replica_batch_size, device=job.device, **own)
+    return block.dataloaders(
+        numbers,
+        bs=training.replica_batch_size,
+        device=job.device,
+        drop_last=training.drop_last,  # true is fastai's own default when it shuffles
+        **own,
+    )
 
 
 def as_stored(stored: Stored, channels: int) -> Stored:
@@ -253,25 +256,25 @@ def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
     architecture = getattr(torchvision.models, job.settings.model.name)
     one_channel = {"n_in": 1} if job.settings.dataset.channels == 1 else {}
     # others would get older weights
-    if job.weights.kind == "imagenet" and architecture in model_meta:
-        learner = vision_learner(dataloaders, architecture, metrics=error_rate, **one_channel)
-    else:
-        learner = vision_learner(
-            dataloaders, architecture, metrics=error_rate, pretrained=False, **one_channel
-        )
+    stock = job.weights.kind == "imagenet" and architecture in model_meta
+    learner = vision_learner(
+        dataloaders, architecture, metrics=error_rate, pretrained=stock, **one_channel
+    )
+    if not stock:
         # With one channel fastai folds a given first layer into one of a single channel, and does
         # not normalise.
-        learner.model[0].load_state_dict(_decided_body(job, one_channel.get("n_in", 3)))
+        learner.model[0].load_state_dict(_decided_body(job))
         if not one_channel:
             dataloaders.add_tfms([Normalize.from_stats(*imagenet_stats)], "after_batch")
         learner.freeze()
     return learner
 
 
-def _decided_body(job: TrainingJob, channels: int) -> models.State:
+def _decided_body(job: TrainingJob) -> models.State:
     """Return the tensors of the body that was decided for the run, cut as fastai cuts it."""
     full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
     cut = model_meta.get(getattr(torchvision.models, job.settings.model.name), _default_meta)["cut"]
+    channels = job.settings.dataset.channels
     body: models.State = create_body(full, channels, True, cut).state_dict()
     return body
 
@@ -302,7 +305,7 @@ def check_start(job: TrainingJob, body_sha256: str) -> None:
     """
     if job.settings.dataset.channels == 1 or is_own(job.settings.model.name):
         return
-    if models.body_sha256(_decided_body(job, 3)) != body_sha256:
+    if models.body_sha256(_decided_body(job)) != body_sha256:
         raise RuntimeError("fastai did not start from the weights that were decided for this run")
 
 
@@ -335,9 +338,8 @@ def train(job: TrainingJob) -> Measurement:
     asked.check(learner.model, workers, moved=False)
 
     measure = Measure(job)
-    measure.recorder.clock.reserve(
-        marks_of(len(dataloaders.train) * len(measure.stages), len(measure.stages))
-    )
+    epochs = len(measure.stages)
+    measure.recorder.reserve(len(dataloaders.train) * epochs, epochs)
     learner.add_cb(measure)
     if job.replicas.together:
         learner.add_cb(Together(job.replicas, job.settings, len(job.images.train)))
@@ -350,23 +352,21 @@ def train(job: TrainingJob) -> Measurement:
         fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), measure.count.check()
     in_force = asked.check(learner.model, workers, "as the training ends")
-    names, groups = measure.stages[: len(measure.reached)], layer_groups(learner)
-    start.check(learner.model, groups if "unfrozen" in names else groups[-1:])
-    epochs, steps = epochs_of(measure.recorder.read(), measure.reached, names, job.replicas)
-    return Measurement(
+    return measured(
+        job,
+        learner.model,
+        start,
+        layer_groups(learner),
+        measure.recorder.read(),
+        measure.reached,
+        trained,
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,
         fit_seconds=fit_seconds,
         fit_started=fit_started,
         target=target_of(job.settings, measure.reached, measure.valid_ended - started),
-        epochs=epochs,
-        steps=steps,
         memory=memory,
-        parameters=sum(parameter.numel() for parameter in learner.model.parameters()),
         body_sha256=body_sha256,
-        threads=torch.get_num_threads(),
         workers=workers,
         in_force=in_force,
-        trained_sha256=models.body_sha256(learner.model.state_dict()),
-        replicas=job.replicas.account(trained, fit_seconds, steps, memory),
     )

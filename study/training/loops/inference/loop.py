@@ -133,11 +133,10 @@ def ask(
 def batch_of(held: ResidentLoader, number: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the batch ``number``: uint8 images (batch size, c, s, s), and int64 labels (batch
     size,)."""
-    size = held.batches.size
-    chosen = torch.arange(number * size, (number + 1) * size, device=held.labels.device) % len(
-        held.labels
-    )
-    return held.pixels()[chosen], held.labels[chosen]
+    size, labels = held.batches.size, held.labels
+    numbers = torch.arange(number * size, (number + 1) * size, device=labels.device)
+    chosen = numbers % len(labels)
+    return held.pixels()[chosen], labels[chosen]
 
 
 def calibration_batches(job: TrainingJob, prepare: Infer) -> Iterator[torch.Tensor]:

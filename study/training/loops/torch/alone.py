@@ -23,16 +23,15 @@ def train(job: TrainingJob) -> Measurement:
     planned = planned_steps(job.settings, len(job.images.train))
     reached: list[Reached] = []
     fit_started, started = time.time(), time.perf_counter()
-    for number, name in enumerate(names):
+    for number, name in enumerate(names, start=1):
         fetch(loaders, recorder, planned)
         validation = time.perf_counter()
-        looks = validates(job.settings, number + 1)
+        looks = validates(job.settings, number)
         for _ in loaders.valid if looks else ():
             pass
         reached.append(Reached(time.perf_counter() - validation if looks else 0.0, [], None, None))
-        job.progress(
-            (number + 1) * len(planned), len(names) * len(planned), f"epoch {number + 1} ({name})"
-        )
+        total = len(names) * len(planned)
+        job.progress(number * len(planned), total, f"epoch {number} ({name})")
     fit_seconds = time.perf_counter() - started
     epochs, steps_taken = epochs_of(recorder.read(), reached, names)
     return Measurement(

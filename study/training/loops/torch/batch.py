@@ -112,7 +112,7 @@ class Captured:
         batch = self.batches[key]
         batch.images.copy_(images, non_blocking=True)
         batch.labels.copy_(labels, non_blocking=True)
-        if self.model.training and first and self.owner is not batch:
+        if training and first and self.owner is not batch:
             self.owner = batch
             # none: not recorded yet
             self._set_gradients(batch.gradients or [None] * len(self.parameters))

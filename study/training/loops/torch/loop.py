@@ -11,7 +11,7 @@ from torch import nn
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
 from study.config.sections import is_own
-from study.training.instruments.clock import StepRecorder, clock_for, marks_of
+from study.training.instruments.clock import StepRecorder, clock_for
 from study.training.instruments.in_force import MEMORY_FORMATS, Asked
 from study.training.instruments.machine import peak, reset_peak
 from study.training.loops.contract import (
@@ -19,9 +19,9 @@ from study.training.loops.contract import (
     Losses,
     Reached,
     TrainingJob,
-    epochs_of,
     finite,
     losses_of,
+    measured,
     model_of,
     reaches_target,
     stage_names,
@@ -45,15 +45,13 @@ class Trainer:
     def __init__(self, job: TrainingJob, loaders: Loaders) -> None:
         self.job, self.loaders = job, loaders
         settings, device = job.settings, job.device
-        name, channels = settings.model.name, settings.dataset.channels
-        model = model_of(job)
+        name, model = settings.model.name, model_of(job)
         self.body_sha256 = models.body_sha256(models.body_state(model, name))
         self.start = InitialWeights(model)
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
         self.eager = model.to(device).to(memory_format=self.memory_format)
-        freeze_epochs = settings.training.freeze_epochs
         self.groups = (
-            own.layer_groups(model, name, freeze_epochs)
+            own.layer_groups(model, name, settings.training.freeze_epochs)
             if is_own(name)
             else layer_groups(self.eager)
         )
@@ -68,9 +66,9 @@ class Trainer:
             device.type, enabled=settings.training.precision == "fp16"
         )
         self.recorder = StepRecorder(clock_for(device))
-        mean, std = models.normalisation(name, channels)
         self.mean, self.std = (
-            torch.tensor(values, device=device).view(1, -1, 1, 1) for values in (mean, std)
+            torch.tensor(values, device=device).view(1, -1, 1, 1)
+            for values in models.normalisation(name, settings.dataset.channels)
         )
         self.count = ImageCount(settings, len(job.images.train), job.replicas)
         self.total_steps = len(self.count.planned) * len(stage_names(settings))
@@ -256,7 +254,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     in_force = asked.check(trainer.eager, getattr(loaders.train, "num_workers", loaders.workers))
 
     micro_batches = trainer.total_steps * job.settings.training.gradient_accumulation
-    trainer.recorder.clock.reserve(marks_of(micro_batches, len(stage_names(job.settings))))
+    trainer.recorder.reserve(micro_batches, len(stage_names(job.settings)))
     job.replicas.meet()
     fit_started, started = time.time(), time.perf_counter()
     reached = fit(trainer)
@@ -270,29 +268,25 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
         raise StudyError(
             "training.compile: asked for true, and nothing is compiled: the environment forbids it"
         )
-    names = stage_names(job.settings)[: len(reached)]
-    trainer.start.check(
-        trainer.eager, trainer.groups if "unfrozen" in names else trainer.groups[-1:]
-    )
-    epochs, steps = epochs_of(trainer.recorder.read(), reached, names, job.replicas)
-    return trainer, Measurement(
+    return trainer, measured(
+        job,
+        trainer.eager,
+        trainer.start,
+        trainer.groups,
+        trainer.recorder.read(),
+        reached,
+        trained,
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,
         fit_seconds=fit_seconds,
         fit_started=fit_started,
         target=target_of(job.settings, reached, fit_seconds),
-        epochs=epochs,
-        steps=steps,
         memory=memory,
-        parameters=sum(parameter.numel() for parameter in trainer.eager.parameters()),
         body_sha256=trainer.body_sha256,
-        threads=torch.get_num_threads(),
         workers=loaders.workers,
         decoder_difference=difference_from_pillow(job.images, job.settings, job.device),
         in_force=in_force,
-        trained_sha256=models.body_sha256(trainer.eager.state_dict()),
         compile_seconds=compile_seconds() if job.settings.training.compile else None,
-        replicas=job.replicas.account(trained, fit_seconds, steps, memory),
     )
 
 

@@ -29,12 +29,13 @@ def layer_groups(model: nn.Module) -> list[list[str]]:
     """
     head = models.head_name(model)
     names = [name for name, _ in model.named_parameters()]
-    body = [name for name in names if not name.startswith(f"{head}.")]
-    groups = [body, [name for name in names if name.startswith(f"{head}.")]]
+    last = [name for name in names if name.startswith(f"{head}.")]
+    late = list[str]()
     if isinstance(getattr(model, "layer4", None), nn.Module) and head == "fc":
-        late = [name for name in body if name.startswith(("layer3.", "layer4."))]
-        groups = [[name for name in body if name not in late], late, groups[1]]
-    return groups
+        late = [name for name in names if name.startswith(("layer3.", "layer4."))]
+    apart = {*late, *last}
+    early = [name for name in names if name not in apart]
+    return [early, late, last] if late else [early, last]
 
 
 def is_normalisation(model: nn.Module, name: str) -> bool:
