@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -20,17 +21,12 @@ from tests.conftest import ROOT, tiny_plan
 from tests.examples import EXAMPLE, with_analysis
 
 
-@pytest.mark.parametrize(
-    "modules", ["study.cli", "study.host.steps.block, study.host.steps.prepare"]
-)
-def test_what_a_run_waits_for_imports_neither_torch_nor_pandas(modules: str) -> None:
+def test_what_a_run_waits_for_imports_neither_torch_nor_pandas() -> None:
     """No run waits for what its telemetry needs later."""
     heavy = {"torch", "pandas", "pyarrow", "fastai", "matplotlib", "scipy"}
+    modules = "study.cli, study.host.steps.block, study.host.steps.prepare"
     code = f"import {modules}, sys; print({heavy} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout.strip() == "set()"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT) == "set()\n"
 
 
 def test_the_help_shows_nine_verbs_at_most_and_names_the_extras(
@@ -77,39 +73,21 @@ def spelt(text: str, names: Mapping[str, object]) -> str:
     return re.sub("|".join(names), lambda match: str(names[match.group()]), text)
 
 
-FILES = [
-    "gone",
-    "folder",
-    "empty",
-    "text",
-    "bytes",
-    "null",
-    "list",
-    "object",
-    "deep",
-    "samples",
-    "below/a/file",
-]
+FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "deep"]
+FILES += ["samples", "below/a/file"]
 """Things in the place of a file that a verb reads."""
 NAMES = ["nope", "", ".", "..", "../x", "a/b", "/a/b", "x" * 300, "a\nb", "$(x)", "é", "\udcff"]
 STEP_VERBS = ("image", "dataset", "weights", "measure")
 OUT = "--output OUT"
 READERS = ("report", "bundle")
 WRONG: dict[str, tuple[list[str], list[str]]] = {
-    "a plan": (
-        [
-            *(f"{verb} WRONG cpu" for verb in STEP_VERBS),
-        ],
-        [*FILES, "FIT"],
-    ),
+    "a plan": ([f"{verb} WRONG cpu" for verb in STEP_VERBS], [*FILES, "FIT"]),
     "a table": (["fit WRONG"], [*FILES, "FIT"]),
     "a file to write": (["fit TABLE --output WRONG"], ["folder", "pipe", "empty/x", "x" * 300]),
     "a study with results": (
         [
             *(f"{verb} WRONG {OUT}" for verb in (*READERS, "report --from-tables")),
-            "retry WRONG",
-            "retry WRONG --weights",
-            "analyse WRONG",
+            *("retry WRONG", "retry WRONG --weights", "analyse WRONG"),
         ],
         [*NAMES, "half", "damaged"],
     ),
@@ -117,15 +95,9 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a name": (
         [
             *(f"{verb} TINY WRONG" for verb in STEP_VERBS),
-            *(
-                f"plan quickstart {option}"
-                for option in ("--set WRONG", "--set WRONG=1", "--device WRONG")
-            ),
-            "plan WRONG",
-            "fit TABLE WRONG",
-            "start -- --no-such-option WRONG",
-            "retry tiny --outcome WRONG",
-            "WRONG",
+            *(f"plan quickstart --{option}" for option in ("set WRONG", "set WRONG=1")),
+            *("plan quickstart --device WRONG", "plan WRONG", "fit TABLE WRONG"),
+            *("start -- --no-such-option WRONG", "retry tiny --outcome WRONG", "WRONG"),
         ],
         NAMES,
     ),
@@ -141,10 +113,7 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
         [*FILES, "PLAN", "x" * 300],
     ),
     "nothing": (
-        [
-            *("", "analyse", "fit", "bundle", "unbundle"),
-            *(f"report {OUT}", "report --from-tables"),
-        ],
+        ["", "analyse", "fit", "bundle", "unbundle", f"report {OUT}", "report --from-tables"],
         [""],
     ),
 }
@@ -155,15 +124,8 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the words that stand for files in :data:`WRONG`. Relative names are looked up in the
     folder ``HERE``."""
     here = tmp_path_factory.mktemp("here")
-    contents = {
-        "empty": "",
-        "text": "hello\nworld",
-        "null": "null",
-        "list": "[]",
-        "object": "{}",
-        "deep": "[" * 9999,
-    }
-    for name, text in contents.items():
+    contents = {"empty": "", "text": "hello\nworld", "null": "null", "list": "[]", "object": "{}"}
+    for name, text in (contents | {"deep": "[" * 9999}).items():
         (here / name).write_text(text)
     (here / "bytes").write_bytes(b"\xff\0\xfe")
     (here / "folder").mkdir()
@@ -196,12 +158,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize(
     ("command", "wrong"),
-    [
-        (command, wrong)
-        for commands, wrongs in WRONG.values()
-        for command in commands
-        for wrong in wrongs
-    ],
+    [pair for commands, wrongs in WRONG.values() for pair in product(commands, wrongs)],
 )
 def test_every_verb_with_every_wrong_thing_ends_in_one_line(
     command: str,
@@ -219,8 +176,7 @@ def test_every_verb_with_every_wrong_thing_ends_in_one_line(
         code = int(end.code or 0)
     error = capsys.readouterr().err
     assert code in (1, 2)
-    assert error.startswith("error: ")
-    assert error.endswith("\n")
+    assert (error[:7], error[-1:]) == ("error: ", "\n")
     assert error[:-1].isprintable()
     assert (things["HERE"] / "folder" / "precious").read_text() == "kept"
     assert not list(tmp_path.iterdir())
@@ -268,10 +224,8 @@ def test_ctrl_c_is_a_sentence_and_that_of_a_step_is_its_starts(
 
     monkeypatch.setattr("study.host.plan.terminal.snakemake", interrupted)
     assert main(["start"]) == 130
-    said = (
-        "interrupted: each file that is there is whole, and the same command goes on from there\n"
-    )
-    assert capsys.readouterr().err == said
+    said = "interrupted: each file that is there is whole, and the same command goes on from there"
+    assert capsys.readouterr().err == f"{said}\n"
     # a step's process is its own, and this one is not
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setenv(FORK_SERVERS, f"{os.getppid()} code")
@@ -295,16 +249,14 @@ def test_no_file_that_a_verb_writes_replaces_a_measurement(
 ) -> None:
     measured = next((EXAMPLE / "photographs-speedup" / kind).glob("*.*"))
     copy = Path(shutil.copy(measured, tmp_path))
+    told = "is not allowed: a measurement lies there; name another file"
     for words in (
         ["fit", "times.csv"] if option == "--output" else ["analyse", "tiny"],
         ["report"],
     ):
-        with pytest.raises(SystemExit) as end:
+        with pytest.raises(SystemExit, match="2"):
             main([*words, option, str(copy)])
-        assert end.value.code == 2
-        assert (
-            "is not allowed: a measurement lies there; name another file" in capsys.readouterr().err
-        )
+        assert told in capsys.readouterr().err
     assert copy.read_bytes() == measured.read_bytes()
 
 
@@ -339,24 +291,20 @@ def test_figures_replace_nothing_but_figures(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_a_stream_that_the_caller_closed_is_no_error(closed: str) -> None:
-    command = (
-        f"exec {sys.executable} -m study answer photographs-speedup --results {EXAMPLE} {closed}"
-    )
-    done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True)
+    command = f"exec {sys.executable} -m study answer photographs-speedup --results {EXAMPLE}"
+    shell = ["sh", "-c", f"{command} {closed}"]
+    done = subprocess.run(shell, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("target", ["", ".", "pipe", "/dev/null"])
 def test_what_is_no_file_is_refused_as_a_target_before_any_work(
-    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    target: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A pipe would be waited for without end, and a device replaced by a file."""
-    monkeypatch.chdir(tmp_path)
-    os.mkfifo("pipe")
+    os.mkfifo(here / "pipe")
+    told = f"{target!r} is not allowed: it is no file; name a file to write"
     for verb, option in [("report", "--output"), ("report", "--log"), ("bundle", "--output")]:
         with pytest.raises(SystemExit, match="2"):
             main([verb, option, target])
-        assert (
-            f"{target!r} is not allowed: it is no file; name a file to write"
-            in capsys.readouterr().err
-        )
+        assert told in capsys.readouterr().err

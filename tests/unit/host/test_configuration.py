@@ -21,14 +21,13 @@ FILES = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path) -> Path:
     """A folder with a Snakefile, its configuration, and profiles."""
     for name, text in FILES.items():
-        path = tmp_path / name
+        path = here / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{text}\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return here
 
 
 LINES = {
@@ -53,12 +52,8 @@ def test_the_configuration_is_what_snakemake_would_hand_to_the_workflow(folder: 
 @pytest.mark.parametrize(
     "line",
     [
-        *(
-            "--config container",
-            "--configfile gone.yaml",
-            "--configfile list.yaml",
-            "--configfile .",
-        ),
+        *("--config container", "--configfile gone.yaml", "--configfile list.yaml"),
+        "--configfile .",
         *("--directory /dev/null", "--no-such-option", "--profile nowhere"),
         *("--workflow-profile mine", "--profile mine", "--executor slurm"),
     ],

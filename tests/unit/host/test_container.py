@@ -165,14 +165,9 @@ def test_paths_of_the_settings_are_mounted_and_renamed_and_nothing_else_changes(
     }
     settings = Settings.model_validate(values)
     inside, shown = settings_inside(settings)
-    assert (inside.dataset.path, inside.model.weights) == (
-        f"/data/{photos.name}",
-        "/weights/my weights.pt",
-    )
-    assert shown == [
-        Mount(photos, f"/data/{photos.name}"),
-        Mount(weights, "/weights/my weights.pt"),
-    ]
+    there = (f"/data/{photos.name}", "/weights/my weights.pt")
+    assert (inside.dataset.path, inside.model.weights) == there
+    assert shown == [Mount(photos, there[0]), Mount(weights, there[1])]
     changed = {"dataset": settings.dataset, "model": settings.model}
     assert inside.model_copy(update=changed) == settings
     assert settings_inside(Settings.model_validate({})) == (Settings.model_validate({}), [])
@@ -184,43 +179,34 @@ def mounts_for(name: str) -> list[Mount]:
     return own_mounts(Settings.model_validate({"model": model, "training": {"freeze_epochs": 0}}))
 
 
-def test_a_users_own_model_is_shown_to_its_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_users_own_model_is_shown_to_its_runs(here: Path) -> None:
     assert mounts_for("nets.small:make") == []
     with refused("model.name", "nets.small:make"):
-        own_model.check("nets.small:make", tmp_path, "docker")
-    (tmp_path / "nets").mkdir()
-    own_model.check("nets.small:make", tmp_path, "docker")
-    assert mounts_for("nets.small:make") == [Mount(tmp_path / "nets", f"{container.WORK}/nets")]
+        own_model.check("nets.small:make", here, "docker")
+    (here / "nets").mkdir()
+    own_model.check("nets.small:make", here, "docker")
+    assert mounts_for("nets.small:make") == [Mount(here / "nets", f"{container.WORK}/nets")]
     assert own_mounts(Settings.model_validate({})) == []
 
 
-def test_a_replications_network_is_shown_from_wherever_a_start_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replications_network_is_shown_from_wherever_a_start_is_made(here: Path) -> None:
     """Of the checkout, and of the folder of the start, whose own one of that name counts."""
-    monkeypatch.chdir(tmp_path)
     theirs = Mount(ROOT / "replications" / "gpu_lab", f"{container.WORK}/replications/gpu_lab")
     for name, before in (("mine", []), ("gpu_lab", [theirs])):
-        model, own = f"replications.{name}.networks:small_net", tmp_path / "replications" / name
+        model, own = f"replications.{name}.networks:small_net", here / "replications" / name
         assert mounts_for(model) == before
         own.mkdir(parents=True)
         assert mounts_for(model) == [Mount(own, f"{container.WORK}/replications/{name}")]
 
 
 def test_of_a_module_in_the_folder_of_the_start_the_python_files_there_are_shown_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     for name in ("nets.py", "blocks.py", "photos/a/0.png", "parts/small.py", "notes.md"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    names = ["blocks.py", "nets.py"]
-    assert mounts_for("nets:mine") == [
-        Mount(tmp_path / name, f"{container.WORK}/{name}") for name in names
-    ]
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).touch()
+    shown = [Mount(here / name, f"{container.WORK}/{name}") for name in ("blocks.py", "nets.py")]
+    assert mounts_for("nets:mine") == shown
 
 
 def test_what_root_may_read_alone_is_refused_before_a_container_starts(tmp_path: Path) -> None:
@@ -247,12 +233,10 @@ class TestTheChoiceOfAnEngine:
     def choose(self, **config: object) -> EngineChoice:
         return engine_choice.choose_engine(read_selection(config))
 
-    def test_without_docker_auto_is_the_host_and_says_why(self) -> None:
+    def test_auto_takes_podman_where_docker_is_missing_else_the_host_and_says_both(self) -> None:
         chosen = self.choose()
         assert chosen.engine == "none"
         assert chosen.reason == "docker is not installed; podman is not installed"
-
-    def test_auto_takes_podman_where_docker_is_missing_and_says_both(self) -> None:
         self.engine('case "$1 $2" in "image inspect") echo \'[{"Id": "1"}]\';; esac', "podman")
         chosen = self.choose()
         assert chosen.engine == "podman"
@@ -262,22 +246,17 @@ class TestTheChoiceOfAnEngine:
     def test_an_engine_named_outright_that_is_absent_is_one_error_with_what_to_do(
         self, name: str
     ) -> None:
-        with pytest.raises(
-            StudyError,
-            match=rf"container: '{name}' cannot be used: {name} is not installed; .*none",
-        ):
+        said = rf"container: '{name}' cannot be used: {name} is not installed; .*none"
+        with pytest.raises(StudyError, match=said):
             self.choose(container=name)
 
     def test_an_engine_that_does_not_answer_is_said_in_its_own_words(self) -> None:
-        self.engine(
-            "echo 'Cannot connect to the Docker daemon at unix:///run/docker.sock.' >&2; exit 1"
-        )
+        said = "Cannot connect to the Docker daemon"
+        self.engine(f"echo '{said} at unix:///run/docker.sock.' >&2; exit 1")
         assert self.choose().engine == "none"
         # a record has it: no host, no path
         assert self.choose().reason == "docker does not answer; podman is not installed"
-        with pytest.raises(
-            StudyError, match=r"docker does not answer .*Cannot connect to the Docker daemon"
-        ):
+        with pytest.raises(StudyError, match=rf"docker does not answer .*{said}"):
             self.choose(container="docker")
 
     def test_docker_serves_where_the_base_image_is_there(self) -> None:
@@ -286,10 +265,8 @@ class TestTheChoiceOfAnEngine:
         )
         chosen = self.choose()
         assert (chosen.engine, chosen.reason) == ("docker", "docker answers")
-        assert {device: wanted.kind for device, wanted in chosen.images.items()} == {
-            "cpu": "built",
-            "cuda": "built",
-        }
+        kinds = {device: wanted.kind for device, wanted in chosen.images.items()}
+        assert kinds == {"cpu": "built", "cuda": "built"}
 
     def test_an_image_that_cannot_be_had_is_said_and_none_is_pulled(self) -> None:
         pulled = self.bin / "pulled"
@@ -348,16 +325,13 @@ class TestTheChoiceOfAnEngine:
         assert "runs inside a container (compose, study:cpu)" in chosen.reason
 
 
-def test_a_run_has_another_key_on_the_host_in_each_image_and_with_a_limit_but_not_with_a_timeout() -> (
-    None
-):
+def test_a_run_has_another_key_in_each_image_and_with_a_limit_but_not_with_a_timeout() -> None:
     def key(
         engine: str, base: str | None = None, inside: str | None = None, **limits: float
     ) -> str:
         selection = Selection(base_image=base)
-        wanted = (
-            {d: request(selection, d) for d in engine_choice.DEVICES} if engine != "none" else {}
-        )
+        devices = engine_choice.DEVICES if engine != "none" else ()
+        wanted = {d: request(selection, d) for d in devices}
         where = EngineChoice(engine, "", wanted, inside)
         return plan_at(where, limits=limits).runs[0].key
 
@@ -377,30 +351,27 @@ def test_a_limit_that_cannot_be_kept_is_one_error_before_any_work(key: str, valu
 
 def test_a_host_without_torch_is_one_error_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(
-        StudyError, match=r"docker is not installed\), which lacks torch, torchvision; .*make env"
-    ):
-        check_training_stack(
-            tiny_plan().model_copy(update={"engine_reason": "docker is not installed"})
-        )
+    said = r"docker is not installed\), which lacks torch, torchvision; .*make env"
+    without = tiny_plan().model_copy(update={"engine_reason": "docker is not installed"})
+    with pytest.raises(StudyError, match=said):
+        check_training_stack(without)
     check_training_stack(tiny_plan().model_copy(update={"engine": "docker"}))
+
+
+DIGITS = {"source": "digits", "classes": 10, "images": 20, "image_size": 16}
 
 
 @pytest.mark.parametrize(
     ("missing", "changes"),
     [
         ("fastai", {"training": {"loop": "fastai", "epochs": 1}, "loader": {"kind": "workers"}}),
-        (
-            "sklearn",
-            {"dataset": {"source": "digits", "classes": 10, "images": 20, "image_size": 16}},
-        ),
+        ("sklearn", {"dataset": DIGITS}),
         ("safetensors", {"model": {"name": "resnet18", "weights": "mine.safetensors"}}),
     ],
 )
 def test_what_a_run_imports_is_asked_for_before_any_work_and_nothing_else(
-    missing: str, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    missing: str, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch, here: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("mine.safetensors").touch()
     other, wanting = tiny_plan(), tiny_plan(**changes)
     monkeypatch.setattr(

@@ -39,10 +39,8 @@ def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_on
     ]
     first = blocks_of(plan, files)[0]
     for run in first.runs:
-        write_new(
-            files.record("tiny", run.file),
-            make_record(plan, plan.runs.index(run)).model_dump_json(indent=1),
-        )
+        record = make_record(plan, plan.runs.index(run))
+        write_new(files.record("tiny", run.file), record.model_dump_json(indent=1))
     first.write(files)
     told = forecast.describe([plan], 30, files)
     assert told[0] == "tiny on cpu: 4 runs pending in 2 blocks, 2 done"

@@ -42,24 +42,21 @@ def leaves(**result: str) -> str:
     return f"(scratch / 'result.json').write_text({json.dumps(result)!r})"
 
 
-def launched(
-    folder: Path, plan: Plan | None = None, session: Session = Session(), place: str = ""
-) -> Record:
+def launched(folder: Path, plan: Plan | None = None, session: Session = Session()) -> Record:
     """The record of the first run of a plan, which is launched into the results in this folder."""
     plan = plan or tiny_plan()
-    return measured(plan, plan.runs[0], folder, session, place)
+    return measured(plan, plan.runs[0], folder, session)
 
 
-def measured(
-    plan: Plan, run: Run, folder: Path, session: Session = Session(), place: str = "run"
-) -> Record:
+def measured(plan: Plan, run: Run, folder: Path, session: Session = Session()) -> Record:
     """The record of a run that is launched into the results in this folder."""
     block = Block(plan.name, run.block, "1-00000000", [run])
     context = step.BlockContext(plan, block, Results(folder), session, say)
-    return step.measure(context, run, place, step.Patience(1e6))
+    return step.measure(context, run, "run", step.Patience(1e6))
 
 
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
+KILLED = "worker (pid 1) is killed by signal: x"
 
 
 @pytest.mark.parametrize(
@@ -71,18 +68,8 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
         (KILL, True, "out_of_memory", ""),
         (leaves(), False, "failed", "no valid result"),
         (leaves(outcome="out_of_memory", message="9 GiB"), False, "out_of_memory", "9 GiB"),
-        (
-            leaves(outcome="failed", message="worker (pid 1) is killed by signal: x"),
-            True,
-            "out_of_memory",
-            "worker",
-        ),
-        (
-            leaves(outcome="failed", message="ValueError: planted"),
-            True,
-            "failed",
-            "ValueError: planted",
-        ),
+        (leaves(outcome="failed", message=KILLED), True, "out_of_memory", "worker"),
+        (leaves(outcome="failed", message="ValueError: x"), True, "failed", "ValueError: x"),
     ],
 )
 def test_every_end_of_a_process_is_recorded(
@@ -99,12 +86,8 @@ def test_every_end_of_a_process_is_recorded(
     counts = iter([7, 7 + kernel])
     monkeypatch.setattr(attempt, "oom_kills_of_the_group", lambda: next(counts))
     record, run = launched(tmp_path, session=Session(number=4)), tiny_plan().runs[0]
-    assert (record.outcome, record.session, record.block, record.position) == (
-        outcome,
-        4,
-        run.block,
-        run.position,
-    )
+    assert (record.outcome, record.session) == (outcome, 4)
+    assert (record.block, record.position) == (run.block, run.position)
     assert words in str(record.message)
 
 
@@ -151,9 +134,8 @@ def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded(
             record = launched(tmp_path / str(seconds), plan)
             assert (record.outcome, record.started_as) == (outcome, started)
             assert words in str(record.message)
-            assert not any(
-                psutil.pid_exists(int(pid)) for pid in (tmp_path / "pids").read_text().split()
-            )
+            pids = (tmp_path / "pids").read_text().split()
+            assert not any(psutil.pid_exists(int(pid)) for pid in pids)
         assert fork_server.process.poll() is None
     finally:
         fork_server.end()
@@ -204,12 +186,7 @@ def test_progress_is_plain_lines_in_the_log(
     launched(tmp_path)
     run = tiny_plan().runs[0]
     lines = Results(tmp_path).log("tiny", f"{run.name}.{run.key}").read_text().splitlines()
-    assert lines == [
-        "epoch 1: step 1 of 3",
-        "epoch 2: step 2 of 3",
-        "epoch 3: step 3 of 3",
-        "a warning",
-    ]
+    assert lines == [*(f"epoch {n}: step {n} of 3" for n in (1, 2, 3)), "a warning"]
 
 
 def test_every_file_of_a_run_lies_in_the_named_results(
@@ -224,10 +201,8 @@ def test_every_file_of_a_run_lies_in_the_named_results(
     monkeypatch.chdir(elsewhere)
     block = blocks_of(plan, results)[0]
     log = results.root / "block.log"
-    assert (
-        main(["measure", "tiny", block.name, "--results", str(results.root), "--log", str(log)])
-        == 0
-    )
+    options = ["--results", str(results.root), "--log", str(log)]
+    assert main(["measure", "tiny", block.name, *options]) == 0
     said = [line.partition(": ")[0] for line in log.read_text().splitlines()]
     assert said == ["block 1 of 1, run 1 of 2", "block 1 of 1, run 2 of 2"]
     assert results.block("tiny", block.name).is_file()
@@ -237,19 +212,12 @@ def test_every_file_of_a_run_lies_in_the_named_results(
 
 
 def test_cores_of_snakemake_do_not_reach_the_process_and_a_cpu_run_sees_no_gpu() -> None:
-    inherited = {
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "PATH": "/bin",
-        "CUDA_VISIBLE_DEVICES": "0",
-    }
+    inherited = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    inherited |= {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "0"}
     cpu, cuda = (container.environment(device, inherited) for device in ("cpu", "cuda"))
     assert not any(name.endswith("_NUM_THREADS") for name in cpu)
-    assert (cpu["CUDA_VISIBLE_DEVICES"], cuda["CUDA_VISIBLE_DEVICES"], cpu["PATH"]) == (
-        "",
-        "0",
-        "/bin",
-    )
+    assert (cpu["CUDA_VISIBLE_DEVICES"], cpu["PATH"]) == ("", "/bin")
+    assert cuda["CUDA_VISIBLE_DEVICES"] == "0"
 
 
 def test_each_run_has_a_seed_of_its_own_that_does_not_change() -> None:

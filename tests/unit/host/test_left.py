@@ -2,7 +2,6 @@
 code would."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +40,8 @@ def test_only_what_a_step_may_leave_is_taken(inside: Path, tmp_path: Path) -> No
     kept = results / "tiny" / "records" / "bs4-r1.0a1b2c3d.json"
     kept.parent.mkdir(parents=True)
     kept.write_text("measured")
-    planted = [
-        files.record("tiny", kept.name),
-        files.report,
-        files.plan("tiny"),
-        files.manifest("x"),
-        files.hub / "y",
-    ]
-    for path in planted:
+    planted = [files.record("tiny", kept.name), files.report, files.plan("tiny"), files.hub / "y"]
+    for path in (*planted, files.manifest("x")):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("planted")
     take(inside, results, weights_task("tiny", "own", "nets:mine").left)
@@ -72,10 +65,10 @@ def test_what_is_no_plain_file_is_refused_and_what_it_points_to_is_untouched(
         planted.symlink_to(secret.parent, target_is_directory=True)
     else:
         os.mkfifo(planted)
-    with pytest.raises(
-        StudyError, match="'x': the container left a link or a device in place of a file"
-    ):
-        take(inside, tmp_path / "results", dataset_task("patterns.0a1b2c3d", downloads=True).left)
+    may_be = dataset_task("patterns.0a1b2c3d", downloads=True).left
+    said = "'x': the container left a link or a device in place of a file"
+    with pytest.raises(StudyError, match=said):
+        take(inside, tmp_path / "results", may_be)
     assert not (tmp_path / "results").exists()
     assert (secret.read_text(), secret.stat().st_mode & 0o777) == ("secret", 0o600)
 
@@ -101,16 +94,8 @@ def test_a_download_that_fails_keeps_what_it_brought(
     run, brought = plan.runs[0], Results(tmp_path).downloads / "first.bin"
     lent: list[bool] = []
 
-    def enter(
-        engine: Docker,
-        image: str,
-        command: Sequence[str],
-        scratch: Path,
-        *_: Any,
-        network: bool,
-        **__: Any,
-    ) -> Any:
-        assert network
+    def enter(engine: Docker, image: str, command: Any, scratch: Path, *_: Any, **how: Any) -> Any:
+        assert how["network"]
         inside = scratch / "results" / brought.relative_to(tmp_path)
         lent.append(inside.exists())
         inside.parent.mkdir(parents=True, exist_ok=True)

@@ -29,28 +29,18 @@ from tests.unit.host.test_blocks import SELECTION
 CLASSES = {"machine": ["fast", "slow"]}
 
 
-def answers(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str) -> None:
-    """Plant a command that answers by a script."""
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-    (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-
-
 def planned(machines: list[str] | None, **changes: Any) -> Plan:
     """The plan of a study on a machine whose executor has these classes."""
     study = Study.model_validate(study_values(**({"factors": CLASSES, "curve": None} | changes)))
-    return make_plan(
-        "tiny", study, EngineChoice("none", ""), {"cpu": None, "cuda": None}, machines=machines
-    )
+    there = {"cpu": None, "cuda": None}
+    return make_plan("tiny", study, EngineChoice("none", ""), there, there, machines=machines)
 
 
 def test_a_class_of_machine_is_a_factor_whose_runs_only_an_executor_makes() -> None:
     assert {run.unavailable for run in planned(["fast", "slow"]).runs} == {None}
     here = planned(None)
-    assert {run.unavailable for run in here.runs} == {
-        "machine fast is to be had from an executor, and this start has none",
-        "machine slow is to be had from an executor, and this start has none",
-    }
+    why = "is to be had from an executor, and this start has none"
+    assert {run.unavailable for run in here.runs} == {f"machine fast {why}", f"machine slow {why}"}
     assert len({run.key for run in here.runs}) == 2
 
 
@@ -86,12 +76,11 @@ def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("STUDY_CONTAINER", raising=False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     for name in ("docker", "podman"):
-        answers(
-            tmp_path,
-            monkeypatch,
-            name,
-            """case "$*" in *inspect*) echo '[{"Id": "1"}]';; *) echo 1;; esac""",
+        (tmp_path / name).write_text(
+            """#!/bin/sh\ncase "$*" in *inspect*) echo '[{"Id": "1"}]';; *) echo 1;; esac\n"""
         )
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for name in ("study.tar", "new.lock"):
         (tmp_path / name).touch()
     values = study_values(factors={"device": ["cpu", "cuda"]}, curve=None)
@@ -114,26 +103,15 @@ def test_an_executor_takes_no_engine_that_was_not_asked_for(engines: Path) -> No
 def test_an_image_that_would_be_built_here_is_refused_with_its_key_whatever_devices_this_machine_has(
     engine: str, engines: Path
 ) -> None:
-    given = {"cpu": str(engines / "study.tar"), "cuda": "registry/study:1"}
-    for device in given:
+    cpu, cuda = {"cpu": str(engines / "study.tar")}, {"cuda": "registry/study:1"}
+    for device, images in (("cpu", cuda), ("cuda", cpu)):
         with refused(f"images.{device}", None):
-            placed(
-                engines,
-                container=engine,
-                images={key: value for key, value in given.items() if key != device},
-            )
-    assert placed(engines, container=engine, images=given) == engine
-    assert (
-        placed(engines, container=engine, images={"cuda": given["cuda"]}, devices=["cuda"])
-        == engine
-    )
-    with refused("image", str(engines / "new.lock")):
-        placed(
-            engines,
-            container=engine,
-            images=given,
-            overrides={"image": [str(engines / "new.lock")]},
-        )
+            placed(engines, container=engine, images=images)
+    assert placed(engines, container=engine, images=cpu | cuda) == engine
+    assert placed(engines, container=engine, images=cuda, devices=["cuda"]) == engine
+    lock = str(engines / "new.lock")
+    with refused("image", lock):
+        placed(engines, container=engine, images=cpu | cuda, overrides={"image": [lock]})
 
 
 def test_the_cpus_of_a_run_are_not_judged_by_the_machine_of_the_start(engines: Path) -> None:
@@ -151,10 +129,8 @@ def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(
     forecast.note(plan, SELECTION, time.time(), files)
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.setenv(FORK_SERVERS, "1 code steps=/of/another/machine")
-    flow = joined(
-        {"studies": ["tiny"], "machines": {"fast": {"constraint": "a100", "slurm_extra": "-w x"}}},
-        tmp_path,
-    )
+    machines = {"fast": {"constraint": "a100", "slurm_extra": "-w x"}}
+    flow = joined({"studies": ["tiny"], "machines": machines}, tmp_path)
     assert FORK_SERVERS not in os.environ
     assert sorted(tmp_path.rglob("*")) == before
     assert flow.plans == [plan]
@@ -173,23 +149,12 @@ def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(
 
 def test_the_number_of_processes_is_not_judged_by_the_machine_of_the_start() -> None:
     """`auto` is one process for each node's GPU, whatever this machine has."""
-    study = Study.model_validate(
-        study_values(
-            factors={"device": ["cuda"], "training.strategy": ["ddp", "ddp_two_nodes"]},
-            curve=None,
-            training={"freeze_epochs": 0, "processes": "auto", "batch_size": 8},
-        )
-    )
-    plan = make_plan(
-        "tiny", study, EngineChoice("none", ""), {"cuda": None}, {"cuda": None}, machines=[]
-    )
+    factors = {"device": ["cuda"], "training.strategy": ["ddp", "ddp_two_nodes"]}
+    training = {"freeze_epochs": 0, "processes": "auto", "batch_size": 8}
+    plan = planned([], factors=factors, training=training)
     assert {run.unavailable for run in plan.runs} == {None}
-    assert {
-        run.settings.training.strategy: run.settings.training.replicas for run in plan.runs
-    } == {
-        "ddp": 1,
-        "ddp_two_nodes": 2,
-    }
+    told = [run.settings.training for run in plan.runs]
+    assert {one.strategy: one.replicas for one in told} == {"ddp": 1, "ddp_two_nodes": 2}
 
 
 def test_without_an_extra_that_knows_a_scheduler_a_start_uses_this_machine_alone(
@@ -205,10 +170,8 @@ def test_a_start_leaves_what_runs_of_other_machines_are_writing(tmp_path: Path) 
     own, other = (tmp_path / f".scratch-{name}-x" for name in (node(), "00000000"))
     for folder in (own, other):
         folder.mkdir()
-    gone = 2**22 + 1  # above any process number
-    mine, theirs = (
-        tmp_path / f".record.json.{name}.{gone}.abcd.tmp" for name in (node(), "00000000")
-    )
+    gone, nodes = 2**22 + 1, (node(), "00000000")  # above any process number
+    mine, theirs = (tmp_path / f".record.json.{name}.{gone}.abcd.tmp" for name in nodes)
     for file in (mine, theirs):
         file.touch()
     lifetime.sweep(tmp_path)

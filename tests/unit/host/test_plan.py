@@ -89,18 +89,6 @@ def own_run(name: str, **changes: Any) -> Run:
     return tiny_plan(model={"name": name, "weights": "none"}, **changes).runs[0]
 
 
-def own_key(name: str) -> str:
-    """The key of such a run."""
-    return own_run(name).key
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a start, with nothing in it."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def write(folder: Path, files: dict[str, str]) -> None:
     """Write these files, and the folders that they need."""
     for name, text in files.items():
@@ -134,10 +122,10 @@ def test_a_changed_file_beside_a_users_own_model_is_a_new_run(
     name: str, module: str, beside: str, here: Path
 ) -> None:
     write(here, {beside: "1", module: ""})
-    before = own_key(name)
-    assert own_key(name) == before
+    before = own_run(name).key
+    assert own_run(name).key == before
     write(here, {beside: "2"})
-    assert own_key(name) != before
+    assert own_run(name).key != before
 
 
 def test_a_model_in_a_package_of_several_has_its_own_folder_in_its_key_and_no_other(
@@ -153,9 +141,9 @@ def test_a_model_in_a_package_of_several_has_its_own_folder_in_its_key_and_no_ot
         "docs/mine/venv/lib.py",
     )
     write(here, dict.fromkeys(("docs/__init__.py", "docs/mine/networks.py", *others), ""))
-    before = own_key("docs.mine.networks:small")
+    before = own_run("docs.mine.networks:small").key
     write(here, dict.fromkeys(others, "changed = True"))
-    assert own_key("docs.mine.networks:small") == before
+    assert own_run("docs.mine.networks:small").key == before
 
 
 def test_a_model_among_too_many_files_or_too_large_ones_is_refused_before_they_are_read(
@@ -164,13 +152,13 @@ def test_a_model_among_too_many_files_or_too_large_ones_is_refused_before_they_a
     monkeypatch.setattr(own_model, "MOST_FILES", 3)
     write(here, dict.fromkeys([f"zoo/{number}.py" for number in range(4)], ""))
     with refused("model.name", "zoo.small:mine"):
-        own_key("zoo.small:mine")
+        own_run("zoo.small:mine")
     for number in (2, 3):
         (here / "zoo" / f"{number}.py").unlink()
     write(here, {"zoo/large.bin": ""})
     os.truncate(here / "zoo" / "large.bin", (own_model.LARGEST_MIB << 20) + 1)
     with refused("model.name", "zoo.small:mine"):
-        own_key("zoo.small:mine")
+        own_run("zoo.small:mine")
 
 
 def test_another_torch_in_the_same_checkout_is_a_new_run(
@@ -191,15 +179,10 @@ def test_another_torch_in_the_same_checkout_is_a_new_run(
             assert [plan.packages["torch"] for plan in plans] == [installed["torch"]] * 2
         return [plan.runs[0].key for plan in plans]
 
-    before, torch, cudnn, other = (
-        planned(),
-        planned(torch="2"),
-        planned(cudnn="2"),
-        planned(fastai="2"),
-    )
-    assert all(len(set(keys)) == 3 for keys in zip(before, torch, cudnn, strict=True))
-    assert other[0] == before[0]
-    assert other[1] != before[1]
+    before, other = planned(), planned(fastai="2")
+    three = zip(before, planned(torch="2"), planned(cudnn="2"), strict=True)
+    assert all(len(set(keys)) == 3 for keys in three)
+    assert [one == two for one, two in zip(before, other, strict=True)] == [True, False]
     assert planned(snakemake="2") == before
 
 
@@ -220,21 +203,15 @@ def test_what_is_installed_on_the_host_is_in_no_key_of_a_run_in_an_image(
 
 
 def test_a_study_without_factors_is_one_run_a_replicate() -> None:
-    assert [run.name for run in tiny_plan(factors={}, curve=None, replicates=2).runs] == [
-        "run-r1",
-        "run-r2",
-    ]
+    plan = tiny_plan(factors={}, curve=None, replicates=2)
+    assert [run.name for run in plan.runs] == ["run-r1", "run-r2"]
 
 
 def test_levels_are_those_that_were_checked() -> None:
-    plan = tiny_plan(
-        factors={"training.learning_rate": [1, 0.1]}, curve={"x": "training.learning_rate"}
-    )
-    assert plan.study.factors == {"training.learning_rate": [1.0, 0.1]}
-    assert {repr(run.setting.levels["training.learning_rate"]) for run in plan.runs} == {
-        "1.0",
-        "0.1",
-    }
+    rate = "training.learning_rate"
+    plan = tiny_plan(factors={rate: [1, 0.1]}, curve={"x": rate})
+    assert plan.study.factors == {rate: [1.0, 0.1]}
+    assert {repr(run.setting.levels[rate]) for run in plan.runs} == {"1.0", "0.1"}
 
 
 def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_error() -> None:
@@ -343,18 +320,11 @@ def test_only_the_named_settings_are_run_each_as_often_as_it_says() -> None:
         {"training.batch_size": 8, "training.drop_last": False, "replicates": 5},
     ]
     plan = tiny_plan(factors=factors, only=only, replicates=2)
-    counts = Counter(
-        (run.setting.levels["training.batch_size"], run.setting.levels["training.drop_last"])
-        for run in plan.runs
-    )
+    counts = Counter(tuple(run.setting.levels[name] for name in factors) for run in plan.runs)
     assert counts == {(2, True): 2, (2, False): 2, (8, False): 5}
     assert [run.block for run in plan.runs] == sorted(run.block for run in plan.runs)
-    assert {run.block for run in plan.runs if run.setting.levels["training.batch_size"] == 8} == {
-        1,
-        2,
-        3,
-        4,
-        5,
+    assert {run.block for run in plan.runs if run.settings.training.batch_size == 8} == {
+        *range(1, 6)
     }
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
 

@@ -8,23 +8,14 @@ from filelock import FileLock
 from study.artifacts.block import blocks_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
-from study.artifacts.prepared import Weights
 from study.artifacts.record import sealed
-from study.base.files import write_new, write_whole
+from study.base.files import write_whole
 from study.cli import main
 from study.host.steps.block import measure_block
 from tests.conftest import tiny_plan
-from tests.unit.artifacts.test_records import make_record, write_records
+from tests.unit.artifacts.test_records import WEIGHTS, make_record, write_records
 
-FELL_BACK = Weights(
-    model="resnet18",
-    requested="imagenet",
-    kind="random",
-    file=None,
-    sha256=None,
-    body_sha256="0" * 64,
-    reason="ImageNet weights are not available: no network",
-)
+FELL_BACK = WEIGHTS.model_copy(update={"requested": "imagenet", "reason": "no network"})
 
 
 @pytest.fixture
@@ -34,12 +25,9 @@ def results(tmp_path: Path) -> Results:
     plan, files = tiny_plan(replicates=2), Results(tmp_path)
     write_records(plan, files.records("tiny"), ["failed", "unavailable", "ok", "ok"])
     path = files.record("tiny", plan.runs[3].file)
-    path.unlink()
-    write_new(
-        path, make_record(plan, 3).model_copy(update={"weights": FELL_BACK}).model_dump_json()
-    )
-    asked = FELL_BACK.model_copy(update={"requested": "none"})
-    for name, decision in {"fell-back": FELL_BACK, "asked-for": asked}.items():
+    fell_back = make_record(plan, 3).model_copy(update={"weights": FELL_BACK})
+    write_whole(path, fell_back.model_dump_json())
+    for name, decision in {"fell-back": FELL_BACK, "asked-for": WEIGHTS}.items():
         write_whole(files.weights("tiny", name), decision.model_dump_json())
     return files
 
@@ -95,9 +83,8 @@ def test_records_that_do_not_fit_are_never_measured_over(
     for block in blocks_of(plan, results):
         measure_block("tiny", block.name, results.root, print)
     assert capsys.readouterr().out.count("its records are there and are kept") == 2
-    assert {
-        path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")
-    } == before
+    kept = {path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")}
+    assert kept == before
     assert main(["retry", "tiny", "--results", str(results.root), "--outcome", "failed"]) == 0
     moved = {path.name: path.read_bytes() for path in results.root.rglob("superseded/*.json")}
     assert moved == {path.name: before[path.name] for path in (copied, edited, damaged)}

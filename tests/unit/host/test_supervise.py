@@ -42,9 +42,8 @@ finally:
 
 def ended(tmp_path: Path, code: str, timeout_seconds: float | None = None) -> Ended:
     with (tmp_path / "log").open("w") as log:
-        return supervise.supervise(
-            Spawned([sys.executable, "-c", code], {}), log, "a test", timeout_seconds
-        )
+        spawned = Spawned([sys.executable, "-c", code], {})
+        return supervise.supervise(spawned, log, "a test", timeout_seconds)
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,8 @@ def test_how_a_step_ended_is_said_where_an_executor_made_it_and_a_failure_everyw
     said = "block 1 of 1, run 2 of 2: \\x1b[2Jok\n"
     assert capsys.readouterr().err == (said if remote else "")
     log.write_text("error: planted\n")
-    failed: dict[str, Any] = {
-        "event": LogEvent.JOB_ERROR,
-        "rule_name": "measure",
-        "log": [str(log)],
-    }
-    tell(handler, level=logging.ERROR, **failed)
+    failed: dict[str, Any] = {"rule_name": "measure", "log": [str(log)]}
+    tell(handler, level=logging.ERROR, event=LogEvent.JOB_ERROR, **failed)
     last = ": error: planted" if remote else ""
     assert capsys.readouterr().err == f"the step measure did not end well{last}; its log: {log}\n"
     handler.close()
@@ -87,13 +83,8 @@ def test_a_step_told_to_end_did_not_fail(
     ended = threading.Event()
     ended.set()
     monkeypatch.setattr(processes, "ASKED_TO_END", ended)
-    tell(
-        handler,
-        level=logging.ERROR,
-        event=LogEvent.JOB_ERROR,
-        rule_name="measure",
-        log=["results/logs/none.log"],
-    )
+    failed: dict[str, Any] = {"rule_name": "measure", "log": ["results/logs/none.log"]}
+    tell(handler, level=logging.ERROR, event=LogEvent.JOB_ERROR, **failed)
     assert capsys.readouterr().err == ""
 
 
@@ -133,9 +124,7 @@ assert handled.wait(20)
 """
 
 
-def test_a_signal_that_comes_while_snakemake_holds_its_lock_is_handled_once_the_lock_is_free() -> (
-    None
-):
+def test_a_signal_while_snakemake_holds_its_lock_is_handled_once_the_lock_is_free() -> None:
     """Snakemake's handler takes the lock under which its main thread ends a job: such a start never
     ended."""
     done = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, timeout=60)
