@@ -74,6 +74,15 @@ def job_of(run: Run, folder: Path, replicas: Replicas | None = None) -> Training
     )
 
 
+def losses(measured: Measurement) -> list[float | None]:
+    """Each epoch's mean and sum of the losses of training, and its loss of validation."""
+    return [
+        loss
+        for epoch in measured.epochs
+        for loss in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)
+    ]
+
+
 def train_together(
     run: Run, folder: Path, count: int, plant: Callable[[], None] | None = None
 ) -> list[dict[str, Any]]:

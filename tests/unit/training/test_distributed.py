@@ -19,7 +19,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, Job, Run
-from study.artifacts.samples import Measurement, Memory, Replica
+from study.artifacts.samples import Memory, Replica
 from study.base import devices
 from study.base.errors import StudyError
 from study.base.files import write_whole
@@ -38,10 +38,16 @@ from tests.errors import refused
 from tests.examples import EXAMPLE
 from tests.timings import table
 from tests.unit.artifacts.test_records import WEIGHTS, make_record
-from tests.unit.training.gloo_ranks import draw, one_batch_less, overlapping_shards, train_together
+from tests.unit.training.gloo_ranks import (
+    draw,
+    losses,
+    one_batch_less,
+    overlapping_shards,
+    train_together,
+)
 from tests.waiting import at_work, wait_for
 
-PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
+PHOTOS = {"source": "generated", "images": 33, "classes": 2, "channels": 1, "image_size": 28}
 ON_A_GPU: dict[str, str | None] = {"cpu": None, "cuda": None}
 TRAINING = {"freeze_epochs": 0, "epochs": 2, "batch_size": 8}
 TWO_NODES = {"strategy": "ddp_two_nodes"}
@@ -50,12 +56,8 @@ TWO_NODES = {"strategy": "ddp_two_nodes"}
 def values_of(**changes: Any) -> dict[str, Any]:
     """A tiny study without batch normalisation."""
     training = TRAINING | changes.pop("training", {})
-    return {
-        "dataset": {"images": 33} | PHOTOS,
-        "model": MNIST_CNN,
-        "curve": None,
-        "training": training,
-    } | changes
+    values = {"dataset": PHOTOS, "model": MNIST_CNN, "curve": None, "training": training}
+    return values | changes
 
 
 def plan_of(cpus: int = 8, gpus: int = 0, **changes: Any) -> Plan:
@@ -90,11 +92,8 @@ class TestThePlan:
             ({"gpus": 7}, TWO_NODES | {"batch_size": 10}, 2),
             ({"gpus": 4}, {"batch_size": 7}, 1),
             ({"gpus": 4}, {"drop_last": False}, 2),  # the last batch has 3 images
-            (
-                {"gpus": 8},
-                {"batch_size_is": "replica"},
-                3,
-            ),  # 4 replicas' batches would be more than the 27 images
+            # 4 replicas' batches would be more than the 27 images
+            ({"gpus": 8}, {"batch_size_is": "replica"}, 3),
         ],
     )
     def test_auto_is_two_processes_on_a_cpu_and_one_for_each_gpu_up_to_the_most_that_can_share_the_batches(
@@ -135,19 +134,13 @@ class TestThePlan:
         assert words in f"{error.why}; {error.allowed}"
 
     def test_a_run_alone_with_many_processes_twice_is_an_error_and_no_second_run(self) -> None:
-        factors = {
-            "device": ["cpu"],
-            "training.strategy": ["single", "ddp"],
-            "training.processes": [2, 4],
-        }
+        factors = {"training.strategy": ["single", "ddp"], "training.processes": [2, 4]}
         with refused("training.processes", [2, 4]) as error:
-            plan_of(factors=factors)
+            plan_of(factors={"device": ["cpu"]} | factors)
         assert error.context == "with training.strategy single"
+        twice = {"device": ["cpu"], "training.processes": ["auto", 2]}
         with pytest.raises(StudyError, match="more than once"):
-            plan_of(
-                training={"strategy": "ddp"},
-                factors={"device": ["cpu"], "training.processes": ["auto", 2]},
-            )
+            plan_of(training={"strategy": "ddp"}, factors=twice)
 
 
 def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: Any) -> Workflow:
@@ -175,15 +168,13 @@ class TestRecordsOfGpusThatAreAway:
         assert {run.settings.training.replicas for run in made.runs} == {1, 4}
         away = look(tmp_path, monkeypatch, 0)
         assert away.pending == []
-        assert {run.file for block in away.blocks.values() for run in block.runs} == {
-            p.name for p in folder.iterdir()
-        }
+        shown = {run.file for block in away.blocks.values() for run in block.runs}
+        assert shown == {path.name for path in folder.iterdir()}
         two_nodes = next(run for run in made.runs if "two_nodes" in run.name)
         blocks = look(tmp_path, monkeypatch, 1).blocks.values()
         assert two_nodes.file in {run.file for block in blocks for run in block.runs}
-        there = [
-            run for run in look(tmp_path, monkeypatch, 2).plan("tiny").runs if not run.unavailable
-        ]
+        runs = look(tmp_path, monkeypatch, 2).plan("tiny").runs
+        there = [run for run in runs if not run.unavailable]
         # and not an earlier plan's 4
         assert sorted(run.settings.training.replicas for run in there) == [1, 2, 2]
 
@@ -195,11 +186,8 @@ class TestSeeds:
     def test_neither_strategy_nor_processes_nor_a_selection_of_them_change_a_seed_and_all_else_does(
         self,
     ) -> None:
-        factors = {
-            "device": ["cpu"],
-            "training.loop": ["torch", "fastai"],
-            "training.strategy": ["single", "ddp"],
-        }
+        factors = {"training.loop": ["torch", "fastai"], "training.strategy": ["single", "ddp"]}
+        factors["device"] = ["cpu"]
         more: dict[str, Any] = {"loader": {"kind": "workers"}, "replicates": 3}
         found = self.seeds(plan_of(factors=factors, **more))
         assert len(set(found.values())) == 2 * 3
@@ -215,10 +203,8 @@ class TestSeeds:
     def test_the_committed_examples_keep_theirs(self, study: str) -> None:
         folder = EXAMPLE / study
         plan = Plan.read(folder / "plan.json")
-        kept = {
-            name: record.seed
-            for name, record in read_records(plan, folder / "records").included.items()
-        }
+        records = read_records(plan, folder / "records").included
+        kept = {name: record.seed for name, record in records.items()}
         assert kept
         assert kept.items() <= self.seeds(plan).items()
 
@@ -241,20 +227,17 @@ class TestEqualWork:
     ) -> None:
         runs = [run_of(training, loader, count) for count in (1, count)]
         draw(runs[0], tmp_path)
-        (alone,), ranks = (
-            train_together(runs[0], tmp_path, 1),
-            train_together(runs[1], tmp_path, count),
-        )
+        (alone,) = train_together(runs[0], tmp_path, 1)
+        ranks = train_together(runs[1], tmp_path, count)
         whole = alone["measured"]
         assert whole.epochs[-1].train_loss != whole.epochs[0].train_loss
         for rank in ranks:
             measured = rank["measured"]
-            assert curve(measured) == pytest.approx(curve(whole), rel=1e-4)
+            assert losses(measured) == pytest.approx(losses(whole), rel=1e-4)
             assert [step.images for step in measured.steps] == [step.images for step in whole.steps]
             assert len(measured.replicas) == 1
-            assert measured.epochs[-1].accuracy == pytest.approx(
-                whole.epochs[-1].accuracy, rel=1e-6
-            )
+            reached = pytest.approx(whole.epochs[-1].accuracy, rel=1e-6)
+            assert measured.epochs[-1].accuracy == reached
             for name, value in alone["weights"].items():
                 assert torch.allclose(rank["weights"][name], value, rtol=1e-3, atol=1e-5), name
         counted = sum(rank["measured"].replicas[0].images for rank in ranks)
@@ -284,14 +267,6 @@ class TestEqualWork:
 def run_of(training: dict[str, Any], loader: dict[str, Any], count: int) -> Run:
     strategy = {"strategy": "ddp", "processes": count} if count > 1 else {}
     return plan_of(training={"learning_rate": 1e-2} | training | strategy, loader=loader).runs[0]
-
-
-def curve(measured: Measurement) -> list[float | None]:
-    return [
-        loss
-        for epoch in measured.epochs
-        for loss in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)
-    ]
 
 
 DYING = """
@@ -344,17 +319,13 @@ def test_the_end_of_one_nodes_launcher_is_seen_at_once(
 
 
 def train_ranks(scratch: Path, training: dict[str, Any]) -> None:
-    settings = Settings.model_validate(
-        {"training": TRAINING | {"strategy": "ddp", "processes": 2} | training}
-    )
+    both = TRAINING | {"strategy": "ddp", "processes": 2} | training
+    settings = Settings.model_validate({"training": both})
     ranks.train_ranks(scratch / "job.json", scratch, settings)
 
 
-CLOSED, PLANTED, NO_MEMORY = (
-    "RuntimeError: closed by peer",
-    "ValueError: planted",
-    "OutOfMemoryError: 9 GiB",
-)
+CLOSED, PLANTED = "RuntimeError: closed by peer", "ValueError: planted"
+NO_MEMORY = "OutOfMemoryError: 9 GiB"
 
 
 @pytest.mark.parametrize(
@@ -388,10 +359,8 @@ def test_the_error_names_the_first_cause_by_what_ranks_and_launchers_left(
     monkeypatch.setattr(subprocess, "Popen", Mock(side_effect=agents))
     for moment, (rank, message) in enumerate(said.items()):
         outcome = "out_of_memory" if message == NO_MEMORY else "failed"
-        leave(
-            JobResult.model_validate({"outcome": outcome, "message": message}),
-            result_file(tmp_path, rank),
-        )
+        left = JobResult.model_validate({"outcome": outcome, "message": message})
+        leave(left, result_file(tmp_path, rank))
         os.utime(result_file(tmp_path, rank), (moment, moment))
     for node, report in enumerate(reports):
         report_file(tmp_path, node).write_text(json.dumps(report))
@@ -402,32 +371,15 @@ def test_the_error_names_the_first_cause_by_what_ranks_and_launchers_left(
 
 
 def test_readings_of_many_gpus_are_one_gpus_with_all_their_memory_power_and_energy() -> None:
-    told = [
-        {
-            "utilisation_percent": 50,
-            "power_watts": 100.0,
-            "throttle_reasons": 1,
-            "temperature_celsius": 40,
-        },
-        {
-            "utilisation_percent": 100,
-            "power_watts": 300.0,
-            "throttle_reasons": 4,
-            "temperature_celsius": 60,
-        },
-    ]
-    first, second = ({f"gpu_{name}": value for name, value in one.items()} for one in told)
-    gpus: list[Any] = [
-        Mock(**{"read.return_value": values})
-        for values in (first | {"gpu_sm_clock_mhz": 9}, second)
-    ]
+    names = ("utilisation_percent", "power_watts", "throttle_reasons", "temperature_celsius")
+    first, second, both = (
+        {f"gpu_{name}": value for name, value in zip(names, values, strict=True)}
+        for values in ((50, 100.0, 1, 40), (100, 300.0, 4, 60), (75, 400, 5, 60))
+    )
+    told = (first | {"gpu_sm_clock_mhz": 9}, second)
+    gpus: list[Any] = [Mock(**{"read.return_value": values}) for values in told]
     assert read_together(gpus[1:]) == second
-    assert read_together(gpus) == {
-        "gpu_utilisation_percent": 75,
-        "gpu_power_watts": 400,
-        "gpu_throttle_reasons": 5,
-        "gpu_temperature_celsius": 60,
-    }
+    assert read_together(gpus) == both
 
 
 def test_peaks_of_all_replicas_are_added_up() -> None:
@@ -435,9 +387,8 @@ def test_peaks_of_all_replicas_are_added_up() -> None:
     record = make_record(plan)
     assert record.measurement
     memories = [Memory(host_resident_bytes=9, device_allocated_bytes=n) for n in (100, 300)]
-    replicas = [
-        Replica(images=4, fit_seconds=1, data_wait_seconds=0, memory=memory) for memory in memories
-    ]
+    values = {"images": 4, "fit_seconds": 1, "data_wait_seconds": 0}
+    replicas = [Replica.model_validate(values | {"memory": memory}) for memory in memories]
     measured = record.measurement.model_copy(update={"replicas": replicas})
     row = table(plan, {record.run: record.model_copy(update={"measurement": measured})}).iloc[0]
     assert row["peak_all_device_allocated_bytes"] == 400

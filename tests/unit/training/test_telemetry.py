@@ -125,10 +125,8 @@ def test_children_and_theirs_count_and_are_looked_for_once_a_second() -> None:
         return found
 
     alone = resident(0.0)
-    code = (
-        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLDS_MEMORY + WAITS!r}])"
-    )
-    with python(code) as child:
+    run = f"subprocess.run([sys.executable, '-c', {HOLDS_MEMORY + WAITS!r}])"
+    with python(f"import subprocess, sys; {run}") as child:
         unseen = resident(0.5)  # the list of children is as old as it may get
         all_of_them = resident(1.5)
         psutil.Process(child.pid).children()[0].kill()
@@ -207,9 +205,8 @@ def test_the_gpu_is_the_first_that_is_visible(
 
 
 def test_without_a_driver_there_is_no_gpu_and_no_error() -> None:
-    assert (
-        open_gpu(SimpleNamespace(NVMLError=Refused, nvmlInit=Mock(side_effect=Refused(9)))) is None
-    )
+    driver = SimpleNamespace(NVMLError=Refused, nvmlInit=Mock(side_effect=Refused(9)))
+    assert open_gpu(driver) is None
 
 
 def test_lines_that_no_sampler_wrote_or_that_were_cut_off_cost_the_others_nothing(
@@ -226,13 +223,8 @@ def test_lines_that_no_sampler_wrote_or_that_were_cut_off_cost_the_others_nothin
     )
     assert list(read_samples(tmp_path / "nothing.csv")) == list(COLUMNS)
     words = b"\n" + b"x," * (len(COLUMNS) - 1) + b"x\n"
-    for content in (
-        b"",
-        b"\xff\0\n\xfe\n",
-        b"hello\nworld\n",
-        ",".join(COLUMNS).encode(),
-        path.read_bytes() + words,
-    ):
+    strange = (b"", b"\xff\0\n\xfe\n", b"hello\nworld\n", ",".join(COLUMNS).encode())
+    for content in (*strange, path.read_bytes() + words):
         path.write_bytes(content)
         assert count(path) == 0
 
@@ -247,24 +239,16 @@ def test_parquet_holds_the_same_samples_and_leaves_nothing_beside(tmp_path: Path
 
 
 def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
-    seconds = [float(second) for second in range(20)]
-    inside = [5 <= second <= 14 for second in range(20)]
-    samples = frame(
-        seconds,
-        cpu_percent=[50.0 if i else 100.0 for i in inside],
-        process_resident_bytes=[
-            second if i else 1000 for i, second in zip(inside, range(20), strict=True)
-        ],
-        gpu_utilisation_percent=[
-            (80 if second % 2 else 90) if i else 0 for second, i in enumerate(inside)
-        ],
-        gpu_memory_used_bytes=[7 if i else 9 for i in inside],
-        gpu_sm_clock_mhz=[1500 if i else 300 for i in inside],
-        gpu_temperature_celsius=[60 + second if i else 99 for second, i in enumerate(inside)],
-        gpu_throttle_reasons=[
-            (0x4 if second == 7 else 0x21) if i else 0x40 for second, i in enumerate(inside)
-        ],
-    )
+    samples = frame([float(second) for second in range(20)])
+    samples["process_resident_bytes"] = samples["seconds"]
+    samples["gpu_temperature_celsius"] = 60 + samples["seconds"]
+    samples["gpu_utilisation_percent"] = 90 - 10 * (samples["seconds"] % 2)
+    samples["gpu_throttle_reasons"] = (samples["seconds"] == 7).map({True: 0x4, False: 0x21})
+    names = ["cpu_percent", "gpu_memory_used_bytes", "gpu_sm_clock_mhz"]
+    samples[names] = [50, 7, 1500]
+    outside = ~samples["seconds"].between(5, 14)
+    names += ["process_resident_bytes", "gpu_temperature_celsius", "gpu_utilisation_percent"]
+    samples.loc[outside, [*names, "gpu_throttle_reasons"]] = [100, 9, 300, 1000, 99, 0, 0x40]
     found = summarise(samples, 5.0, 14.0, "cuda")
     assert found.pop("energy_refused")
     assert found == {
@@ -278,11 +262,9 @@ def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
         "energy_joules": None,
         "energy_method": None,
     }
-    assert {
-        value
-        for name, value in summarise(frame([]), 0.0, 10.0, "cuda").items()
-        if name != "energy_refused"
-    } == {None}
+    nothing = summarise(frame([]), 0.0, 10.0, "cuda")
+    assert nothing.pop("energy_refused")
+    assert {*nothing.values()} == {None}
 
 
 def tenths(last: int) -> list[float]:
@@ -316,11 +298,8 @@ def test_energy_comes_from_the_power_where_no_counter_moves(counter: float | Non
     seconds = tenths(30)
     watts = [40.0 if s < 10 else 100 + 10 * (s - 10) for s in seconds]
     samples = frame(seconds, gpu_power_watts=watts, gpu_energy_joules=[counter] * len(seconds))
-    assert energy(samples, 12.03, 22.03) == (
-        "power",
-        pytest.approx(10 * (100 + 10 * (17.03 - 10))),
-        None,
-    )
+    joules = pytest.approx(10 * (100 + 10 * (17.03 - 10)))
+    assert energy(samples, 12.03, 22.03) == ("power", joules, None)
 
 
 NO_GPU = "The device reports neither its energy nor its power."
@@ -339,26 +318,18 @@ def test_energy_is_refused_where_the_samples_cannot_tell(column: str) -> None:
         assert energy(given, start, end) == (None, None, why)
 
 
-def test_a_hole_spoils_an_integral_and_not_a_counter_and_a_counter_that_goes_back_is_refused() -> (
-    None
-):
+def test_a_hole_spoils_an_integral_and_no_counter_but_one_that_goes_back_is_refused() -> None:
     seconds = [s for s in tenths(20) if not 8 < s < 12]
     steady, back = [100 * s for s in seconds], [100 * s if s < 5 else s for s in seconds]
 
     def found(**columns: list[float]) -> tuple[Any, ...]:
         return energy(frame(seconds, **columns), 1.0, 19.0)
 
-    assert found(gpu_power_watts=steady) == (
-        None,
-        None,
-        "The samples leave out 4.0 s of the window.",
-    )
+    hole = "The samples leave out 4.0 s of the window."
+    again = "The energy counter went back: its driver was loaded again."
+    assert found(gpu_power_watts=steady) == (None, None, hole)
     assert found(gpu_energy_joules=steady) == ("counter", pytest.approx(1800), None)
-    assert found(gpu_energy_joules=back) == (
-        None,
-        None,
-        "The energy counter went back: its driver was loaded again.",
-    )
+    assert found(gpu_energy_joules=back) == (None, None, again)
 
 
 def test_throttling_is_told_in_words_and_idling_is_none() -> None:
