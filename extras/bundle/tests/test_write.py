@@ -15,14 +15,15 @@ import pytest
 from study.artifacts.bundle import CHECKSUMS, is_held, unpack
 from study.artifacts.layout import Results
 from study.artifacts.plan import Command, Plan, write_plans
-from study.artifacts.prepared import Image, ImageRequest
 from study.artifacts.record import without_paths
 from study.base.errors import StudyError
+from study.base.files import write_new
 from study.cli import main
 from study_bundle.write import write_bundle
 from tests.conftest import ROOT, tiny_plan, write_photos
 from tests.examples import EXAMPLE, STUDIES
 from tests.unit.artifacts.test_records import make_record
+from tests.unit.host.test_engines import ARCHIVE, described
 
 OWN = {"full", "rung"}
 
@@ -38,13 +39,9 @@ def results(folder: Path, *studies: str, **changes: Any) -> Path:
     ]
     write_plans(plans, folder)
     for plan in plans:
-        path = Results(folder).record(plan.name, plan.runs[0].file)
-        path.parent.mkdir(parents=True)
-        record, run = make_record(plan), plan.runs[0]
-        shared = {"settings": without_paths(run.settings)}
-        path.write_text(
-            record.model_copy(update=shared).model_dump_json(indent=1), encoding="utf-8"
-        )
+        run = plan.runs[0]
+        record = make_record(plan).model_copy(update={"settings": without_paths(run.settings)})
+        write_new(Results(folder).record(plan.name, run.file), record.model_dump_json(indent=1))
     return folder
 
 
@@ -53,6 +50,20 @@ def packed(folder: Path, target: Path, *studies: str) -> list[str]:
     said: list[str] = []
     write_bundle(studies, folder, ROOT, target, said.append)
     return said
+
+
+def names_in(bundle: Path) -> set[str]:
+    with zipfile.ZipFile(bundle) as zipped:
+        return set(zipped.namelist())
+
+
+def declared_in(folder: Path, plan: Plan, **changes: Any) -> Path:
+    """Write the file of the study of a plan, as somebody else may have it."""
+    values = plan.study.model_dump(mode="json", exclude_unset=True, exclude=OWN)
+    declared = folder / "config" / "studies" / "tiny.yaml"
+    declared.parent.mkdir(parents=True, exist_ok=True)
+    declared.write_text(json.dumps(values | changes), encoding="utf-8")
+    return declared
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
@@ -81,10 +92,8 @@ def test_a_bundle_holds_what_was_measured_and_its_checksums_and_no_analysis(tmp_
     records = {name for name in names if "/records/" in name}
     assert len(records) == len([name for name in names if "/telemetry/" in name]) == 198
     assert {line.partition("  ")[2] for line in sums.splitlines()} == names - {CHECKSUMS}
-    checked = subprocess.run(
-        ["sha256sum", "-c", "--quiet", CHECKSUMS], cwd=tmp_path / "plain", check=False
-    )
-    assert checked.returncode == 0
+    command = ["sha256sum", "-c", "--quiet", CHECKSUMS]
+    subprocess.run(command, cwd=tmp_path / "plain", check=True)
 
 
 def test_the_report_of_a_bundle_is_that_of_its_results(
@@ -110,19 +119,9 @@ def test_the_report_of_a_bundle_is_that_of_its_results(
 
 def test_a_report_of_a_bundle_links_to_where_the_bundle_unpacks(tmp_path: Path) -> None:
     packed(results(tmp_path / "results"), tmp_path / "a.bundle.zip")
-    assert (
-        main(
-            [
-                "report",
-                "--results",
-                str(tmp_path / "a.bundle.zip"),
-                "--output",
-                str(tmp_path / "page.html"),
-            ]
-        )
-        == 0
-    )
-    assert main(["unbundle", str(tmp_path / "a.bundle.zip")]) == 0
+    bundle, output = str(tmp_path / "a.bundle.zip"), str(tmp_path / "page.html")
+    assert main(["report", "--results", bundle, "--output", output]) == 0
+    assert main(["unbundle", bundle]) == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     linked = re.findall(r'href="(a\.bundle/[^"]+\.json)"', page)
     assert "a.bundle/tiny/plan.json" in linked
@@ -135,9 +134,8 @@ def test_a_report_of_a_bundle_needs_a_file_to_write(
 ) -> None:
     packed(results(tmp_path / "results"), tmp_path / "a.zip")
     assert main(["report", "--results", str(tmp_path / "a.zip")]) == 1
-    assert capsys.readouterr().err.startswith(
-        "error: --output: missing: nothing is written into a bundle"
-    )
+    said = "error: --output: missing: nothing is written into a bundle"
+    assert capsys.readouterr().err.startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +143,7 @@ def test_a_report_of_a_bundle_needs_a_file_to_write(
     [
         (["unbundle", "gone"], "gone: not a bundle: no such file"),
         (
-            ["unbundle", "HERE", "results"],
+            ["unbundle", "a.zip", "results"],
             "results: it exists already, and nothing is replaced: name another folder",
         ),
         (["bundle", "other", "--results", "results"], "results: no study 'other'; allowed: tiny"),
@@ -157,24 +155,17 @@ def test_a_report_of_a_bundle_needs_a_file_to_write(
     ],
 )
 def test_what_is_wrong_with_a_bundle_is_one_line(
-    arguments: list[str],
-    words: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], words: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     packed(results(Path("results")), Path("a.zip"))
     write_plans([tiny_plan()], Path("planned"))
     Path("empty").mkdir()
-    Path("text").write_text("hello")
-    before = files_below(tmp_path)
-    here = str(tmp_path / "a.zip")
-    assert main([word.replace("HERE", here) for word in arguments]) == 1
+    before = files_below(here)
+    assert main(arguments) == 1
     error = capsys.readouterr().err
-    assert error.startswith(f"error: {words.replace('HERE', here)}")
+    assert error.startswith(f"error: {words}")
     assert error.count("\n") == 1
-    assert files_below(tmp_path) == before
+    assert files_below(here) == before
 
 
 def test_a_bundle_says_in_one_line_what_is_not_in_it(tmp_path: Path) -> None:
@@ -191,8 +182,8 @@ def test_a_bundle_of_one_study_holds_nothing_of_the_others(tmp_path: Path) -> No
     folder = results(tmp_path / "results", "tiny", "other")
     packed(folder, tmp_path / "one.zip", "tiny")
     packed(folder, tmp_path / "both.zip")
-    unpack(tmp_path / "one.zip", tmp_path / "one")
-    unpack(tmp_path / "both.zip", tmp_path / "both")
+    for name in ("one", "both"):
+        unpack(tmp_path / f"{name}.zip", tmp_path / name)
     assert json.loads((tmp_path / "one" / "plan.json").read_text()) == {"studies": ["tiny"]}
     assert not (tmp_path / "one" / "other").exists()
     assert (tmp_path / "both" / "other").exists()
@@ -204,73 +195,48 @@ def test_records_that_were_excluded_and_warm_up_runs_travel_and_pictures_and_log
     folder = results(tmp_path / "results")
     record = tiny_plan().runs[0].file
     data = f"data/{tiny_plan().runs[0].dataset}"
-    with_them = [
-        f"tiny/records/{aside}/{record}" for aside in ("superseded", "disturbed", "broken")
-    ]
-    with_them += [
-        "warm_up_runs/now.cpu.json",
-        "warm_up_runs/now.cpu.parquet",
-        f"{data}/manifest.json",
-    ]
-    without = [
-        f"{data}/a/0.jpg",
-        "logs/x.log",
-        "weights/hub.pth",
-        "tiny/session.json",
-        "tiny/blocks/x",
-        "tiny/fit.json",
-        "tiny/records/.x.json",
-    ]
-    for name in (*with_them, *without):
+    asides = ("superseded", "disturbed", "broken")
+    with_them = {f"tiny/records/{aside}/{record}" for aside in asides} | {f"{data}/manifest.json"}
+    with_them |= {"warm_up_runs/now.cpu.json", "warm_up_runs/now.cpu.parquet"}
+    without = {
+        f"tiny/{name}" for name in ("session.json", "blocks/x", "fit.json", "records/.x.json")
+    }
+    without |= {f"{data}/a/0.jpg", "logs/x.log", "weights/hub.pth"}
+    for name in with_them | without:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("{}")
     said = packed(folder, tmp_path / "a.zip")
-    with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
-        names = set(zipped.namelist())
-    assert set(with_them) <= names
-    assert not set(without) & names
-    assert (
-        said[-1] == "left out, because a bundle cannot hold a file of that name or size: "
-        "tiny/records/.x.json"
-    )
+    names = names_in(tmp_path / "a.zip")
+    assert with_them <= names
+    assert not without & names
+    why = "left out, because a bundle cannot hold a file of that name or size"
+    assert said[-1] == f"{why}: tiny/records/.x.json"
 
 
 def test_the_file_of_a_study_travels_if_it_is_what_was_planned(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
-    (checkout / "config" / "studies").mkdir(parents=True)
-    (checkout / "workflow").mkdir()
+    (checkout / "workflow").mkdir(parents=True)
     shutil.copy(ROOT / "workflow" / "Snakefile", checkout / "workflow")
-    declared = checkout / "config" / "studies" / "tiny.yaml"
     folder = results(tmp_path / "results")
-    values = json.loads(
-        json.dumps(tiny_plan().study.model_dump(mode="json", exclude_unset=True, exclude=OWN))
-    )
-    for changed in (False, True):
-        declared.write_text(
-            json.dumps(values | ({"title": "Other"} if changed else {})), encoding="utf-8"
-        )
+    for changes in ({}, {"title": "Other"}):
+        declared_in(checkout, tiny_plan(), **changes)
         write_bundle([], folder, checkout, tmp_path / "a.zip", quiet)
-        with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
-            assert ("config/studies/tiny.yaml" in zipped.namelist()) is not changed
+        travels = "config/studies/tiny.yaml" in names_in(tmp_path / "a.zip")
+        assert travels is not bool(changes)
 
 
 def test_the_file_of_a_study_travels_where_a_start_chose_devices_and_length(tmp_path: Path) -> None:
     folder = results(tmp_path / "own" / "results")
     path = Results(folder).plan("tiny")
     plan = Plan.read(path)
-    values = plan.study.model_dump(mode="json", exclude_unset=True, exclude=OWN)
-    declared = tmp_path / "own" / "config" / "studies" / "tiny.yaml"
-    declared.parent.mkdir(parents=True)
-    declared.write_text(
-        json.dumps(values | {"factors": values["factors"] | {"device": ["cpu", "cuda"]}})
-    )
+    both = {**plan.study.factors, "device": ["cpu", "cuda"]}
+    declared_in(tmp_path / "own", plan, factors=both)
     rung = plan.study.model_copy(update={"rung": {"replicates": plan.study.replicates}})
     for config in ({"devices": ["cpu"]}, {}):
         made = plan.model_copy(update={"study": rung, "start": Command(config=config)})
         path.write_text(made.model_dump_json(indent=1))
-        write_bundle([], folder, ROOT, tmp_path / "a.zip", quiet)
-        with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
-            assert ("config/studies/tiny.yaml" in zipped.namelist()) is bool(config)
+        packed(folder, tmp_path / "a.zip")
+        assert ("config/studies/tiny.yaml" in names_in(tmp_path / "a.zip")) is bool(config)
 
 
 def test_the_file_of_a_study_beside_the_results_comes_before_that_of_the_checkout(
@@ -278,11 +244,8 @@ def test_the_file_of_a_study_beside_the_results_comes_before_that_of_the_checkou
 ) -> None:
     """In a folder that uses the workflow as a module, the studies are that folder's."""
     folder = results(tmp_path / "own" / "results")
-    values = tiny_plan().study.model_dump(mode="json", exclude_unset=True, exclude=OWN)
-    declared = tmp_path / "own" / "config" / "studies" / "tiny.yaml"
-    declared.parent.mkdir(parents=True)
-    declared.write_text(json.dumps(values), encoding="utf-8")
-    write_bundle([], folder, ROOT, tmp_path / "a.zip", quiet)
+    declared = declared_in(tmp_path / "own", tiny_plan())
+    packed(folder, tmp_path / "a.zip")
     with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
         assert zipped.read("config/studies/tiny.yaml") == declared.read_bytes()
 
@@ -293,24 +256,8 @@ def test_a_bundle_holds_no_absolute_path(tmp_path: Path) -> None:
     photos = write_photos(tmp_path / "my photos", {"a": 10, "b": 10})
     data = {"source": "folder", "path": str(photos), "image_size": 32, "valid_fraction": 0.2}
     folder = results(tmp_path / "results", dataset=data)
-    request = ImageRequest(
-        device="cpu",
-        kind="archive",
-        reference=str(tmp_path / "image.tar"),
-        base_image=None,
-        identity="0a1b2c3d",
-    )
-    image = Image(
-        request=request,
-        engine="docker",
-        engine_version="1",
-        id="x",
-        digest=None,
-        lock_sha256=None,
-        python="3.11",
-        libraries={},
-        gpu_seen=False,
-    )
+    request = ARCHIVE.model_copy(update={"reference": str(tmp_path / "image.tar")})
+    image = described(request, "docker", "x")
     (folder / "images").mkdir()
     (folder / "images" / "cpu.json").write_text(image.model_dump_json(indent=1))
     packed(folder, tmp_path / "a.zip")

@@ -26,39 +26,21 @@ SETTINGS = ["16, cpu", "64, cpu"]
 
 
 def side(
-    name: str,
-    rng: np.random.Generator,
-    starts: int,
-    factor: float = 1.0,
-    spread: float = 0.02,
-    noise: float = 0.02,
-    runs: int = 3,
+    name: str, rng: np.random.Generator, starts: int, spread: float = 0.02, noise: float = 0.02
 ) -> Side:
     """The runs of a result whose starts differ by ``spread``, and whose runs by ``noise`` (standard
     deviations)."""
+    runs = 3
     columns: dict[str, list[Any]] = {"setting": [], "seconds": [], "start": []}
     for start in range(starts):
         state = rng.normal(0, spread)
         for place, setting in enumerate(SETTINGS):
             columns["setting"] += [setting] * runs
-            columns["seconds"] += list(
-                factor * (10.0 - place) * np.exp(state + rng.normal(0, noise, runs))
-            )
+            seconds = (10.0 - place) * np.exp(state + rng.normal(0, noise, runs))
+            columns["seconds"] += list(seconds)
             columns["start"] += [start] * runs
-    frame = pd.DataFrame(
-        columns | {"accuracy": 0.8, "valid_images": 200} | dict.fromkeys((*PHASES, *STATES), np.nan)
-    )
-    return Side(name, frame)
-
-
-def pair(seed: int, starts: tuple[int, int], factor: float, **how: Any) -> Pair:
-    rng = np.random.default_rng(seed)
-    return compare(
-        side("before", rng, starts[0], **how),
-        side("after", rng, starts[1], factor, **how),
-        SETTINGS,
-        margin=0.05,
-    )
+    unknown = dict.fromkeys((*PHASES, *STATES), np.nan)
+    return Side(name, pd.DataFrame(columns | {"accuracy": 0.8, "valid_images": 200} | unknown))
 
 
 def alarms(found: Pair) -> bool:
@@ -71,10 +53,9 @@ def test_equal_results_with_a_broken_start_are_rarely_told_apart() -> None:
     def broken(seed: int) -> Pair:
         rng = np.random.default_rng(seed)
         first, second = side("before", rng, 4), side("after", rng, 4)
-        slow = second.runs.assign(
-            seconds=second.runs["seconds"].where(second.runs["start"] != 2, lambda s: 2 * s)
-        )
-        return compare(first, Side("after", slow), SETTINGS, margin=0.05)
+        seconds = second.runs["seconds"].where(second.runs["start"] != 2, lambda s: 2 * s)
+        slow = Side("after", second.runs.assign(seconds=seconds))
+        return compare(first, slow, SETTINGS, margin=0.05)
 
     seeds = repeats(30, 100)
     assert sum(alarms(broken(seed)) for seed in seeds) <= at_most(0.03, len(seeds))
@@ -88,12 +69,10 @@ def test_a_phase_and_a_clock_that_changed_are_where_the_difference_lies() -> Non
     before = Side("before", before.runs.assign(**known))
     planted = {"backward_seconds": 1.5, "sm_clock_mhz": 1200.0}
     after = Side("after", before.runs.assign(seconds=before.runs["seconds"] + 1, **planted))
-    found = Pair.model_validate_json(
-        compare(before, after, SETTINGS, margin=0.05).model_dump_json()
-    )
-    assert found.overall.phases == pytest.approx(
-        dict.fromkeys(PHASES, 0.0) | {"backward_seconds": 1.0}
-    )
+    found = compare(before, after, SETTINGS, margin=0.05)
+    found = Pair.model_validate_json(found.model_dump_json())
+    longer = dict.fromkeys(PHASES, 0.0) | {"backward_seconds": 1.0}
+    assert found.overall.phases == pytest.approx(longer)
     assert found.overall.states == pytest.approx(dict.fromkeys(STATES, 1.0) | {"sm_clock_mhz": 0.8})
     told = (
         "reference workload of the device 1.00 times, reference workload of the host 1.00 times "
@@ -116,9 +95,8 @@ def test_a_setting_that_alone_changed_is_told_with_its_phase_and_the_other_is_no
     before = side("before", rng, 3, spread=0.001, noise=0.0)
     before = Side("before", before.runs.assign(**dict.fromkeys(PHASES, 0.5)))
     waits = (before.runs["setting"] == SETTINGS[0]).astype(float)
-    after = before.runs.assign(
-        seconds=before.runs["seconds"] + waits, data_wait_seconds=0.5 + waits
-    )
+    seconds = before.runs["seconds"] + waits
+    after = before.runs.assign(seconds=seconds, data_wait_seconds=0.5 + waits)
     found = compare(before, Side("after", after), SETTINGS, margin=0.05)
     assert [one.verdict for one in found.settings] == ["slower", "equivalent"]
     assert reasons(found)[-1] == f"  {SETTINGS[0]}:  waiting for data +1 s"
@@ -128,19 +106,18 @@ def test_a_start_that_lacks_a_setting_does_not_move_the_mean() -> None:
     rng = np.random.default_rng(5)
     first, second = side("before", rng, 4, spread=0.1, noise=0.0), side("after", rng, 4)
     lost = first.runs[(first.runs["start"] != 0) | (first.runs["setting"] != SETTINGS[0])]
-    whole = compare(first, second, SETTINGS, 0.05).overall.ratio.value
-    assert compare(
-        Side("before", lost), second, SETTINGS, 0.05
-    ).overall.ratio.value == pytest.approx(whole)
+    whole, found = (
+        compare(one, second, SETTINGS, 0.05).overall.ratio.value
+        for one in (first, Side("before", lost))
+    )
+    assert found == pytest.approx(whole)
 
 
 def failed(record: Record, block: int) -> Record:
     """Records that measured nothing at batch size 8."""
     lost = {"outcome": "failed", "measurement": None, "machine": None, "message": "planted"}
     good = slower(1.0)(record, block)
-    return (
-        good.model_copy(update=lost) if record.setting.levels["training.batch_size"] == 8 else good
-    )
+    return good.model_copy(update=lost if record.settings.training.batch_size == 8 else {})
 
 
 def forgot(record: Record, block: int) -> Record:
@@ -148,9 +125,8 @@ def forgot(record: Record, block: int) -> Record:
     good = slower(0.5)(record, block)
     assert good.measurement
     epochs = [one.model_copy(update={"accuracy": 0.0}) for one in good.measurement.epochs]
-    return good.model_copy(
-        update={"measurement": good.measurement.model_copy(update={"epochs": epochs})}
-    )
+    measured = good.measurement.model_copy(update={"epochs": epochs})
+    return good.model_copy(update={"measurement": measured})
 
 
 FACTORS = {"device": ["cpu"], "training.batch_size": [4, 8]}
@@ -168,36 +144,27 @@ def test_a_planted_slowdown_is_found_in_two_folders_with_what_differs(
     assert main(["compare", *map(str, folders), "--output", str(tmp_path / "found.json")]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "tiny: training time"
-    assert (
-        said[1]
-        == "new takes 1.05 times as long as old (95%: 1.05 to 1.05); by itself in 2 of 2 settings."
-    )
-    assert [line.split() for line in said if line.strip().startswith("torch")] == [
+    told = "new takes 1.05 times as long as old (95%: 1.05 to 1.05); by itself in 2 of 2 settings."
+    assert said[1] == told
+    assert [line for line in map(str.split, said) if line[:1] == ["torch"]] == [
         ["torch", "2.0", "9.9"]
     ]
-    (found,) = (
-        Compared.model_validate_json(json.dumps(one))
-        for one in json.loads((tmp_path / "found.json").read_text())
-    )
+    (one,) = json.loads((tmp_path / "found.json").read_text())
+    found = Compared.model_validate_json(json.dumps(one))
     assert [one.setting for one in found.pairs[0].settings] == ["4", "8"]
     assert found.ranking is None
+
+
+PLANNED = (
+    "The margin of 5% is the study's own, by the plan of old, which a start writes before its runs"
+)
 
 
 @pytest.mark.parametrize(
     ("planned", "given", "told"),
     [
-        (
-            0.05,
-            [],
-            "The margin of 5% is the study's own, by the plan of old, which a start writes "
-            "before its runs.",
-        ),
-        (
-            0.1,
-            [],
-            "The margin of 5% is the study's own, by the plan of old, which a start writes before "
-            "its runs; other plans have another: 10% (new).",
-        ),
+        (0.05, [], f"{PLANNED}."),
+        (0.1, [], f"{PLANNED}; other plans have another: 10% (new)."),
         (
             0.1,
             ["--margin", "0.02"],
@@ -209,13 +176,12 @@ def test_a_planted_slowdown_is_found_in_two_folders_with_what_differs(
 def test_a_comparison_tells_whether_its_margin_was_stated_before_the_data(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], planned: float, given: list[str], told: str
 ) -> None:
-    old = result(tmp_path / "old", tiny_plan(factors=FACTORS, replicates=2))
-    new = result(
-        tmp_path / "new", tiny_plan(factors=FACTORS, replicates=2, equivalence_margin=planned)
-    )
-    assert (
-        main(["compare", str(old), str(new), *given, "--output", str(tmp_path / "found.json")]) == 0
-    )
+    folders = [
+        result(tmp_path / name, tiny_plan(factors=FACTORS, replicates=2, equivalence_margin=margin))
+        for name, margin in (("old", 0.05), ("new", planned))
+    ]
+    output = ["--output", str(tmp_path / "found.json")]
+    assert main(["compare", *map(str, folders), *given, *output]) == 0
     assert told in capsys.readouterr().out.splitlines()
     (found,) = json.loads((tmp_path / "found.json").read_text())
     assert found["margin"] == {
@@ -230,10 +196,8 @@ def test_a_cpu_and_a_gpu_are_compared_by_the_example(tmp_path: Path) -> None:
     (found,) = compare_folders(of_devices(tmp_path), [], None)
     (both,) = found.pairs
     assert (both.overall.verdict, both.assumed) == ("faster", (False, False))
-    assert {one.setting: one.verdict for one in both.settings} == {
-        "data loader": "faster",
-        "decoded beforehand": "faster",
-    }
+    verdicts = {one.setting: one.verdict for one in both.settings}
+    assert verdicts == dict.fromkeys(("data loader", "decoded beforehand"), "faster")
     assert found.differs["device"][1] == "NVIDIA H100 80GB HBM3"
 
 
@@ -243,26 +207,19 @@ def test_a_package_that_one_result_alone_noted_is_no_difference(tmp_path: Path) 
         record = Record.of_text(path.read_text())
         assert record.machine
         noted = {**record.machine.libraries, "torch": "9.9.9", "spacy": "3.8"}
-        path.write_text(
-            sealed(
-                record.model_copy(
-                    update={"machine": record.machine.model_copy(update={"libraries": noted})}
-                )
-            ).model_dump_json()
-        )
+        machine = record.machine.model_copy(update={"libraries": noted})
+        path.write_text(sealed(record.model_copy(update={"machine": machine})).model_dump_json())
     (found,) = compare_folders(folders, [], None)
-    differs = found.differs
-    assert differs["torch"][1] == "9.9.9"
-    assert "spacy" not in differs
+    assert found.differs["torch"][1] == "9.9.9"
+    assert "spacy" not in found.differs
 
 
 def test_other_work_is_refused_with_the_key_that_differs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = result(tmp_path / "one", tiny_plan(factors=FACTORS))
-    other = result(
-        tmp_path / "two", tiny_plan(factors=FACTORS, training={"epochs": 2, "freeze_epochs": 0})
-    )
+    longer = tiny_plan(factors=FACTORS, training={"epochs": 2, "freeze_epochs": 0})
+    other = result(tmp_path / "two", longer)
     assert main(["compare", str(one), str(other)]) == 1
     told = capsys.readouterr().err
     assert told.startswith("error: tiny: the work is not the same: ")
@@ -299,21 +256,13 @@ def test_three_folders_have_an_order(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["here", "gone"], "gone: not a results folder: no such folder"),
         (["here", "empty"], "empty: not a results folder: it holds no <study>/plan.json"),
         (["here", "here"], "compare: here is given twice"),
-        (
-            ["here", "copy", "--study", "other"],
-            "--study: here holds no study 'other'; allowed: tiny",
-        ),
+        (["here", "copy", "--study", "x"], "--study: here holds no study 'x'; allowed: tiny"),
         (["here", "none"], "tiny: none has no run that counts"),
     ],
 )
 def test_folders_that_cannot_be_compared_are_one_line(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    words: str,
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     result(Path("here"), tiny_plan(factors=FACTORS))
     shutil.copytree("here", "copy")
     shutil.copytree("here", "none")
@@ -355,25 +304,18 @@ def checked(*arguments: object) -> int:
         return ended.code
 
 
+LONGER = "not passed: tiny: new takes 1.10 times as long {}, and 1.05 is the limit\n"
+AT = ("at 4", "at 8")
+
+
 @pytest.mark.parametrize(
     ("change", "code", "said"),
     [
         (slower(1.0), 0, ""),
         (slower(1.04), 0, ""),  # slower, and by less than the limit
-        (
-            slower(1.1),
-            3,
-            "not passed: tiny: new takes 1.10 times as long over all settings, and 1.05 is "
-            "the limit\n"
-            "not passed: tiny: new takes 1.10 times as long at 4, and 1.05 is the limit\n"
-            "not passed: tiny: new takes 1.10 times as long at 8, and 1.05 is the limit\n",
-        ),
+        (slower(1.1), 3, "".join(LONGER.format(where) for where in ("over all settings", *AT))),
         (failed, 3, "not passed: tiny: some result has no run that counts at 8\n"),
-        (
-            forgot,
-            3,
-            "not passed: tiny: new learns less at 4\nnot passed: tiny: new learns less at 8\n",
-        ),
+        (forgot, 3, "".join(f"not passed: tiny: new learns less {where}\n" for where in AT)),
     ],
 )
 def test_what_is_slower_or_missing_or_learns_less_does_not_pass(
@@ -393,9 +335,11 @@ def test_a_slowdown_passes_that_the_starts_of_the_baseline_differ_by(tmp_path: P
     """The slowdown is of a tenth, beyond the limit of 5%, and the baseline's own starts differ by a
     third."""
     plan = tiny_plan(factors=FACTORS, replicates=4)
-    restless = result(
-        tmp_path / "old", plan, lambda record, block: slower(1 + 0.1 * block)(record, block)
-    )
+
+    def by_start(record: Record, block: int) -> Record:
+        return slower(1 + 0.1 * block)(record, block)
+
+    restless = result(tmp_path / "old", plan, by_start)
     new = result(tmp_path / "new", plan, slower(1.1 * 1.25))
     assert checked(restless, new) == 0
 
@@ -404,13 +348,11 @@ def test_a_study_that_is_missing_does_not_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = tiny_plan(factors=FACTORS, replicates=3)
-    old = result(tmp_path / "old", plan, slower(1.0))
-    new = result(tmp_path / "new", plan, slower(1.0))
+    old, new = (result(tmp_path / name, plan, slower(1.0)) for name in ("old", "new"))
     result(old, plan.model_copy(update={"name": "other"}), slower(1.0))
     assert checked(old, new) == 1
-    assert (
-        capsys.readouterr().err == f"error: --study: {new} holds no study 'other'; allowed: tiny\n"
-    )
+    told = f"error: --study: {new} holds no study 'other'; allowed: tiny\n"
+    assert capsys.readouterr().err == told
     assert checked(old, new, "--study", "tiny") == 0
 
 
