@@ -43,15 +43,10 @@ pytestmark = [
 
 DOCKER = Docker()
 FAST = "overrides={training.batch_size: [4], curve: null}"
-REDUCED = {
-    "replicates": 1,
-    "dataset.images": 40,
-    "dataset.image_size": 40,
-    "training.batch_size": [4, 8],
-} | {
-    "training.epochs": 1,
-    **{f"evidence.{key}": value for key, value in UNWATCHED.items()},
-}
+BOTH = "overrides={training.batch_size: [4, 8], curve: null}"
+REDUCED = {"replicates": 1, "training.epochs": 1, "training.batch_size": [4, 8]}
+REDUCED |= {"dataset.images": 40, "dataset.image_size": 40}
+REDUCED |= {f"evidence.{key}": value for key, value in UNWATCHED.items()}
 QUICKSTART = ("studies=[quickstart]", "devices=[cpu, cuda]", f"overrides={json.dumps(REDUCED)}")
 """Quickstart in two short runs. What the tests beside it do makes none of them start again."""
 
@@ -71,14 +66,6 @@ def records_of(
     return {name: only(checkout, name) for name in studies}
 
 
-def refusal(checkout: Checkout, *config: str) -> str:
-    """The one error line of a start that fails."""
-    done = checkout.snakemake(*config)
-    assert done.returncode == 1
-    (error,) = [line for line in done.stderr.splitlines() if line.startswith("error:")]
-    return error
-
-
 def inside(
     built: Built, folder: Path, code: str, device: str = "cpu", gpus: bool = False
 ) -> tuple[int, str]:
@@ -89,18 +76,12 @@ def inside(
         (folder / "log").open("w", encoding="utf-8") as log,
     ):
         command = ["python", "-c", code]
-        settings = Settings.model_validate({"device": device})
-        ended = lifetime.enter(
-            DOCKER,
-            image.id,
-            command,
-            scratch,
-            [code_mount()],
-            log,
-            "a test",
-            settings=settings,
-            gpus=gpus,
-        )
+        how: dict[str, Any] = {
+            "settings": Settings.model_validate({"device": device}),
+            "gpus": gpus,
+        }
+        shown = [code_mount()]
+        ended = lifetime.enter(DOCKER, image.id, command, scratch, shown, log, "a test", **how)
     return ended.code, "\n".join(ended.tail)
 
 
@@ -118,18 +99,14 @@ class TestTheImages:
         for image in (built.cpu, built.cuda):
             assert image.lock_sha256 == file_sha256(ROOT / "requirements.lock")
             assert image.libraries["torch"].startswith("2.")
-            assert (image.engine, image.request.kind, image.request.base_image) == (
-                "docker",
-                "built",
-                built.base,
-            )
+            assert (image.engine, image.request.kind) == ("docker", "built")
+            assert image.request.base_image == built.base
 
     def test_a_gpu_that_docker_cannot_give_is_one_clear_error(
         self, built: Built, tmp_path: Path
     ) -> None:
-        with pytest.raises(
-            StudyError, match=r"docker did not start the container: .*(device driver|nvidia|CDI)"
-        ):
+        said = r"docker did not start the container: .*(device driver|nvidia|CDI)"
+        with pytest.raises(StudyError, match=said):
             inside(built, tmp_path, "pass", "cuda", gpus=True)
         assert left_over() == []
 
@@ -162,14 +139,8 @@ def test_inside_there_is_no_network_no_capability_no_writable_root_and_no_root_u
     built: Built, tmp_path: Path
 ) -> None:
     """The code is read-only, too, and shared memory is larger than the engine's default."""
-    paths = [
-        "/x",
-        f"{container.WORK}/x",
-        f"{container.WORK}/study/x",
-        "/opt/venv/x",
-        "/tmp/x",
-        "/scratch/x",
-    ]
+    paths = ["/x", f"{container.WORK}/x", f"{container.WORK}/study/x"]
+    paths += ["/opt/venv/x", "/tmp/x", "/scratch/x"]
     user = container.user_inside(os.getuid(), os.getgid())
     assert 0 not in user
     code, said = inside(built, tmp_path, LOOKS.replace("PATHS", str(paths)))
@@ -200,9 +171,8 @@ class TestAStudyInContainers:
             assert record.machine.python == built.cpu.python
         assert built.cpu.id.removeprefix("sha256:")[:12] in contained.page()
         assert "<dt>unavailable</dt>" in contained.page()
-        assert {path.stat().st_uid for path in (contained.root / "results").rglob("*")} == {
-            os.getuid()
-        }
+        written = (contained.root / "results").rglob("*")
+        assert {path.stat().st_uid for path in written} == {os.getuid()}
         assert (left_over(), scratch_folders(contained.root)) == ([], [])
 
     def test_odd_folders_own_models_workers_ranks_and_int8_serve_inside(
@@ -210,20 +180,16 @@ class TestAStudyInContainers:
     ) -> None:
         """Four studies of one run in one start. The ranks of two nodes find each other without a
         network."""
-        photos = write_photos(
-            contained.root.parent / 'my, "photos": d\'été', {"oiseau é": 12, "森 's": 12}
-        )
-        weights, given = (
-            contained.root.parent / "my, weights: 1.pt",
-            contained.root.parent / "given, mnist",
-        )
+        beside = contained.root.parent
+        photos = write_photos(beside / 'my, "photos": d\'été', {"oiseau é": 12, "森 's": 12})
+        weights, given = beside / "my, weights: 1.pt", beside / "given, mnist"
         torch.save(backbone("resnet18", 7).state_dict(), weights)
         write_mnist(given)
         body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, classes))"
-        (contained.root / "nets.py").write_text(
-            f"from torch import nn\ndef mine(classes): return {body}\n"
-        )
+        code = f"from torch import nn\ndef mine(classes): return {body}\n"
+        (contained.root / "nets.py").write_text(code)
         training = {"freeze_epochs": 0, "epochs": 1, "batch_size": 4}
+        answers = {"precision": "int8", "batches": 2, "warm_up_batches": 1, "calibration_images": 4}
         studies: dict[str, dict[str, Any]] = {
             "own": TRANSFER
             | {
@@ -239,21 +205,11 @@ class TestAStudyInContainers:
                 "training": training | {"strategy": "ddp_two_nodes"},
                 "loader": {"kind": "workers", "workers": 2},
             },
-            "answers": {
-                "task": "inference",
-                "training": training,
-                "inference": {
-                    "precision": "int8",
-                    "batches": 2,
-                    "warm_up_batches": 1,
-                    "calibration_images": 4,
-                },
-            },
+            "answers": {"task": "inference", "training": training, "inference": answers},
         }
         made = records_of(built, contained, studies)
-        assert {
-            name: (record.outcome, record.message) for name, record in made.items()
-        } == dict.fromkeys(studies, ("ok", None))
+        ends = {name: (record.outcome, record.message) for name, record in made.items()}
+        assert ends == dict.fromkeys(studies, ("ok", None))
         own, nodes = made["own"], made["nodes"]
         assert own.settings.dataset.path == photos.name
         assert own.weights and own.measurement
@@ -262,10 +218,8 @@ class TestAStudyInContainers:
         unpacked = contained.root / "results" / "data" / "unpacked"
         assert {path.stat().st_uid for path in unpacked.rglob("*")} == {os.getuid()}
         assert nodes.measurement
-        assert (nodes.measurement.parameters, len(nodes.measurement.replicas)) == (
-            2 * (3 * 32 * 32 + 1),
-            2,
-        )
+        assert nodes.measurement.parameters == 2 * (3 * 32 * 32 + 1)
+        assert len(nodes.measurement.replicas) == 2
 
 
 class TestTheImageRule:
@@ -294,25 +248,23 @@ class TestTheImageRule:
         path = contained.root / "results/images/cpu.json"
         dockerfile = contained.root / "docker/Dockerfile"
         text, before = dockerfile.read_text(encoding="utf-8"), contained.records()
-        dockerfile.write_text(
-            text.replace("AS cpu\n", "AS cpu\nLABEL planted=1\n"), encoding="utf-8"
-        )
+        labelled = text.replace("AS cpu\n", "AS cpu\nLABEL planted=1\n")
+        dockerfile.write_text(labelled, encoding="utf-8")
         contained.good("container=auto", FAST, extra=RECORDS)
         image, records = json.loads(path.read_text()), contained.records()
         assert before.items() < records.items()
         base.ask("docker", "rmi", "--force", image["id"])
-        contained.good(
-            "container=auto", "overrides={training.batch_size: [4, 8], curve: null}", extra=RECORDS
-        )
+        contained.good("container=auto", BOTH, extra=RECORDS)
         assert records.items() < contained.records().items()
         assert json.loads(path.read_text())["request"] == image["request"]
 
     def test_a_prebuilt_image_that_cannot_run_the_code_is_one_line(
         self, built: Built, contained: Checkout
     ) -> None:
-        assert "images.cpu" in refusal(
-            contained, "container=docker", f"images={{cpu: {built.base}}}", FAST
-        )
+        done = contained.snakemake("container=docker", f"images={{cpu: {built.base}}}", FAST)
+        assert done.returncode == 1
+        (error,) = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+        assert "images.cpu" in error
 
 
 PLANTED = """
@@ -401,13 +353,11 @@ class TestHostileCode:
         before = contained.records()
         (record,) = before
         with socket.create_server(("127.0.0.1", 0)) as listening:
-            code = HOSTILE.replace("PORT", str(listening.getsockname()[1])).replace(
-                "SECRET", str(secret)
-            )
+            code = HOSTILE.replace("PORT", str(listening.getsockname()[1]))
             code = code.replace("RECORD", record).replace("RESULTS", f"{container.WORK}/results")
+            code = code.replace("SECRET", str(secret))
             (root / "nets.py").write_text(code, encoding="utf-8")
-            both = "overrides={training.batch_size: [4, 8], curve: null}"
-            contained.good(*built.selection, both)
+            contained.good(*built.selection, BOTH)
             listening.settimeout(0)
             with pytest.raises(BlockingIOError):
                 listening.accept()
@@ -558,22 +508,21 @@ def _hangs(checkout: Checkout, level: int) -> bool:
 
 def _launcher(checkout: Checkout) -> psutil.Process:
     """The process of the checkout that launches the runs of a block."""
-    for process in psutil.process_iter(["cmdline", "cwd"]):
-        if process.info["cwd"] == str(checkout.root) and (process.info["cmdline"] or [])[1:4] == [
-            "-m",
-            "study",
-            "measure",
-        ]:
-            return process
-    raise AssertionError("no launcher")
+    return next(
+        process
+        for process in psutil.process_iter(["cmdline", "cwd"])
+        if process.info["cwd"] == str(checkout.root)
+        and (process.info["cmdline"] or [])[1:4] == ["-m", "study", "measure"]
+    )
 
 
 def _client() -> psutil.Process:
     """The docker client of the container that measures."""
-    for process in psutil.process_iter(["cmdline"]):
-        if (process.info["cmdline"] or [])[:4] == ["docker", "run", "--name", container.NAME]:
-            return process
-    raise AssertionError("no docker client")
+    return next(
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if (process.info["cmdline"] or [])[:4] == ["docker", "run", "--name", container.NAME]
+    )
 
 
 def test_compose_runs_the_pipeline_in_one_image_for_the_checkouts_owner(
@@ -606,24 +555,17 @@ class TestTwoVersionsOfTheSoftware:
     ) -> None:
         # On an image that holds every package already a build installs the one that differs.
         text = f"FROM {built.cpu.request.reference}\nUSER root\n"
-        subprocess.run(
-            ["docker", "build", "--tag", "study-test:root", "-"], input=text, text=True, check=True
-        )
+        build = ["docker", "build", "--tag", "study-test:root", "-"]
+        subprocess.run(build, input=text, text=True, check=True)
         locks = contained.root / "locks"
         locks.mkdir()
         current = (contained.root / "requirements.lock").read_text(encoding="utf-8")
         (locks / "new.lock").write_text(current, encoding="utf-8")
-        older = re.sub(
-            r"^certifi==[\s\S]*?(?=^\w)",
-            f"{OLDER[0]} --hash=sha256:{OLDER[1]}\n",
-            current,
-            flags=re.M,
-        )
+        line = f"{OLDER[0]} --hash=sha256:{OLDER[1]}\n"
+        older = re.sub(r"^certifi==[\s\S]*?(?=^\w)", line, current, flags=re.MULTILINE)
         (locks / "old.lock").write_text(older, encoding="utf-8")
-        levels = ["locks/old.lock", "locks/new.lock"]
-        contained.study(
-            "versions", factors={"image": levels}, contrast="image", curve=None, replicates=3
-        )
+        factors = {"image": ["locks/old.lock", "locks/new.lock"]}
+        contained.study("versions", factors=factors, contrast="image", curve=None, replicates=3)
         config = ("studies=[versions]", "container=docker", "base_image=study-test:root")
         assert "versions on cpu: 6 runs pending in 3 blocks" in contained.good(*config)
         records = contained.measured("versions").values()
@@ -632,25 +574,16 @@ class TestTwoVersionsOfTheSoftware:
         assert len(images) == len({image for _, image in images}) == 2
         order = sorted(records, key=lambda record: record.started)
         assert [record.block for record in order] == [1, 1, 2, 2, 3, 3]
-        described = [
-            Image.read(path)
-            for path in (contained.root / "results/images").glob("cpu-????????.json")
-        ]
+        found = (contained.root / "results/images").glob("cpu-????????.json")
+        described = [Image.read(path) for path in found]
         assert len({image.lock_sha256 for image in described}) == 2
-        asks, python = (
-            "import importlib.metadata as m; print(m.version('certifi'))",
-            ["--rm", "--entrypoint=python"],
-        )
-        held = {
-            base.ask("docker", "run", *python, image.id, "-c", asks).strip() for image in described
-        }
-        assert held == {
-            OLDER[0].partition("==")[2],
-            *re.findall(r"^certifi==([\w.]+)", current, re.MULTILINE),
-        }
-        fit = json.loads(
-            Results(contained.root / "results").fit("versions").read_text(encoding="utf-8")
-        )
+        asks = "import importlib.metadata as m; print(m.version('certifi'))"
+        python = ["docker", "run", "--rm", "--entrypoint=python"]
+        held = {base.ask(*python, image.id, "-c", asks).strip() for image in described}
+        (newer,) = re.findall(r"^certifi==([\w.]+)", current, re.MULTILINE)
+        assert held == {OLDER[0].partition("==")[2], newer}
+        path = Results(contained.root / "results").fit("versions")
+        fit = json.loads(path.read_text(encoding="utf-8"))
         (contrast,) = [answer for answer in fit["answers"] if answer.get("contrast") == "image"]
         assert (contrast["slower"], contrast["faster"]) == ("old.lock", "new.lock")
         assert "old.lock" in contained.page()
