@@ -19,7 +19,6 @@ from study.host.plan.make import make_plan
 from study_slurm.allocation import allocation, end_of_allocation, nodes_of, requested_resources
 from tests.conftest import SLURM_PLUGIN, study_values, tiny_plan
 from tests.unit.host.test_blocks import SELECTION
-from tests.unit.host.test_other_machines import answers
 
 SLURM = {
     "SLURM_JOB_ID": "7",
@@ -56,6 +55,13 @@ class Resources(dict[str, Any]):
 
 
 @pytest.fixture
+def answers(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str) -> None:
+    """Plant a command that answers by a script."""
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
 def slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     """SLURM's executor can be imported."""
     monkeypatch.syspath_prepend(SLURM_PLUGIN)

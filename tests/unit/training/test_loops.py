@@ -288,7 +288,11 @@ def test_micro_batches_are_one_step_of_their_batch(
     2."""
     measured: list[Any] = []
     for size, parts in ((24, 1), (6, 4)):
-        training = {"batch_size": size, "gradient_accumulation": parts, "drop_last": drop_last}
+        training: dict[str, Any] = {
+            "batch_size": size,
+            "gradient_accumulation": parts,
+            "drop_last": drop_last,
+        }
         rate = 0.02 if optimizer == "sgd" else 1e-3
         training |= {"optimizer": optimizer, "learning_rate": rate}
         run = small_run(training=training, loader={"kind": kind, "workers": 0})
