@@ -1,5 +1,6 @@
 """What SLURM is asked for, and what it says of its allocations."""
 
+import os
 import shlex
 import time
 from pathlib import Path
