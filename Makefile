@@ -32,9 +32,10 @@ blog-figures: there  ## Draw the blog's figures of finished results under its ow
 PUBLISHED := 'studies=[batch-size,speedup,cifar10-cnn,lab-device,lab-batch-size,lab-model-size,lab-workers,lab-precision,mnist-strategies,inference,larger-models]'
 
 images: host  ## Build, load or pull the images of both devices, and test each once
-	@$(VENV) -m study start -- --cores $(CORES) $(IMAGES) $(ARGS)
+	@$(VENV) -m study start -- $(IMAGES) --cores $(CORES) $(ARGS)
 
-IMAGES := results/images/cpu.json results/images/cuda.json
+# The plan is written anew, and each image is looked at, whatever is there.
+IMAGES := results/images/cpu.json results/images/cuda.json --forcerun plan image
 
 images-archive: images  ## Save the images as results/images/{cpu,cuda}.tar for a site without a registry
 	for file in results/images/cpu results/images/cuda; do \

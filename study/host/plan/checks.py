@@ -76,14 +76,15 @@ def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
 
 
 def outdated_preparation(plan: Plan, runs: Sequence[Run], files: Results) -> Iterator[Path]:
-    """Yield what describes an image or an environment that is outdated or gone, and each manifest
-    and decision about weights that these runs of ``plan`` are to read and cannot."""
-    for name, wanted in plan.images.items():
-        path = files.image(name)
+    """Yield what these runs of ``plan`` need and cannot use: what describes an image or an
+    environment that is outdated or gone, and each manifest and decision about weights that cannot
+    be read."""
+    for name in plan.images.keys() & {run.image for run in runs}:
+        path, wanted = files.image(name), plan.images[name]
         gpu = wanted.device == "cuda" and devices.absent("cuda") is None
         if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
             yield path
-    for name in plan.environments:
+    for name in plan.environments.keys() & {run.environment for run in runs}:
         if not packages.is_current(name, files):
             yield files.environment(name)
     readers: dict[Path, Callable[[Path], object]] = {}

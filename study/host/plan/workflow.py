@@ -151,7 +151,9 @@ class Workflow:
             found.append(str(self.mark))
         if self.unmeasured:
             found.append(str(self.results.devices))
-        return [*found, *self.analyses, *self.missing_blocks]
+        blocks = [self.results.block(*key) for key in self.blocks if key[0] not in self.waiting]
+        missing = [str(path) for path in blocks if not path.exists()]
+        return [*found, *self.analyses, *missing]
 
     @property
     def analyses(self) -> list[str]:
@@ -188,13 +190,6 @@ class Workflow:
         """
         paths = [self.results.block(*key) for key in self.blocks if key[0] == study]
         return [str(path) for path in paths if not is_ahead(path)]
-
-    @property
-    def missing_blocks(self) -> list[str]:
-        """The paths of the blocks that a start would make, of studies whose length is chosen."""
-        return _missing(
-            self.results.block(*key) for key in self.blocks if key[0] not in self.waiting
-        )
 
     def preparation(self, study: str, block: str | None = None) -> list[str]:
         """Return the paths of the plan and of every image, environment, manifest and decision about
@@ -311,10 +306,6 @@ class Workflow:
             file=sys.stderr,
             flush=True,
         )
-
-
-def _missing(files: Iterable[Path]) -> list[str]:
-    return [str(file) for file in files if not file.exists()]
 
 
 REFUSED = {

@@ -84,10 +84,10 @@ def test_an_environment_of_other_code_is_outdated(tmp_path: Path) -> None:
     site.mkdir(parents=True)
     (site / "study").symlink_to(PACKAGE)
     files.environment(name).write_text("{}", encoding="utf-8")
-    assert list(checks.outdated_preparation(plan, [], files)) == []
+    assert list(checks.outdated_preparation(plan, plan.runs, files)) == []
     (site / "study").unlink()
     (site / "study").symlink_to(tmp_path)  # the code of another installation
-    assert list(checks.outdated_preparation(plan, [], files)) == [files.environment(name)]
+    assert list(checks.outdated_preparation(plan, plan.runs, files)) == [files.environment(name)]
 
 
 BASE = "other:1"
