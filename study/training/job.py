@@ -173,20 +173,20 @@ def _machine(job: Job) -> Machine | None:
         return None
 
 
-def main(job_file: Path, scratch: Path) -> None:
-    """Execute the job file, and leave the result in ``scratch`` in one piece."""
-    job = Job.of_file(job_file)
+def main(job_file: str, scratch_folder: str) -> None:
+    """Execute the job file, and leave the result in the scratch folder in one piece."""
+    job, scratch = Job.of_file(Path(job_file)), Path(scratch_folder)
     # torch.compile has a cache of this run alone: code that another run compiled would look fast.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(scratch / "compiled")
     settings = job.run.settings
     gpus = settings.training.replicas if settings.device == "cuda" else 0
     with sampling(scratch / TELEMETRY, gpus):
-        result = execute(job, job_file, scratch)
+        result = execute(job, Path(job_file), scratch)
     leave(result, scratch / RESULT)
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    main(*sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
     # as a forked process ends: no thread that a user's model left keeps it until its time limit

@@ -32,8 +32,8 @@ CLASSES = {"machine": ["fast", "slow"]}
 def planned(machines: list[str] | None, **changes: Any) -> Plan:
     """The plan of a study on a machine whose executor has these classes."""
     study = Study.model_validate(study_values(**({"factors": CLASSES, "curve": None} | changes)))
-    absent: dict[str, str | None] = {"cpu": None, "cuda": None}
-    return make_plan("tiny", study, EngineChoice("none", ""), absent, machines=machines)
+    there: dict[str, Any] = {"cpu": None, "cuda": None}
+    return make_plan("tiny", study, EngineChoice("none", ""), there, there, machines=machines)
 
 
 def test_a_class_of_machine_is_a_factor_whose_runs_only_an_executor_makes() -> None:
