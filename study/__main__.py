@@ -33,7 +33,6 @@ def _note(words: str) -> None:
     """Write into a step's log what no verb explains, such as a module that cannot be imported."""
     if "--log" in sys.argv[:-1]:
         log = Path(sys.argv[sys.argv.index("--log") + 1])
-        log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as file:
             file.write(words)
 
