@@ -193,6 +193,7 @@ def test_every_file_of_a_run_lies_in_the_named_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake(monkeypatch, "print('hello')")
+    monkeypatch.setattr(step, "start_fork_servers", lambda *_: None)
     plan = tiny_plan()
     run = plan.runs[0]
     results, elsewhere = Results(tmp_path / "named"), tmp_path / "elsewhere"
