@@ -47,7 +47,7 @@ BOTH = "overrides={training.batch_size: [4, 8], curve: null}"
 REDUCED = {"replicates": 1, "training.epochs": 1, "training.batch_size": [4, 8]}
 REDUCED |= {"dataset.images": 40, "dataset.image_size": 40}
 REDUCED |= {f"evidence.{key}": value for key, value in UNWATCHED.items()}
-QUICKSTART = ("studies=[quickstart]", "devices=[cpu, cuda]", f"overrides={json.dumps(REDUCED)}")
+QUICKSTART = ("studies=[quickstart]", f"overrides={json.dumps(REDUCED)}")
 """Quickstart in two short runs. What the tests beside it do makes none of them start again."""
 
 
