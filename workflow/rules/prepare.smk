@@ -1,4 +1,4 @@
-# The first step. What follows has a plan as an input, which counts where it is outdated.
+# What follows has a plan as an input, which counts where it is outdated.
 rule plan:
     output:
         update(FLOW.plan_files),
@@ -7,12 +7,12 @@ rule plan:
     conda:
         STACK
     params:
-        call=FLOW.call,
+        request=FLOW.request.model_dump_json(),
         told=lambda wc: FLOW.foretold(),
     message:
         "{params.told}"
     shell:
-        "exec python -m study begin {params.call:q} --log {log:q}"
+        "exec python -m study begin {params.request:q} --log {log:q}"
 
 
 # What runs need comes before any of them, by its priority; its names hold a key.

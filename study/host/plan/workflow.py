@@ -5,7 +5,6 @@ Snakemake asks for all but that step while it reads the rules, also where somebo
 them: nothing is written, removed, locked or downloaded then.
 """
 
-import json
 import logging
 import os
 import sys
@@ -34,6 +33,7 @@ from study.base.errors import StudyError, printable
 from study.base.extras import scheduler
 from study.base.fork_server import FORK_SERVERS
 from study.base.processes import ASKED_TO_END, escape
+from study.base.strict import Strict
 from study.config.load import read_selection, read_study, study_name
 from study.config.selection import MachineClass, Selection
 from study.host.engine import lifetime
@@ -49,6 +49,14 @@ from study.host.plan.checks import (
 from study.host.plan.configuration import study_folders
 from study.host.plan.make import make_plan
 from study.host.plan.training_stack import check_training_stack
+
+
+class Request(Strict):
+    """What the first step of a start is told, to plan the same."""
+
+    config: dict[str, Any] = {}
+    on_other_machines: bool = False
+    arguments: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -67,8 +75,8 @@ class Workflow:
     """Studies whose length was not chosen when they were planned: a job does, before any block."""
     mark: Path | None = None
     """A new file, which the first step makes beside the plans; None in a job of an executor."""
-    call: str = ""
-    """What that step is told: the configuration and Snakemake's arguments, in JSON."""
+    request: Request = field(default_factory=Request)
+    """What that step is told."""
 
     @property
     def studies(self) -> list[str]:
@@ -110,9 +118,10 @@ class Workflow:
         files, found = self.results, set(self.unfit)
         stale = set(self.waiting)
         for block in self.blocks.values():
+            path = files.block(block.study, block.name)
             if block.outdated:
-                found.add(files.block(block.study, block.name))
-            if block.outdated or not files.block(block.study, block.name).exists():
+                found.add(path)
+            if block.outdated or not path.exists():
                 stale.add(block.study)
         for plan in self.plans:
             study = plan.name
@@ -169,7 +178,7 @@ class Workflow:
     def unmeasured(self) -> str:
         """Which of the devices that the start names measures nothing here, and why; empty where
         each does, and where a study names its own."""
-        named = read_selection(json.loads(self.call)[0]).devices if self.call else "auto"
+        named = read_selection(self.request.config).devices
         made = chain.from_iterable(block.runs for block in self.blocks.values())
         there = {run.settings.device for run in made}
         told = []
@@ -218,9 +227,8 @@ class Workflow:
     def step_image(self, study: str) -> list[str]:
         """Return the path of the image that prepares the data and weights of ``study``."""
         plan = self.plan(study)
-        image = plan.preparing_image()
-        none = plan.engine == "none" or image is None
-        return [] if none else [str(self.results.image(str(image)))]
+        image = None if plan.engine == "none" else plan.preparing_image()
+        return [str(self.results.image(image))] if image else []
 
     def study_with(self, name: str) -> str:
         """Return a study whose plan describes the image, or the environment of packages, of this
@@ -274,7 +282,7 @@ class Workflow:
 
     def foretold(self) -> str:
         """Return what a start will do, in lines, for Snakemake's words about its first step."""
-        budget = read_selection(json.loads(self.call)[0]).time_budget_minutes
+        budget = read_selection(self.request.config).time_budget_minutes
         lines = forecast.describe(self.plans, budget, self.results)
         for study in self.waiting:
             lines.append(f"{study}: its length is not chosen yet: at most as above")
@@ -439,25 +447,24 @@ def planned(
         on_other_machines,
         waiting_for_a_length(plans, files),
         files.start(number),
-        json.dumps([config, on_other_machines, [*arguments]]),
+        Request(config=config, on_other_machines=on_other_machines, arguments=[*arguments]),
     )
 
 
-def begin(call: str, results: Path, say: Callable[[str], None]) -> None:
+def begin(told: str, results: Path, say: Callable[[str], None]) -> None:
     """Take the first step of a start: remove what an earlier one left at work, and write the plans
     and what is the same in every run.
 
-    ``call`` is that of its :class:`Workflow`. ``say`` gets the warnings. Raise :class:`StudyError`
-    if the runs cannot be made here.
+    ``told`` is the request of its :class:`Workflow`, in JSON. ``say`` gets the warnings. Raise
+    :class:`StudyError` if the runs cannot be made here.
     """
-    began = time.time()
-    config, on_other_machines, arguments = json.loads(call)
-    flow = planned(config, study_folders(), results, on_other_machines, arguments)
-    selection = read_selection(config)
+    began, request = time.time(), Request.of_text(told)
+    config, elsewhere = request.config, request.on_other_machines
+    flow = planned(config, study_folders(), results, elsewhere, request.arguments)
     lifetime.sweep(results)
     for path in flow.unfit:
         say(f"{path}: it cannot be used, and is made again")
-    if flow.pending and not on_other_machines:
+    if flow.pending and not elsewhere:
         for plan in flow.plans:
             check_training_stack(plan)
         for line in warnings(flow.plans):
@@ -466,19 +473,17 @@ def begin(call: str, results: Path, say: Callable[[str], None]) -> None:
     for plan in flow.plans:
         flow.results.records(plan.name).mkdir(parents=True, exist_ok=True)
         if forecast.pending(plan, flow.results):
-            forecast.note(plan, selection, began, flow.results)
+            forecast.note(plan, read_selection(config), began, flow.results)
     for path in results.glob(".start-*"):
         path.unlink()
-    if flow.mark:
-        flow.mark.touch()
+    Path(str(flow.mark)).touch()
 
 
 def chosen(flow: Workflow, config: dict[str, Any], studies: Sequence[Path]) -> Workflow:
     """Return the workflow of a start whose jobs have chosen the length of a study: it is planned
     again."""
     others = flow.on_other_machines
-    arguments = json.loads(flow.call)[2]
-    plans = plans_for(config, studies, flow.results.root, others, arguments)
+    plans = plans_for(config, studies, flow.results.root, others, flow.request.arguments)
     write_plans(plans, flow.results.root)
     return replace(flow, plans=plans, waiting=waiting_for_a_length(plans, flow.results))
 

@@ -16,7 +16,7 @@ import yaml as pyyaml
 
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan
+from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, Job, Run
 from study.artifacts.samples import Memory, Replica
@@ -161,8 +161,9 @@ class TestRecordsOfGpusThatAreAway:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made = look(tmp_path, monkeypatch, 4).plan("tiny")
+        write_plans([made], tmp_path / "results")
         folder = tmp_path / "results" / "tiny" / "records"
-        folder.mkdir(parents=True)
+        folder.mkdir()
         for run in made.runs:
             (folder / run.file).touch()
         assert {run.settings.training.replicas for run in made.runs} == {1, 4}
