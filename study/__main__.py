@@ -31,9 +31,8 @@ def main() -> None:
 
 def _note(words: str) -> None:
     """Write into a step's log what no verb explains, such as a module that cannot be imported."""
-    if "--log" in sys.argv[:-1]:
-        log = Path(sys.argv[sys.argv.index("--log") + 1])
-        with log.open("a", encoding="utf-8") as file:
+    if "--log" in sys.argv:
+        with Path(sys.argv[sys.argv.index("--log") + 1]).open("a", encoding="utf-8") as file:
             file.write(words)
 
 
