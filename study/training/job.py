@@ -175,7 +175,8 @@ def _machine(job: Job) -> Machine | None:
 
 def main(job_file: str, scratch_folder: str) -> None:
     """Execute the job file, and leave the result in the scratch folder in one piece."""
-    job, scratch = Job.of_file(Path(job_file)), Path(scratch_folder)
+    job = Job.of_file(Path(job_file))
+    scratch = Path(scratch_folder)
     # torch.compile has a cache of this run alone: code that another run compiled would look fast.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(scratch / "compiled")
     settings = job.run.settings

@@ -115,6 +115,9 @@ def weights() -> dict[str, int]:
         "words of templates, styles, scripts and rules": total(others, words_of_text),
         "words of the extras": total(extras, words_of_python),
         "words of the replications": total(below("replications"), words_of_python),
+        "words of the logger plugin": total(
+            below("snakemake_logger_plugin_study"), words_of_python
+        ),
         "modules of the core": sum(path.name != "__init__.py" for path in core),
         "lines of tests": total(
             [path for path in below("tests", "extras") if is_test(path)], lines

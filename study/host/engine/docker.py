@@ -232,7 +232,8 @@ class Docker:
     def image_trouble(self, wanted: ImageRequest) -> Trouble | None:
         """Return the reason why neither the image nor its base image is here or in its registry, or
         None. Nothing is pulled."""
-        missing, key = wanted.base_image or wanted.reference, f"images.{wanted.device}"
+        missing = wanted.base_image or wanted.reference
+        key = f"images.{wanted.device}"
         if wanted.kind == "archive" or self.image(wanted.reference) or self.image(missing):
             return None
         if wanted.kind == "reference" and "@" not in missing:

@@ -80,7 +80,8 @@ def outdated_preparation(plan: Plan, runs: Sequence[Run], files: Results) -> Ite
     environment that is outdated or gone, and each manifest and decision about weights that cannot
     be read."""
     for name in plan.images.keys() & {run.image for run in runs}:
-        path, wanted = files.image(name), plan.images[name]
+        path = files.image(name)
+        wanted = plan.images[name]
         gpu = wanted.device == "cuda" and devices.absent("cuda") is None
         if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
             yield path

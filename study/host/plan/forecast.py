@@ -34,10 +34,13 @@ def pending(plan: Plan, files: Results) -> list[Run]:
 def describe(plans: Sequence[Plan], budget_minutes: float | None, files: Results) -> list[str]:
     """Return what a start will do, in lines: the runs, where they execute, and how long that is
     expected to take."""
-    lines, keys, times = list[str](), list[str](), dict[str, float]()
+    lines = list[str]()
+    keys = list[str]()
+    times = dict[str, float]()
     for plan in plans:
-        lines += summary(plan, files)
-        keys += [run.key for run in pending(plan, files)]
+        runs = pending(plan, files)
+        lines += summary(plan, runs, files)
+        keys += [run.key for run in runs]
         times |= expected_seconds(plan.name, files)
     if not keys:
         return [*lines, "nothing is left to measure"]
@@ -71,7 +74,11 @@ def listed(plan: Plan, block: Block) -> list[str]:
 def of_plan(plan: Plan, files: Results) -> list[str]:
     """Return what a start of one study would do, in lines, to follow its table of runs."""
     runs = pending(plan, files)
-    lines = ["", f"{plan.name}: {quantity(len(plan.runs), 'run')} planned", *summary(plan, files)]
+    lines = [
+        "",
+        f"{plan.name}: {quantity(len(plan.runs), 'run')} planned",
+        *summary(plan, runs, files),
+    ]
     time = (
         expected_words([run.key for run in runs], expected_seconds(plan.name, files))
         if runs
@@ -80,23 +87,25 @@ def of_plan(plan: Plan, files: Results) -> list[str]:
     return [*lines, f"expected time: {time}"]
 
 
-def summary(plan: Plan, files: Results) -> list[str]:
-    """Return a line for each device of a study with its runs, and one for each reason why runs
-    cannot be made here."""
-    names, lines, folder = {run.name for run in pending(plan, files)}, [], files.records(plan.name)
+def summary(plan: Plan, todo: Sequence[Run], files: Results) -> list[str]:
+    """Return a line for each device of a study with its runs, of which those of ``todo`` are to be
+    made, and one for each reason why runs cannot be made here."""
+    names = {run.name for run in todo}
+    lines = []
+    folder = files.records(plan.name)
     for device in dict.fromkeys(run.settings.device for run in plan.runs):
         runs = [run for run in plan.runs if run.settings.device == device]
         there = {run.name for run in runs if os.path.lexists(f"{folder}/{run.file}")}
         left = [run for run in runs if run.name in names]
         done = len(there - names)
         blocks = len({run.block for run in left})
-        todo = (
+        words = (
             f"{quantity(len(left), 'run')} pending in {quantity(blocks, 'block')}"
             if left
             else "no run pending"
         )
         if left or done:
-            lines.append(f"{plan.name} on {device}: {todo}, {done} done")
+            lines.append(f"{plan.name} on {device}: {words}, {done} done")
         absent = Counter(
             run.unavailable for run in runs if run.unavailable and run.name not in there
         )

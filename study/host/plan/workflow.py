@@ -115,7 +115,8 @@ class Workflow:
         """The files that are there and are to be made anew, as this start found them. No time of
         theirs counts, but for one ahead of the clock: Snakemake would take it for newer than
         whatever follows from it."""
-        files, found = self.results, set(self.unfit)
+        files = self.results
+        found = set(self.unfit)
         stale = set(self.waiting)
         for block in self.blocks.values():
             path = files.block(block.study, block.name)
@@ -207,7 +208,8 @@ class Workflow:
         Where nothing is to be measured, those that are there: Snakemake would make what is missing.
         A block that is to be measured waits for the mark of this start, too: a plan may be there.
         """
-        plan, files = self.plan(study), self.results
+        plan = self.plan(study)
+        files = self.results
         found = self.blocks.get((study, block)) if block else None
         runs = [run for run in (found.runs if found else plan.runs) if not run.unavailable]
         paths = [files.plan(study)]
@@ -219,10 +221,13 @@ class Workflow:
         names = dict.fromkeys(run.weights for run in runs)
         paths += [files.weights(study, str(name)) for name in names]
         makes = block is None or bool(found and (found.outdated or found.missing(files)))
-        there = {path: path.exists() for path in paths}
-        marks = [self.mark] if self.mark and makes and there[paths[0]] else []
-        kept = [path for path in there if (makes if not there[path] else not is_ahead(path))]
-        return [*map(str, kept), *map(str, marks)]
+        there = {path for path in paths if path.exists()}
+        wanted = [path for path in paths if path not in there or not is_ahead(path)]
+        if not makes:
+            wanted = [path for path in wanted if path in there]
+        elif self.mark and paths[0] in there:
+            wanted.append(self.mark)
+        return [*map(str, wanted)]
 
     def step_image(self, study: str) -> list[str]:
         """Return the path of the image that prepares the data and weights of ``study``."""
@@ -458,8 +463,10 @@ def begin(told: str, results: Path, say: Callable[[str], None]) -> None:
     ``told`` is the request of its :class:`Workflow`, in JSON. ``say`` gets the warnings. Raise
     :class:`StudyError` if the runs cannot be made here.
     """
-    began, request = time.time(), Request.of_text(told)
-    config, elsewhere = request.config, request.on_other_machines
+    began = time.time()
+    request = Request.of_text(told)
+    config = request.config
+    elsewhere = request.on_other_machines
     flow = planned(config, study_folders(), results, elsewhere, request.arguments)
     lifetime.sweep(results)
     for path in flow.unfit:

@@ -142,7 +142,8 @@ def attempt(context: RunContext) -> Attempt:
         processes_after = watch.still_there(context.gpus) if context.gpus else None
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
         samples = telemetry.read_samples(scratch / TELEMETRY)
-    observed, gpus = _together(seen, before, processes_after, samples), before.gpus
+    observed = _together(seen, before, processes_after, samples)
+    gpus = before.gpus
     record = Record(
         **vars(result),
         study=plan.name,
@@ -282,7 +283,9 @@ def _write_job(
 ) -> Path:
     """Write the order of the run's process. ``run`` and ``results`` are as that process sees
     them."""
-    path, count, paced = scratch / "job.json", run.settings.training.nodes, context.paced
+    path = scratch / "job.json"
+    count = run.settings.training.nodes
+    paced = context.paced
     nodes: list[Node] = []
     if count > 1 and context.plan.engine == "none" and (known := scheduler()):
         nodes = known.nodes_of(count)

@@ -90,7 +90,8 @@ def stages(settings: Settings, groups: int) -> list[Stage]:
     elif groups == 1:  # no separate head, nothing to freeze: fastai's `fit_one_cycle`
         both = [Stage("unfrozen", training.epochs, (rate,))]
     else:  # fastai's `fine_tune`: the head alone, then all layers with lower rates for the body
-        low, high = rate / 2 / 100, rate / 2
+        low = rate / 2 / 100
+        high = rate / 2
         step = (high / low) ** (1 / (groups - 1))
         unfrozen = tuple(low * step**group for group in range(groups))
         frozen = (rate / 10,) * (groups - 1) + (rate,)

@@ -65,7 +65,9 @@ def test_a_block_that_was_broken_off_is_pending_as_a_whole(tmp_path: Path) -> No
     write_records(plan, files.records("tiny"))
     files.record("tiny", plan.runs[0].file).unlink()
     assert forecast.pending(plan, files) == plan.runs[:2]
-    assert forecast.summary(plan, files) == ["tiny on cpu: 2 runs pending in 1 block, 4 done"]
+    assert forecast.summary(plan, forecast.pending(plan, files), files) == [
+        "tiny on cpu: 2 runs pending in 1 block, 4 done"
+    ]
 
 
 MIB = 2**20

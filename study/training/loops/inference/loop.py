@@ -133,7 +133,8 @@ def ask(
 def batch_of(held: ResidentLoader, number: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the batch ``number``: uint8 images (batch size, c, s, s), and int64 labels (batch
     size,)."""
-    size, labels = held.batches.size, held.labels
+    size = held.batches.size
+    labels = held.labels
     numbers = torch.arange(number * size, (number + 1) * size, device=labels.device)
     chosen = numbers % len(labels)
     return held.pixels()[chosen], labels[chosen]

@@ -45,7 +45,8 @@ class Trainer:
     def __init__(self, job: TrainingJob, loaders: Loaders) -> None:
         self.job, self.loaders = job, loaders
         settings, device = job.settings, job.device
-        name, model = settings.model.name, model_of(job)
+        name = settings.model.name
+        model = model_of(job)
         self.body_sha256 = models.body_sha256(models.body_state(model, name))
         self.start = InitialWeights(model)
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
