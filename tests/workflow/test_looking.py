@@ -195,3 +195,12 @@ def test_a_block_that_a_budget_left_is_measured_by_the_next_start(
     copied.good(two)
     assert len(copied.records()) == 4
     assert "left_by" not in json.loads(mark.read_text())
+
+
+def test_a_device_named_in_vain_fails_the_start_after_the_page(ready: Checkout) -> None:
+    for _ in range(2):
+        done = ready.snakemake("devices=[cpu, cuda]", "overrides={replicates: 1}")
+        assert done.returncode == 1
+        assert "error: devices: cuda is named, and measures nothing here: " in done.stderr
+        assert len(ready.records()) == 2
+        assert ready.page()

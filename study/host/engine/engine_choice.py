@@ -88,12 +88,14 @@ def choose_engine(selection: Selection, on_other_machines: bool = False) -> Engi
     ]
     needed = [one for one in devices_asked if not on_other_machines and devices.absent(one) is None]
     troubles = list[Trouble]()
+    names = list(ENGINES) if requested == "auto" else [requested]
     if inside:
         troubles.append(Trouble(f"the pipeline itself runs inside a container ({inside})"))
-    for name in [] if inside else ENGINES if requested == "auto" else [requested]:
+        names = []
+    for name in names:
         asked = engine(name)
         trouble = asked.why_not()
-        for device in [] if trouble else needed:
+        for device in needed:
             trouble = trouble or (asked.gpu_trouble() if device == "cuda" else None)
             trouble = trouble or asked.image_trouble(wanted[device])
         if trouble is None:
