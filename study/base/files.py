@@ -261,6 +261,13 @@ def git_commit() -> str | None:
     return _git("rev-parse", "HEAD")
 
 
+def git_source() -> str | None:
+    """Return the public address from which the checkout was cloned; None for a path, and for one
+    that names a user."""
+    address = _git("remote", "get-url", "origin")
+    return address if address and re.fullmatch("https://[^@]+", address) else None
+
+
 def git_is_changed() -> bool | None:
     """Return whether a file that git tracks differs from the commit. None without a checkout, git
     or a commit."""

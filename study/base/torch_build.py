@@ -35,6 +35,8 @@ class TorchBuild:
     """The version of CUDA that it was built for, such as ``13.2``; None without CUDA."""
     rocm: bool = False
     """Whether it was built for AMD's GPUs."""
+    in_image: bool = False
+    """Whether it is that of an image."""
 
     @classmethod
     def here(cls) -> Self | None:
@@ -54,14 +56,15 @@ class TorchBuild:
         return cls._in(Path(done.stdout.strip()).parent) if done.stdout.strip() else None
 
     @classmethod
-    def of_lock(cls, lock: Path) -> Self | None:
-        """Return the build that a lock names; None if it names none."""
+    def of_lock(cls, lock: Path, in_image: bool = False) -> Self | None:
+        """Return the build that a lock names, or that an image has from it; None if it names
+        none."""
         text = lock.read_text(encoding="utf-8", errors="replace")
         torch = re.search(r"^torch==([\w.+-]+)", text, re.MULTILINE)
         if torch is None:
             return None
         runtime = re.search(r"^nvidia-cuda-runtime(?:-cu\d+)?==(\d+\.\d+)", text, re.MULTILINE)
-        return cls(torch.group(1), runtime.group(1) if runtime else None)
+        return cls(torch.group(1), runtime.group(1) if runtime else None, in_image=in_image)
 
     @classmethod
     def _in(cls, folder: Path) -> Self | None:
@@ -95,10 +98,14 @@ class TorchBuild:
         major = int(self.cuda.partition(".")[0])
         if driver and driver[0] < major:
             newer = f"a driver {DRIVERS[major]} or newer" if major in DRIVERS else "a newer driver"
+            other = (
+                f"name an image for CUDA {driver[0]} (images.cuda)"
+                if self.in_image
+                else f"use a torch for CUDA {driver[0]} that is installed (--torch installed)"
+            )
             return (
                 f"torch {self.version} needs CUDA {major}, and the NVIDIA driver speaks CUDA "
-                f"{driver[0]}.{driver[1]}: install {newer}, or use a torch for CUDA {driver[0]} "
-                "that is installed (--torch installed)"
+                f"{driver[0]}.{driver[1]}: install {newer}, or {other}"
             )
         least = CAPABILITIES.get(major, (0, 0))
         if old := [one for one in capabilities if one < least]:

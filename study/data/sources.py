@@ -6,16 +6,17 @@ its name in ``dataset.source`` (``study/config/sections.py``).
 
 from __future__ import annotations
 
+import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from study.artifacts.prepared import Manifest
-from study.base.errors import StudyError
-from study.base.files import code_sha256, content_of, digest
+from study.base.errors import StudyError, first_line, say
+from study.base.files import code_sha256, content_of, digest, whole
 from study.config.effect import IDLE
 from study.config.sections import Dataset
 
@@ -43,23 +44,70 @@ class DatasetInfo:
     """None if the user gave no files."""
 
 
+DOWNLOAD_SECONDS = 20
+"""Seconds for which a server may be silent."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that the host downloads once."""
+
+    path: str
+    """Its place, relative to the folder of such files."""
+    address: str
+    algorithm: Literal["md5", "sha256"]
+    checksum: str
+    """Its checksum, or how that begins."""
+
+    def fits(self, path: Path) -> bool:
+        """Return whether this is the file, by its checksum."""
+        import pooch
+
+        if not path.is_file():
+            return False
+        return str(pooch.file_hash(str(path), self.algorithm)).startswith(self.checksum)
+
+    def bring(self, folder: Path) -> Path:
+        """Return the path of the file in ``folder``, downloaded if it is not there.
+
+        Raise :class:`StudyError` if it cannot be had.
+        """
+        import pooch
+
+        target = folder / self.path
+        if self.fits(target):
+            return target
+        say(f"downloading {self.address}")
+        # What OpenSSL trusts here, a site's own certificates among it.
+        trusted = ssl.get_default_verify_paths().cafile or True
+        get = pooch.HTTPDownloader(timeout=DOWNLOAD_SECONDS, verify=trusted)
+        try:
+            with whole(target) as temporary:
+                get(self.address, str(temporary), None)
+                if not self.fits(temporary):
+                    raise OSError(f"its {self.algorithm} is not {self.checksum}")
+        except OSError as error:  # requests' own errors are such, too
+            raise StudyError(f"{self.address}: {first_line(error)}") from None
+        return target
+
+
 class Source(ABC):
     """A source of images, as the rest of the pipeline knows it.
 
     ``folder`` is always the dataset's own folder, ``results/data/<dataset>``.
     """
 
-    downloads: ClassVar[bool] = False
-    """True if :meth:`make` needs the network and the packages of the training environment.
+    downloads: ClassVar[Sequence[Download]] = ()
+    """What the host brings into ``results/data/downloads``, unless ``dataset.path`` names a folder.
 
-    It is then called in the image of the runs, if they have one, and never twice at the same time;
-    and a failed call keeps what it brought, below ``results/data``.
+    :meth:`make` may unpack it into ``results/data/unpacked``, and is never called twice at the same
+    time.
     """
     in_the_image: ClassVar[bool] = False
     """True if :meth:`make` opens files that nobody has checked, or needs a package of the training
     environment alone.
 
-    It is then called in the image, too, without a network.
+    It is then called in the image of the runs, if they have one.
     """
     packages: ClassVar[tuple[str, ...]] = ()
     """Modules from elsewhere that hold the images: their packages are part of a run's key."""
@@ -88,8 +136,7 @@ class Source(ABC):
 
     @abstractmethod
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
-        """Draw, verify or download the images, and return their manifest, which the caller
-        writes."""
+        """Draw, verify or unpack the images, and return their manifest, which the caller writes."""
 
     def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
         """Return the folder that holds the manifest's files. A run reads it, so a container has to
@@ -174,6 +221,14 @@ def given_folder(given: str) -> Path:
 def refused(given: str, why: str, allowed: str = "", context: str = "") -> StudyError:
     """Return the error of the folder, or of a folder in it, that ``dataset.path`` names."""
     return StudyError(key="dataset.path", value=given, context=context, why=why, allowed=allowed)
+
+
+def not_obtained(dataset: Dataset, reason: str) -> StudyError:
+    """Return the error of a set that cannot be had."""
+    return StudyError(
+        f"dataset.source: {dataset.source!r} could not be obtained ({reason}); put the files on "
+        "disk and name their folder as dataset.path, or use dataset.source: generated"
+    )
 
 
 def as_text(name: str) -> str:

@@ -1,4 +1,5 @@
-"""CIFAR-10 and MNIST through torchvision: from disk if present, otherwise downloaded once.
+"""CIFAR-10 and MNIST through torchvision, unpacked from what the host has downloaded or the user
+given.
 
 torchvision is imported inside functions only, and this is the only module outside the training side
 that imports it.
@@ -12,19 +13,37 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from study.artifacts.layout import Results
 from study.artifacts.prepared import Manifest
-from study.base.errors import StudyError, first_line
+from study.base.errors import first_line
 from study.config.sections import Dataset
-from study.data.sources import DatasetInfo, Source, as_text, contents, given_folder, refused
+from study.data.sources import (
+    DatasetInfo,
+    Download,
+    Source,
+    as_text,
+    contents,
+    given_folder,
+    not_obtained,
+    refused,
+)
 from study.data.splits import item_of
 
 if TYPE_CHECKING:
     from study.data.decode import ImageSet
 
 
+MNIST_SERVER = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+MNIST_MD5 = {
+    "train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+    "train-labels-idx1-ubyte.gz": "d53e105ee54ea40749a09fcbcd1e9432",
+    "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
+    "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
+}
+
+
 class TorchvisionSet(Source):
     """A published set of ten classes, with its own split, in torchvision's layout."""
 
-    downloads = True
+    in_the_image = True
     code = ("data/torchvision_sets.py", "data/splits.py")
     torchvision_name: ClassVar[str]
     """Name of the class in ``torchvision.datasets``."""
@@ -50,16 +69,12 @@ class TorchvisionSet(Source):
         try:
             try:
                 train, valid = self._splits(base)
-            except RuntimeError:  # absent or incomplete: an interrupted download is resumed
-                self._bring(dataset, base)
+            except RuntimeError:  # absent or incomplete
+                self._unpack(dataset, base, results)
                 train, valid = self._splits(base)
         except Exception as error:  # torchvision's readers raise anything for a damaged file
             reason = first_line(error) or error.__class__.__name__
-            raise StudyError(
-                f"dataset.source: {dataset.source!r} could not be obtained ({reason}); put "
-                "the files on disk and name "
-                "their folder as dataset.path, or use dataset.source: generated"
-            ) from None
+            raise not_obtained(dataset, reason) from None
         files = sorted(_files((base / self.unpacked).parent))
         return Manifest(
             source=dataset.source,
@@ -73,18 +88,16 @@ class TorchvisionSet(Source):
         )
 
     def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
-        """Return the folder where torchvision finds the files: the given one, or one in
-        ``results``.
+        """Return the folder where torchvision finds the files: one that holds them unpacked, or one
+        in ``results`` where they are to be.
 
-        Downloaded and unpacked files lie in ``results``. A given folder may hold only the packed
-        files and may be read-only: they are unpacked elsewhere.
+        What is packed may lie in a folder that is read-only.
         """
-        if not dataset.path:
-            return Results(results).downloads
-        given = Path(dataset.path).expanduser()
-        if not (given / self.unpacked).exists() and any(given.glob(self.archives)):
-            return Results(results).unpacked
-        return given
+        packed = _packed(dataset, results)
+        nothing_to_unpack = dataset.path and not any(packed.glob(self.archives))
+        if nothing_to_unpack or (packed / self.unpacked).exists():
+            return packed
+        return Results(results).unpacked
 
     def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
         """Return the images of torchvision's training split, followed by those of its test
@@ -106,27 +119,20 @@ class TorchvisionSet(Source):
         ``targets``."""
         return self._open_split(base, train=True), self._open_split(base, train=False)
 
-    def _open_split(self, base: Path, train: bool, download: bool = False) -> Any:
+    def _open_split(self, base: Path, train: bool) -> Any:
         import torchvision.datasets
 
-        return getattr(torchvision.datasets, self.torchvision_name)(
-            str(base), train=train, download=download
-        )
+        return getattr(torchvision.datasets, self.torchvision_name)(str(base), train=train)
 
-    def _bring(self, dataset: Dataset, base: Path) -> None:
-        """Unpack the given archives, or download them (torchvision then checks them by their
-        MD5)."""
+    def _unpack(self, dataset: Dataset, base: Path, results: Path) -> None:
         from torchvision.datasets.utils import extract_archive
 
-        if not dataset.path:
-            self._open_split(base, train=True, download=True)
-            return
-        given = Path(dataset.path).expanduser()
-        archives = sorted(given.glob(self.archives))
+        packed = _packed(dataset, results)
+        archives = sorted(packed.glob(self.archives))
         if not archives:
-            raise refused(dataset.path, f"torchvision finds no {dataset.source} there")
+            raise refused(str(packed), f"torchvision finds no {dataset.source} there")
         for archive in archives:
-            target = base / archive.relative_to(given).parent
+            target = base / archive.relative_to(packed).parent
             target.mkdir(parents=True, exist_ok=True)
             extract_archive(str(archive), str(target))
 
@@ -137,6 +143,14 @@ class Cifar10(TorchvisionSet):
     torchvision_name = "CIFAR10"
     unpacked = "cifar-10-batches-py/data_batch_1"
     archives = "cifar-10-python.tar.gz"
+    downloads = (
+        Download(
+            "cifar-10-python.tar.gz",
+            "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+            "md5",
+            "c58f30108f718f92721af3b95e74349a",
+        ),
+    )
     train_images = 50_000
 
 
@@ -146,7 +160,16 @@ class Mnist(TorchvisionSet):
     torchvision_name = "MNIST"
     unpacked = "MNIST/raw/train-images-idx3-ubyte"
     archives = "MNIST/raw/*.gz"
+    downloads = tuple(
+        Download(f"MNIST/raw/{name}", MNIST_SERVER + name, "md5", checksum)
+        for name, checksum in MNIST_MD5.items()
+    )
     train_images = 60_000
+
+
+def _packed(dataset: Dataset, results: Path) -> Path:
+    """Return the folder that the user gave, or else that of the downloads."""
+    return Path(dataset.path).expanduser() if dataset.path else Results(results).downloads
 
 
 def _files(folder: Path) -> list[Path]:

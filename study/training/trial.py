@@ -47,11 +47,14 @@ SMALL: Mapping[str, Any] = {
 count."""
 
 
-def decide_and_try(runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path) -> Weights:
+def decide_and_try(
+    runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path, without: str | None = None
+) -> Weights:
     """Return the decision about the weights that these runs share, and try a user's model as each
     kind of run does.
 
-    Raise :class:`StudyError` with key, model and line if one fails.
+    ``without`` is the reason why ImageNet's weights could not be had. Raise :class:`StudyError`
+    with key, model and line if one fails.
     """
     every = list(runs)
     # a network may be too deep for those
@@ -63,6 +66,7 @@ def decide_and_try(runs: Iterable[tuple[Settings, DatasetInfo]], hub: Path) -> W
         model.weights,
         settings.seed,
         hub,
+        without,
         classes=info.classes,
         channels=images.channels,
         image_size=images.image_size,

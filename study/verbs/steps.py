@@ -55,6 +55,7 @@ def dataset(options: argparse.Namespace) -> str:
         metavar="BYTES",
         help="with --here: memory that this process may take",
     ),
+    argument("--without", metavar="REASON", help="with --here: why ImageNet's could not be had"),
     RESULTS,
     LOG,
 )
@@ -70,7 +71,7 @@ def weights(options: argparse.Namespace) -> str | None:
 
     if options.memory_bytes:
         limit_memory(options.memory_bytes)
-    decide_weights(options.plan, options.weights, options.results, decide_and_try)
+    decide_weights(options.plan, options.weights, options.results, decide_and_try, options.without)
     return None
 
 

@@ -32,8 +32,6 @@ UNPRIVILEGED = 65532
 HOST, USER = "study-container", "study-user"
 """Host and user names inside. They are removed from messages, so they must not be words that
 messages use."""
-PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-"""Variables that a step with network, and a build, take from the caller."""
 FLOAT_BYTES = 4
 TORCH_PREFETCHES = 2
 """Number of batches that each worker of a DataLoader keeps ready by default."""
@@ -64,12 +62,9 @@ class Box:
     user: tuple[int, int]
     mounts: Sequence[Mount] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    # names whose values the engine takes from its own environment: no secret in an argv
-    passed: Sequence[str] = ()
     groups: tuple[int, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     gpus: tuple[str, ...] | None = None
-    network: bool = False
     shared_memory_bytes: int = 64 * MIB
     memory_bytes: int | None = None
     cpus: tuple[int, ...] | None = None

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from typing import Any, ClassVar, TextIO
 from study import __version__
 from study.artifacts.prepared import ImageRequest
 from study.base.errors import StudyError, printable
-from study.base.files import ROOT, file_sha256, git_commit
+from study.base.files import ROOT, file_sha256, git_commit, git_source
 from study.config.sections import Device
 from study.host.engine.base import (
     BUILD_SECONDS,
@@ -31,7 +32,6 @@ from study.host.engine.base import (
 )
 from study.host.engine.container import (
     HOST,
-    PROXIES,
     SCRATCH,
     UNPRIVILEGED,
     USER,
@@ -46,6 +46,8 @@ from study.host.engine.container import (
 )
 from study.host.supervise import Spawned, supervise
 
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""Variables that a build takes from the caller."""
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 LOCK = ROOT / "requirements.lock"
 INSTALLER = ROOT / "requirements-uv.lock"
@@ -140,7 +142,7 @@ class Docker:
         ]
         line += ["--pull", "never", "--log-driver", "none"]
         line += ["--hostname", HOST, "--workdir", WORK, "--user", "{}:{}".format(*box.user)]
-        line += ["--network", "host" if box.network else "none", *self._root(box)]
+        line += ["--network", "none", *self._root(box)]
         line += ["--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"]  # noqa: S108 - inside; torch.compile executes there
         line += [
             "--cap-drop",
@@ -155,7 +157,7 @@ class Docker:
         line += ["--security-opt", "label=disable", "--shm-size", str(box.shared_memory_bytes)]
         line += [*self._groups(box), *self._limits(box)]
         line += [] if box.gpus is None else self._gpus(box.gpus)
-        line += each("--env", [*pairs(self.variables(box).items()), *box.passed])
+        line += each("--env", pairs(self.variables(box).items()))
         line += each("--label", pairs(box.labels.items()))
         line += mounts([*box.mounts, Mount(box.scratch, SCRATCH, writable=True)])
         return [*line, box.image, *box.command]
@@ -277,13 +279,20 @@ class Docker:
         return time.perf_counter() - begin
 
     def _build_argv(self, wanted: ImageRequest, context: Path) -> list[str]:
+        base = str(wanted.base_image)
+        stored = self.image(base)
+        digest = base.partition("@")[2] or (stored and stored.digest)
         values = {
-            "VERSION": __version__,
-            "REVISION": git_commit() or "unknown",
+            "BASE_DIGEST": digest or "unknown",
+            "BASE_IMAGE": base,
+            "CREATED": datetime.now(UTC).isoformat(timespec="seconds"),
             "LOCK_SHA256": file_sha256(context / LOCK.name),
+            "REVISION": git_commit() or "unknown",
+            "SOURCE": git_source() or "unknown",
+            "VERSION": __version__,
         }
-        if wanted.base_image != base_of(DOCKERFILE.read_text(encoding="utf-8")):
-            values["BASE_IMAGE"] = str(wanted.base_image)
+        if any(CERTIFICATES.glob("*.crt")):  # what they helped to install is copied
+            values |= {"STAGE": "system", "COPIED": "/opt/venv"}
         line = [
             self.name,
             "build",

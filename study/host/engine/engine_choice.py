@@ -57,7 +57,9 @@ class EngineChoice:
         if self.engine == "none":
             return TorchBuild.here()
         image = self.images[device]
-        return TorchBuild.of_lock(Path(image.lock or LOCK)) if image.kind == "built" else None
+        if image.kind != "built":
+            return None
+        return TorchBuild.of_lock(Path(image.lock or LOCK), in_image=True)
 
 
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")

@@ -70,9 +70,7 @@ def enter(
     *,
     settings: Settings | None = None,
     limits: Limits = Limits(),
-    network: bool = False,
     environment: Mapping[str, str] | None = None,
-    passed: Sequence[str] = (),
     gpus: bool = False,
 ) -> Ended:
     """Execute ``command`` in ``image``, and return how it ended.
@@ -93,11 +91,9 @@ def enter(
         user=user,
         mounts=mounts,
         environment=environment or {},
-        passed=passed,
         groups=tuple(os.getgroups()) if user[0] not in (0, container.UNPRIVILEGED) else (),
         labels={container.LAUNCHER: base.launcher_label()},
         gpus=tuple(devices.visible_gpus()) if gpus else None,
-        network=network,
         shared_memory_bytes=shared_memory_bytes(settings, len(cpus or ()) or usable_cpus())
         if settings
         else Box.shared_memory_bytes,
@@ -114,16 +110,13 @@ def _execute(
     one has its name."""
     line, identity = engine.argv(box), container.id_file(box.scratch)
     room = shutil.disk_usage(box.scratch).free // 2
-    passed = {name: os.environ[name] for name in box.passed}
     for _ in range(CONFLICTS):
         identity.unlink(missing_ok=True)
         kills = oom_kills()
         try:
             # The client hands SIGTERM on to the container.
             client = Spawned(
-                line,
-                container.environment("cuda", os.environ) | passed,
-                at_our_death=signal.SIGTERM,
+                line, container.environment("cuda", os.environ), at_our_death=signal.SIGTERM
             )
             ended = supervise(
                 client, log, title, timeout_seconds, partial(overfull, box.scratch, room)

@@ -1,11 +1,10 @@
-"""The steps that need the training stack, in a container: weights, and data that are downloaded.
+"""The steps that need the training stack, in a container: weights, and data that it opens.
 
-There are two kinds. A download has the network, and runs our code alone. A step that runs a user's
-model has no network, a memory limit and a time limit. Either writes into a scratch folder, from
-which only what it may leave is taken.
+What the host downloaded is seen, and cannot be written. A step that runs a user's model has a
+memory limit and a time limit. Each writes into a scratch folder, from which only what it may leave
+is taken.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +18,10 @@ from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.config.sections import Limits, is_own
 from study.host.engine import container, lifetime
-from study.host.engine.container import PROXIES, Mount, code_mount, own_mounts, settings_inside
+from study.host.engine.container import Mount, code_mount, own_mounts, settings_inside
 from study.host.engine.engine_choice import engine
-from study.host.steps.left import lend, take, without_result
+from study.host.steps.left import take, without_result
 from study.host.supervise import Ended, new_log
-
-CACHE = "/cache"
-
 
 TRY_SECONDS = 600.0
 """Shortest time limit of the trial of a user's own model. Its study may set a longer one for its
@@ -36,36 +32,32 @@ OWN_SHARE = 0.75
 
 @dataclass(frozen=True)
 class Task:
-    """One step in a container: its verb and name, what it is lent and what it may leave, relative
-    to ``results``."""
+    """One step in a container: its verb and name, what it sees and what it may leave, relative to
+    ``results``."""
 
     verb: str
     name: str
-    lent: Sequence[Path]
+    seen: Path
     left: Sequence[Path]
-    kept: Sequence[Path] = ()
-    """What is taken also after a failure, so that nothing is downloaded twice."""
-    network: bool = False
     runs_own_code: bool = False
     """Whether code of the user runs: it gets less of the machine."""
+    without: str | None = None
+    """Why the weights that were asked for could not be had."""
 
 
-def dataset_task(dataset: str, downloads: bool) -> Task:
-    """Return the step that makes a dataset: it downloads, opens a user's files, or needs the
-    image's packages."""
+def dataset_task(dataset: str, unpacks: bool) -> Task:
+    """Return the step that makes a dataset: it unpacks, opens a user's files, or needs the image's
+    packages."""
     files = Results(Path())
-    if not downloads:
-        return Task("dataset", dataset, lent=[], left=[files.data(dataset)])
-    brought = [files.downloads, files.unpacked, files.data(dataset)]
-    return Task("dataset", dataset, lent=brought[:2], kept=brought, left=brought, network=True)
+    left = [*([files.unpacked] if unpacks else []), files.data(dataset)]
+    return Task("dataset", dataset, files.downloads, left)
 
 
-def weights_task(study: str, weights: str, model: str) -> Task:
+def weights_task(study: str, weights: str, model: str, without: str | None = None) -> Task:
     """Return the step that decides about the weights of a model."""
-    files, own = Results(Path()), is_own(model)
-    shared = [] if own else [files.hub]
-    left = [files.weights(study, weights), *shared]
-    return Task("weights", weights, lent=shared, left=left, network=not own, runs_own_code=own)
+    files = Results(Path())
+    left = [files.weights(study, weights)]
+    return Task("weights", weights, files.hub, left, is_own(model), without)
 
 
 def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -> None:
@@ -85,7 +77,8 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
     small = plan.model_copy(update={"engine": "none", "images": {}, "runs": inner})
     with lifetime.scratch_folder(results) as scratch, new_log(log) as file:
         inside = scratch / "results"
-        lend(results, inside, task.lent)
+        seen = results / task.seen
+        (inside / task.seen).mkdir(parents=True)
         plan_file = Results(inside).plan(plan.name)
         plan_file.parent.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(small.model_dump_json(), encoding="utf-8")
@@ -103,25 +96,22 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
             [
                 code_mount(),
                 *(own_mounts(settings) if own else []),
-                *(_torch_cache() if task.network else []),
+                *([Mount(seen.resolve(), str(at.root / task.seen))] if seen.is_dir() else []),
                 *mounts,
             ],
             file,
             f"{task.verb} {task.name}",
             limits=limits,
-            network=task.network,
-            environment={"TORCH_HOME": CACHE},
-            passed=[name for name in PROXIES if name in os.environ] if task.network else [],
         )
-        failed = bool(ended.code or ended.trouble)
-        take(inside, results, task.kept if failed else task.left)
-    if failed:
-        raise StudyError(failure(ended, limits.memory_gib))
+        if ended.code or ended.trouble:
+            raise StudyError(failure(ended, limits.memory_gib))
+        take(inside, results, task.left)
 
 
 def arguments(task: Task, plan: Path, results: Path) -> list[str]:
     """Return the command line of the step where it does its work."""
     here = ["--here"] if task.verb == "weights" else []
+    here += [f"--without={task.without}"] if task.without else []
     return [task.verb, str(plan), task.name, "--results", str(results), *here]
 
 
@@ -144,16 +134,3 @@ def failure(ended: Ended, memory_gib: float | None = None) -> str:
     if errors:
         return errors[-1]
     return str(without_result(ended, memory_gib).message)
-
-
-def _torch_cache() -> list[Mount]:
-    """Return the mount of the weights that torch has already downloaded for this user; none without
-    such a folder."""
-    home = Path(
-        os.environ.get("TORCH_HOME")
-        or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "torch"
-    )
-    checkpoints = home.expanduser() / "hub" / "checkpoints"
-    return (
-        [Mount(checkpoints.resolve(), f"{CACHE}/hub/checkpoints")] if checkpoints.is_dir() else []
-    )

@@ -5,6 +5,7 @@ tries the model.
 """
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -18,10 +19,12 @@ from study.artifacts.prepared import Manifest, Weights
 from study.artifacts.run import Run
 from study.base import devices
 from study.base.errors import StudyError, say
-from study.base.files import room_for, write_if_changed
+from study.base.files import PACKAGE, room_for, whole, write_if_changed
+from study.base.privacy import anonymous
+from study.base.strict_yaml import read_mapping
 from study.config.sections import Dataset, Limits
 from study.config.settings import Settings
-from study.data.sources import inspect, source_of
+from study.data.sources import Download, given_folder, inspect, not_obtained, source_of
 from study.data.splits import check_batch_size
 from study.host.engine import bring
 from study.host.engine.container import check_visible, environment
@@ -37,6 +40,10 @@ from study.host.steps.in_image import (
     weights_task,
 )
 from study.host.supervise import new_log, supervise
+
+IMAGENET = PACKAGE / "data" / "imagenet.yaml"
+"""The file of torchvision's default weights of each model."""
+IMAGENET_SERVER = "https://download.pytorch.org/models/"
 
 
 def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | None) -> str:
@@ -54,7 +61,12 @@ def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | No
         if source.downloads
         else nullcontext()
     ):
-        if plan.engine != "none" and (source.downloads or source.in_the_image):
+        try:
+            for one in () if wanted.path else source.downloads:
+                one.bring(files.downloads)
+        except StudyError as error:
+            raise not_obtained(wanted, str(error)) from None
+        if plan.engine != "none" and source.in_the_image:
             made = _made_inside(plan, dataset, results, log or files.log("data", dataset))
         else:
             made = make_dataset(plan, dataset, results)
@@ -70,10 +82,10 @@ def _made_inside(plan: Plan, dataset: str, results: Path, log: Path) -> Manifest
     runs, path = plan.runs_with("dataset", dataset), Results(results).manifest(dataset)
     wanted = runs[0].settings.dataset
     source = source_of(wanted)
-    if source.in_the_image:
-        seen = [name for name, _ in source.inspect(wanted).files or []]
-        check_visible(source.base(wanted, path.parent, results), seen, not os.getuid())
-    in_a_container(dataset_task(dataset, source.downloads), plan, runs[0], results, log)
+    if files := source.inspect(wanted).files:
+        seen = [name for name, _ in files]
+        check_visible(given_folder(str(wanted.path)), seen, not os.getuid())
+    in_a_container(dataset_task(dataset, bool(source.downloads)), plan, runs[0], results, log)
     manifest = Manifest.read(path)
     try:
         _check_batches(plan, runs, manifest)
@@ -109,7 +121,13 @@ def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | No
     plan, files = Plan.read(plan_file), Results(results)
     # A network may be too deep for the smallest images.
     run = min(plan.runs_with("weights", weights), key=lambda run: run.settings.dataset.image_size)
-    task = weights_task(plan.name, weights, run.settings.model.name)
+    model, without = run.settings.model, None
+    if model.weights == "imagenet":
+        try:
+            bring_imagenet(model.name, files.hub)
+        except StudyError as error:
+            without = anonymous(str(error))
+    task = weights_task(plan.name, weights, model.name, without)
     log = log or files.log(plan.name, "weights", weights)
     if plan.engine == "none":
         _decided_on_the_host(task, plan_file, results, log, run.settings)
@@ -118,11 +136,29 @@ def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | No
     target = files.weights(plan.name, weights)
     if not target.exists():
         raise StudyError(
-            f"model.name: {run.settings.model.name!r} ended the process that tried it; see "
-            f"{log.name}"
+            f"model.name: {model.name!r} ended the process that tried it; see {log.name}"
         )
     decision = Weights.read(target)
     return f"weights of {decision.model}: {decision.kind} ({decision.reason})"
+
+
+def bring_imagenet(model: str, hub: Path) -> None:
+    """Bring the file of torchvision's default weights into ``hub``, from torch's own cache where it
+    is there.
+
+    Raise :class:`StudyError` if it cannot be had.
+    """
+    name = read_mapping(IMAGENET)[model]
+    # Its name ends with the first digits of its checksum.
+    checksum = Path(name).stem.rpartition("-")[2]
+    wanted = Download(f"checkpoints/{name}", IMAGENET_SERVER + name, "sha256", checksum)
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    home = Path(os.environ.get("TORCH_HOME") or caches / "torch").expanduser()
+    target, cached = hub / wanted.path, home / "hub" / wanted.path
+    if not wanted.fits(target) and wanted.fits(cached):
+        with whole(target) as temporary:
+            shutil.copyfile(cached, temporary)
+    wanted.bring(hub)
 
 
 def _decided_on_the_host(
@@ -144,12 +180,16 @@ def _decided_on_the_host(
 
 
 def decide_weights(
-    plan_file: Path, weights: str, results: Path, decide: Callable[..., Weights]
+    plan_file: Path,
+    weights: str,
+    results: Path,
+    decide: Callable[..., Weights],
+    without: str | None = None,
 ) -> None:
     """Make the decision ``weights`` of the plan in this process, and write it.
 
     ``decide`` is the training side's :func:`study.training.trial.decide_and_try`, which this side
-    does not import.
+    does not import. ``without`` is the reason why ImageNet's weights could not be had.
     """
     plan, files = Plan.read(plan_file), Results(results)
     runs = [run.settings for run in plan.runs_with("weights", weights)]
@@ -157,7 +197,8 @@ def decide_weights(
         name: inspect(Dataset.model_validate_json(name))
         for name in {one.dataset.model_dump_json() for one in runs}
     }
-    decision = decide([(one, found[one.dataset.model_dump_json()]) for one in runs], files.hub)
+    known = [(one, found[one.dataset.model_dump_json()]) for one in runs]
+    decision = decide(known, files.hub, without)
     write_if_changed(files.weights(plan.name, weights), decision.model_dump_json(indent=1))
 
 

@@ -1,8 +1,6 @@
 """Where a network's weights come from: ImageNet, a file, or a seed."""
 
 import os
-import shutil
-import socket
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -11,14 +9,12 @@ import torch
 from torch import nn
 
 from study.artifacts.prepared import Weights
-from study.base.errors import StudyError, first_line
+from study.base.errors import StudyError
 from study.base.files import file_sha256
-from study.base.privacy import anonymous
 from study.config.sections import is_own
 from study.training.models import own
 from study.training.models.build import State, body_sha256, body_state, build, shapes
 
-DOWNLOAD_TIMEOUT_SECONDS = 20
 TENSORS_ALONE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 """torch's variable by which a file is read as tensors alone, whatever its reader asks for."""
 
@@ -57,17 +53,18 @@ def decide(
     requested: str,
     seed: int,
     hub: Path,
+    without: str | None = None,
+    /,
     *,
     classes: int = 2,
     channels: int = 3,
     image_size: int | None = None,
 ) -> Weights:
-    """Return the source of the weights of ``name``: downloaded into ``hub``, read from a file, or
-    random.
+    """Return the source of the weights of ``name``: those in ``hub``, read from a file, or random.
 
-    If ``imagenet`` weights are unavailable the decision is random weights, with the reason. The
-    model is built once for the images and classes at hand: a misfit is an error here, before any
-    run.
+    If ``imagenet`` weights are unavailable the decision is random weights, with the reason:
+    ``without`` is why the host could not bring them. The model is built once for the images and
+    classes at hand: a misfit is an error here, before any run.
     """
     path = None if requested in ("none", "imagenet") else Path(requested).expanduser()
     state = read_state(path) if path else None
@@ -100,13 +97,12 @@ def decide(
         reason = f"a weights file was given{head}{frozen}"
         given = {"kind": "file", "file": path.name, "sha256": file_sha256(path), "reason": reason}
         return random.model_copy(update=given)
-    try:
-        path = fetch_imagenet(name, hub)
-        state = imagenet_model(name, hub).state_dict()
-    except (OSError, RuntimeError, ValueError) as error:
-        message = first_line(getattr(error, "reason", None) or error) or error.__class__.__name__
-        reason = f"ImageNet weights are not available: {anonymous(message)}"
+    path = imagenet_file(name, hub)
+    if without or not path.is_file():
+        why = without or f"this torchvision asks for {path.name}, which is not there"
+        reason = f"ImageNet weights are not available: {why}"
         return random.model_copy(update={"reason": reason})
+    state = imagenet_model(name, hub).state_dict()
     body = body_sha256(body_state(build(name, classes=classes, seed=seed, state=state), name))
     found = {
         "kind": "imagenet",
@@ -143,31 +139,9 @@ def imagenet_model(name: str, hub: Path) -> nn.Module:
     return model
 
 
-def fetch_imagenet(name: str, hub: Path) -> Path:
-    """Return the file of torchvision's default weights in ``hub/checkpoints``, copied from torch's
-    cache or downloaded.
-
-    Either file is checked against the checksum in its name.
-    """
+def imagenet_file(name: str, hub: Path) -> Path:
+    """Return the path in ``hub`` of torchvision's default weights."""
     import torchvision.models
 
-    weights = torchvision.models.get_model_weights(name).DEFAULT
-    file_name = weights.url.rsplit("/", 1)[-1]
-    target: Path = hub / "checkpoints" / file_name
-    # torchvision's file names end with the first digits of the checksum
-    prefix = target.stem.rsplit("-", 1)[-1]
-    cached = Path(torch.hub.get_dir()) / "checkpoints" / file_name
-    for path in (target, cached):
-        if path.is_file() and file_sha256(path).startswith(prefix):
-            if path != target:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
-            return target
-    target.unlink(missing_ok=True)
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(DOWNLOAD_TIMEOUT_SECONDS)
-    try:
-        weights.get_state_dict(model_dir=str(target.parent), check_hash=True, progress=False)
-    finally:
-        socket.setdefaulttimeout(before)
-    return target
+    address: str = torchvision.models.get_model_weights(name).DEFAULT.url
+    return hub / "checkpoints" / address.rpartition("/")[2]

@@ -2,24 +2,30 @@
 source by name."""
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
-from study.base.files import PACKAGE
+from study.base.files import PACKAGE, file_sha256, write_whole
 from study.cli import main
 from study.config.sections import Dataset
 from study.data.decode import decode
 from study.data.sources import (
     SOURCES,
     DatasetInfo,
+    Download,
     Source,
     inspect,
     name_of,
@@ -28,9 +34,10 @@ from study.data.sources import (
     with_effect,
 )
 from study.data.splits import item_of
+from study.data.torchvision_sets import Mnist
 from study.host.engine.container import run_mounts
 from study.host.steps import in_image, prepare
-from tests.conftest import tiny_plan
+from tests.conftest import tiny_plan, write_mnist
 from tests.errors import refused
 
 SHADES = {"dark": 60, "light": 190}
@@ -69,12 +76,12 @@ class Toy(Source):
 
 
 class Away(Toy):
-    """The same, but downloaded, and kept for every dataset."""
+    """The same, but from elsewhere, and unpacked once for every dataset."""
 
-    downloads = True
+    downloads = (Download("toys.zip", "http://127.0.0.1:9/toys.zip", "md5", "1679091c5a880faf"),)
 
     def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
-        return results / "data" / "downloads" / "toys"
+        return results / "data" / "unpacked" / "toys"
 
 
 class Brought(Toy):
@@ -146,14 +153,14 @@ def test_a_container_sees_what_the_source_keeps_below_the_results(
 ) -> None:
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{Away.__name__}")
     run = tiny_plan(dataset=toy).runs[0]
-    kept = tmp_path / "data" / "downloads" / "toys"
+    kept = tmp_path / "data" / "unpacked" / "toys"
     assert kept not in {mount.source for mount in run_mounts(run, "tiny", tmp_path)}
     kept.mkdir(parents=True)
     assert kept in {mount.source for mount in run_mounts(run, "tiny", tmp_path)}
 
 
-@pytest.mark.parametrize("source", [Toy, Away, Brought])
-def test_a_source_is_made_in_the_image_if_it_downloads_or_needs_what_is_installed_there(
+@pytest.mark.parametrize("source", [Toy, Brought])
+def test_a_source_is_made_in_the_image_if_it_needs_what_is_installed_there(
     toy: dict[str, Any], source: type[Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{source.__name__}")
@@ -194,6 +201,7 @@ def test_two_steps_at_once_download_one_after_the_other(
 
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{Away.__name__}")
     monkeypatch.setattr(Away, "make", make)
+    write_whole(Results(tmp_path).downloads / "toys.zip", b"6")
     plan, other = (
         tiny_plan(dataset=toy | {"seed": seed}, factors={"training.batch_size": [4]})
         for seed in (1, 2)
@@ -207,3 +215,77 @@ def test_two_steps_at_once_download_one_after_the_other(
             pool.map(main, [[*line, name, "--results", str(tmp_path)] for name in names])
         ) == [0, 0]
     assert (len(names), most) == (2, 1)
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, str]]:
+    """A folder, and the address of a server of its files."""
+    monkeypatch.setenv("no_proxy", "*")
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
+        Thread(target=serving.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{serving.server_port}/"
+        serving.shutdown()
+
+
+def test_a_file_is_downloaded_once_and_another_one_is_none(
+    server: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, address = server
+    (folder / "file").write_bytes(b"right")
+    checksum = file_sha256(folder / "file")[:8]
+    wanted = Download("a/b", f"{address}file", "sha256", checksum)
+    found = wanted.bring(tmp_path / "here")
+    assert found.read_bytes() == b"right"
+    (folder / "file").write_bytes(b"wrong")
+    assert wanted.bring(tmp_path / "here") == found
+    with pytest.raises(StudyError, match=f"/file: its sha256 is not {checksum}"):
+        wanted.bring(tmp_path / "there")
+    (folder / "file").unlink()
+    with pytest.raises(StudyError, match="/file: 404 "):
+        wanted.bring(tmp_path / "there")
+    assert [path.name for path in (tmp_path / "there").rglob("*")] == ["a"]
+
+
+def test_a_set_that_is_downloaded_is_unpacked_beside_its_archives(
+    server: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, address = server
+    raw = write_mnist(folder, packed=True)
+    files = {path.name: file_sha256(path) for path in raw.iterdir()}
+    brought = [
+        Download(f"MNIST/raw/{name}", f"{address}MNIST/raw/{name}", "sha256", checksum)
+        for name, checksum in files.items()
+    ]
+    monkeypatch.setattr(Mnist, "downloads", brought)
+    values = {"source": "mnist", "channels": 1, "image_size": 28}
+    plan = tiny_plan(dataset=values, factors={"training.batch_size": [4]})
+    write_plans([plan], tmp_path)
+    (name,) = {run.dataset for run in plan.runs}
+    line = ["dataset", str(tmp_path / "tiny" / "plan.json"), name, "--results", str(tmp_path)]
+    assert main(line) == 0
+    made, results = Manifest.read(Results(tmp_path).manifest(name)), Results(tmp_path)
+    assert {path.name for path in (results.downloads / "MNIST/raw").iterdir()} == set(files)
+    assert len(open_set(made, plan.runs[0].settings.dataset, tmp_path, tmp_path).labels) == 40
+
+
+def test_imagenet_weights_come_from_torchs_cache_or_their_server_and_the_reason_is_kept(
+    server: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, address = server
+    (folder / "file").write_bytes(b"weights")
+    name = f"resnet18-{file_sha256(folder / 'file')[:8]}.pth"
+    (tmp_path / "table.yaml").write_text(f"resnet18: {name}\n")
+    monkeypatch.setattr(prepare, "IMAGENET", tmp_path / "table.yaml")
+    monkeypatch.setattr(prepare, "IMAGENET_SERVER", address)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    with pytest.raises(StudyError, match=f"{name}: 404"):
+        prepare.bring_imagenet("resnet18", tmp_path / "hub")
+    for place in (tmp_path / "torch/hub/checkpoints", folder):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(b"weights")
+        prepare.bring_imagenet("resnet18", tmp_path / "hub")
+        (tmp_path / "hub" / "checkpoints" / name).unlink()
+        (place / name).unlink()

@@ -55,7 +55,7 @@ run --name study-measures --cidfile /results/.scratch-1/container-id --init --pu
 --security-opt label=disable --shm-size 1073741824 GROUPS --memory 2147483648 --memory-swap 2147483648
 --cpuset-cpus 0,2 LIMITS GPUS --env HOME=/tmp --env USER=study-user --env CUDA_DEVICE_ORDER=PCI_BUS_ID
 --env MPLCONFIGDIR=/tmp/matplotlib --env PYTHONPATH=/work --env PYTHONUNBUFFERED=1 --env STUDY_CONTAINER=ENGINE
-VARIABLES --env no_proxy --label study.launcher=1.2.3 --mount type=bind,source=/photos,target=/data/photos,readonly
+VARIABLES --label study.launcher=1.2.3 --mount type=bind,source=/photos,target=/data/photos,readonly
 --mount type=bind,source=/results/.scratch-1/scratch,target=/scratch sha256:1 python -m study.training.job
 """
 
@@ -86,7 +86,7 @@ def test_the_whole_command_line_is_the_one_that_was_reviewed(
     own = "--ulimit nofile=1024:1024 --ulimit nproc=4096:4096"
     text = text.replace("LIMITS", own if name == "podman" else "")
     box = replace(
-        BOX, groups=(7, 8), gpus=("0", "1"), environment={"TORCH_HOME": "/cache"}, passed=["no_proxy"],
+        BOX, groups=(7, 8), gpus=("0", "1"), environment={"TORCH_HOME": "/cache"},
         mounts=[Mount(Path("/photos"), "/data/photos")],
     )  # fmt: skip
     assert engine(name).argv(box) == [name, *text.split()]
@@ -105,12 +105,6 @@ def test_paths_with_commas_colons_quotes_and_spaces_reach_the_engine_whole(name:
     assert ["type=bind", f"source={BOX.scratch}", "target=/scratch"] in shown
     with pytest.raises(StudyError, match="line break"):
         engine(name).argv(replace(BOX, mounts=[Mount(Path("/a\nb"), "/data/x")]))
-
-
-def test_a_step_with_network_has_the_hosts_and_nothing_else_changes() -> None:
-    step = engine("docker").argv(replace(BOX, network=True))
-    assert step.count("host") == 1
-    assert ["none" if word == "host" else word for word in step] == engine("docker").argv(BOX)
 
 
 def test_a_link_to_outside_the_folder_is_refused_before_a_container_starts(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from study.host import supervise
 from study.host.engine import base, bring, container, lifetime
 from study.host.engine.base import StoredImage
 from study.host.engine.container import LAUNCHER
-from study.host.engine.docker import Podman
+from study.host.engine.docker import PROXIES, Podman
 from study.host.engine.engine_choice import ENGINES, engine
 from tests.unit.host.test_container import BOX
 
@@ -110,7 +110,7 @@ def test_an_image_is_its_id_its_digest_and_its_labels(name: str, client: Client)
 def test_an_image_is_built_loaded_or_pulled(
     name: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for variable in container.PROXIES:
+    for variable in PROXIES:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("https_proxy", "http://user:secret@proxy")
     client.says({"build": "", "load": "Loaded image: study:3", "pull": ""})

@@ -15,6 +15,7 @@ from study.base.files import write_if_changed
 from study.data import folder
 from study.data.sources import source_of
 from study.host.engine import lifetime
+from study.host.engine.container import Mount
 from study.host.engine.docker import Docker
 from study.host.engine.engine_choice import EngineChoice
 from study.host.steps import prepare as step
@@ -57,7 +58,7 @@ def test_what_is_no_plain_file_is_refused_and_what_it_points_to_is_untouched(
     secret.parent.mkdir()
     secret.write_text("secret")
     secret.chmod(0o600)
-    planted = inside / "data" / "downloads" / "x"
+    planted = Results(inside).unpacked / "x"
     planted.parent.mkdir(parents=True)
     if kind == "link":
         planted.symlink_to(secret)
@@ -65,7 +66,7 @@ def test_what_is_no_plain_file_is_refused_and_what_it_points_to_is_untouched(
         planted.symlink_to(secret.parent, target_is_directory=True)
     else:
         os.mkfifo(planted)
-    may_be = dataset_task("patterns.0a1b2c3d", downloads=True).left
+    may_be = dataset_task("patterns.0a1b2c3d", unpacks=True).left
     said = "'x': the container left a link or a device in place of a file"
     with pytest.raises(StudyError, match=said):
         take(inside, tmp_path / "results", may_be)
@@ -84,37 +85,35 @@ def test_a_result_that_is_a_link_is_no_result(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["record.json", "telemetry.csv"]
 
 
-def test_a_download_that_fails_keeps_what_it_brought(
+def test_a_step_sees_what_the_host_brought_and_a_failed_one_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    files = Results(tmp_path)
     (tmp_path / "images").mkdir()
     image = described(BUILT, "docker", "x")
-    (tmp_path / "images" / "cpu.json").write_text(image.model_dump_json(), encoding="utf-8")
+    files.image("cpu").write_text(image.model_dump_json(), encoding="utf-8")
     plan = plan_at(EngineChoice("docker", "asked for", {"cpu": BUILT}))
-    run, brought = plan.runs[0], Results(tmp_path).downloads / "first.bin"
-    lent: list[bool] = []
+    run, ends = plan.runs[0], [Ended(1, ["something else", "error: it is damaged"]), Ended(0, [])]
 
-    def enter(engine: Docker, image: str, command: Any, scratch: Path, *_: Any, **how: Any) -> Any:
-        assert how["network"]
-        inside = scratch / "results" / brought.relative_to(tmp_path)
-        lent.append(inside.exists())
-        inside.parent.mkdir(parents=True, exist_ok=True)
-        inside.write_bytes(b"brought")
-        if len(lent) == 1:
-            return Ended(1, ["something else", "error: the server answers no more"])
-        manifest = Results(scratch / "results").manifest(run.dataset)
-        manifest.parent.mkdir(parents=True)
-        manifest.write_text("{}")
-        return Ended(0, [])
+    def enter(
+        engine: Docker, image: str, command: Any, scratch: Path, mounts: Any, *_: Any, **how: Any
+    ) -> Any:
+        assert Mount(files.downloads, "/scratch/results/data/downloads") in mounts
+        inside = Results(scratch / "results")
+        for path in (inside.unpacked / "images", inside.manifest(run.dataset)):
+            path.parent.mkdir(parents=True)
+            path.write_text("{}")
+        return ends.pop(0)
 
+    files.downloads.mkdir(parents=True)
     monkeypatch.setattr(lifetime, "enter", enter)
-    task = dataset_task(run.dataset, downloads=True)
-    with pytest.raises(StudyError, match=r"^the server answers no more$"):
+    task = dataset_task(run.dataset, unpacks=True)
+    with pytest.raises(StudyError, match=r"^it is damaged$"):
         in_a_container(task, plan, run, tmp_path, tmp_path / "log")
-    assert brought.read_bytes() == b"brought"
+    assert not files.unpacked.exists()
     in_a_container(task, plan, run, tmp_path, tmp_path / "log")
-    assert lent == [False, True]
-    assert Results(tmp_path).manifest(run.dataset).is_file()
+    assert files.manifest(run.dataset).is_file()
+    assert (files.unpacked / "images").is_file()
 
 
 def planned(tmp_path: Path, photos: Path, batch_size: int) -> tuple[Plan, Path, str]:
@@ -149,14 +148,14 @@ def steps(monkeypatch: pytest.MonkeyPatch, photos: Path) -> list[Task]:
     return taken
 
 
-def test_photographs_are_opened_in_the_image_without_a_network(
+def test_photographs_are_opened_in_the_image(
     tmp_path: Path, photos: Path, steps: list[Task]
 ) -> None:
     _, path, name = planned(tmp_path, photos, 4)
     assert "folder, 16 images to train and 4 to validate" in step.prepare_dataset(
         path, name, tmp_path / "results", None
     )
-    assert [(task.name, task.network, task.lent) for task in steps] == [(name, False, [])]
+    assert [task.name for task in steps] == [name]
 
 
 def test_a_manifest_that_no_run_can_use_is_not_kept(

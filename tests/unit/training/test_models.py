@@ -1,16 +1,19 @@
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torchvision.datasets
 import torchvision.models
 from safetensors.torch import save_file
 
 from study.base.errors import StudyError
+from study.base.strict_yaml import read_mapping
 from study.config.sections import AUXILIARY, Training
 from study.data.sources import DatasetInfo
+from study.data.torchvision_sets import MNIST_MD5, MNIST_SERVER, Cifar10
+from study.host.steps.prepare import IMAGENET, IMAGENET_SERVER
 from study.training.loops.torch.optimizer import layer_groups, make_optimizer, set_frozen
 from study.training.models import build as models
 from study.training.models import pretrained
@@ -137,43 +140,40 @@ def without_counts(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: value for name, value in state.items() if "num_batches" not in name}
 
 
-def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str) -> None:
-    """Let torchvision's ResNet-18 weights be at ``url``, and its cache be empty."""
-    monkeypatch.setattr(torchvision.models.ResNet18_Weights.DEFAULT.value, "url", url)
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "cache"))
+def named(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+    """Let torchvision's ResNet-18 weights be in ``file``."""
+    weights = torchvision.models.ResNet18_Weights.DEFAULT.value
+    monkeypatch.setattr(weights, "url", f"http://127.0.0.1:9/{file}")
 
 
-def test_imagenet_weights_are_downloaded_once_and_checked(
+def test_imagenet_weights_are_those_that_the_host_brought_or_random_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    torch.save(without_counts(models.backbone("resnet18", 3).state_dict()), tmp_path / "x.pth")
-    name = f"resnet18-{hashlib.sha256((tmp_path / 'x.pth').read_bytes()).hexdigest()[:8]}.pth"
-    (tmp_path / "x.pth").rename(tmp_path / name)
-    serve(monkeypatch, tmp_path, f"{tmp_path.as_uri()}/{name}")
-    decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub")
-    assert (decision.kind, decision.file) == ("imagenet", name)
+    named(monkeypatch, "resnet18-0a1b2c3d.pth")
+    none = pretrained.decide("resnet18", "none", 1, tmp_path)
+    for why in ("no route to it", None):
+        decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path, why)
+        assert (decision.kind, decision.body_sha256) == ("random", none.body_sha256)
+        assert decision.reason.startswith("ImageNet weights are not available: ")
+        assert (why or "asks for resnet18-0a1b2c3d.pth, which is not there") in decision.reason
+    (tmp_path / "checkpoints").mkdir()
+    state = without_counts(models.backbone("resnet18", 3).state_dict())
+    torch.save(state, tmp_path / "checkpoints" / "resnet18-0a1b2c3d.pth")
+    decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path)
+    assert (decision.kind, decision.file) == ("imagenet", "resnet18-0a1b2c3d.pth")
     assert decision.body_sha256 == pretrained.decide("resnet18", "none", 3, tmp_path).body_sha256
 
-    (tmp_path / name).unlink()  # the second time nothing is asked for
-    assert pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub") == decision
 
-
-def test_a_download_that_fails_falls_back_with_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    torch.save({"a": torch.zeros(1)}, tmp_path / "resnet18-00000000.pth")
-    for file, words in (
-        ("resnet18-00000000.pth", "invalid hash"),
-        ("missing-00000000.pth", "No such file"),
-    ):
-        serve(monkeypatch, tmp_path, f"{tmp_path.as_uri()}/{file}")
-        decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub")
-        assert decision.kind == "random"
-        assert decision.reason.startswith("ImageNet weights are not available: ")
-        assert words in decision.reason
-        assert (
-            decision.body_sha256 == pretrained.decide("resnet18", "none", 1, tmp_path).body_sha256
-        )
+def test_the_host_asks_for_the_files_that_torchvision_names() -> None:
+    every = torchvision.models.list_models(module=torchvision.models)
+    theirs = {name: torchvision.models.get_model_weights(name).DEFAULT.url for name in every}
+    ours = read_mapping(IMAGENET)
+    assert {name: IMAGENET_SERVER + file for name, file in ours.items()} == theirs
+    (cifar,) = Cifar10.downloads
+    published = torchvision.datasets.CIFAR10
+    assert (cifar.address, cifar.checksum) == (published.url, published.tgz_md5)
+    assert list(MNIST_MD5.items()) == torchvision.datasets.MNIST.resources
+    assert MNIST_SERVER in torchvision.datasets.MNIST.mirrors
 
 
 def test_a_weights_file_can_run_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +181,7 @@ def test_a_weights_file_can_run_no_code(tmp_path: Path, monkeypatch: pytest.Monk
         def __reduce__(self) -> tuple[Any, ...]:
             return os.mkdir, (str(tmp_path / "ran"),)
 
-    serve(monkeypatch, tmp_path, "http://127.0.0.1:9/resnet18-00000000.pth")
+    named(monkeypatch, "resnet18-00000000.pth")
     file = tmp_path / "hub" / "checkpoints" / "resnet18-00000000.pth"
     file.parent.mkdir(parents=True)
     torch.save({"conv1.weight": Hostile()}, file)
