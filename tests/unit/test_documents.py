@@ -1,5 +1,5 @@
 """The documents: their commands work as they stand, their studies are valid, and what they name is
-there."""
+there, each test of a promise, too."""
 
 import re
 import shlex
@@ -164,3 +164,17 @@ def test_the_claim_of_the_documents_own_study_is_judged(tmp_path: Path) -> None:
     ]
     (row,) = analysed(study, as_timings(rows)).claims
     assert (row.claim, row.word) == ("Batch size 64 trains twice as fast as 16", "holds")
+
+
+def test_every_promise_has_a_test_that_holds_it() -> None:
+    rows = re.findall(
+        r"^\| (.+) \| (`(?:tests|extras)/.+) \|$",
+        (ROOT / "docs/promises.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    assert len(rows) > 20
+    for promise, named in rows:
+        file = ""
+        for test in re.findall(r"`([^`]+)`", named):
+            file, name = test.split("::") if "::" in test else (file, test)
+            assert f"def {name}(" in (ROOT / file).read_text("utf-8"), (promise, test)

@@ -1,6 +1,7 @@
-"""Settings of no study, and records with planted measurements."""
+"""Settings of no study, records with planted measurements, and findings of one kind among all."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -12,6 +13,7 @@ from study.config.names import level_words
 from study.config.study import Study
 from tests.timings import labelled
 
+Kind = TypeVar("Kind")
 KEYS = {
     "size": "training.batch_size",
     "loop": "training.loop",
@@ -38,3 +40,8 @@ def with_measured(record: Record, **changes: Any) -> Record:
     """The record, whose measurement has these values."""
     assert record.measurement is not None
     return record.model_copy(update={"measurement": record.measurement.model_copy(update=changes)})
+
+
+def only(kind: type[Kind], found: Iterable[object]) -> list[Kind]:
+    """Return the findings of one kind."""
+    return [one for one in found if isinstance(one, kind)]

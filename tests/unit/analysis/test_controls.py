@@ -20,8 +20,7 @@ from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from tests.conftest import HERE, study_values
 from tests.timings import as_timings, ruled
-from tests.unit.analysis.found import only
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 
 
 def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:

@@ -16,8 +16,7 @@ from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings
-from tests.unit.analysis.found import only
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 
 
 def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None:

@@ -10,8 +10,7 @@ from study.analysis.caveats.machine import Starts
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings, ruled
-from tests.unit.analysis.found import only
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 
 BATCH = "training.batch_size"
 
