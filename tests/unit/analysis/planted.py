@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import pandas as pd
+from pydantic import BaseModel
 
 from study.analysis.analysis import Analysis, analyse
 from study.artifacts.plan import Plan
@@ -14,12 +15,14 @@ from study.config.study import Study
 from tests.timings import labelled
 
 Kind = TypeVar("Kind")
+Model = TypeVar("Model", bound=BaseModel)
 KEYS = {
     "size": "training.batch_size",
     "loop": "training.loop",
     "precision": "training.precision",
     "strategy": "training.strategy",
     "kind": "loader.kind",
+    "layout": "training.memory_format",
 }
 
 
@@ -45,3 +48,8 @@ def with_measured(record: Record, **changes: Any) -> Record:
 def only(kind: type[Kind], found: Iterable[object]) -> list[Kind]:
     """Return the findings of one kind."""
     return [one for one in found if isinstance(one, kind)]
+
+
+def changed(many: Iterable[Model], **changes: Any) -> list[Model]:
+    """The same models with these values."""
+    return [one.model_copy(update=changes) for one in many]
