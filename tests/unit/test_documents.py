@@ -153,12 +153,7 @@ def test_the_claim_of_the_documents_own_study_is_judged(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(written, encoding="utf-8")
     study = read_study("mine", [tmp_path], read_selection({"studies": ["mine"]}))
     rows = [
-        {
-            "run": f"{size}-r{block}",
-            "block": block,
-            "training.batch_size": size,
-            "fit_seconds": seconds * noise,
-        }
+        {"block": block, "training.batch_size": size, "fit_seconds": seconds * noise}
         for size, seconds in ((16, 2.0), (64, 1.0))
         for block, noise in enumerate((1.0, 1.01, 0.99, 1.02, 0.98 + seconds / 100))
     ]
@@ -167,11 +162,8 @@ def test_the_claim_of_the_documents_own_study_is_judged(tmp_path: Path) -> None:
 
 
 def test_every_promise_has_a_test_that_holds_it() -> None:
-    rows = re.findall(
-        r"^\| (.+) \| (`(?:tests|extras)/.+) \|$",
-        (ROOT / "docs/promises.md").read_text("utf-8"),
-        re.MULTILINE,
-    )
+    page = (ROOT / "docs/promises.md").read_text("utf-8")
+    rows = re.findall(r"^\| (.+) \| (`(?:tests|extras)/.+) \|$", page, re.MULTILINE)
     assert len(rows) > 20
     for promise, named in rows:
         file = ""
