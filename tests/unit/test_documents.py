@@ -1,5 +1,5 @@
 """The documents: their commands work as they stand, their studies are valid, and what they name is
-there."""
+there, each test of a promise, too."""
 
 import re
 import shlex
@@ -153,14 +153,20 @@ def test_the_claim_of_the_documents_own_study_is_judged(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(written, encoding="utf-8")
     study = read_study("mine", [tmp_path], read_selection({"studies": ["mine"]}))
     rows = [
-        {
-            "run": f"{size}-r{block}",
-            "block": block,
-            "training.batch_size": size,
-            "fit_seconds": seconds * noise,
-        }
+        {"block": block, "training.batch_size": size, "fit_seconds": seconds * noise}
         for size, seconds in ((16, 2.0), (64, 1.0))
         for block, noise in enumerate((1.0, 1.01, 0.99, 1.02, 0.98 + seconds / 100))
     ]
     (row,) = analysed(study, as_timings(rows)).claims
     assert (row.claim, row.word) == ("Batch size 64 trains twice as fast as 16", "holds")
+
+
+def test_every_promise_has_a_test_that_holds_it() -> None:
+    page = (ROOT / "docs/promises.md").read_text("utf-8")
+    rows = re.findall(r"^\| (.+) \| (`(?:tests|extras)/.+) \|$", page, re.MULTILINE)
+    assert len(rows) > 20
+    for promise, named in rows:
+        file = ""
+        for test in re.findall(r"`([^`]+)`", named):
+            file, name = test.split("::") if "::" in test else (file, test)
+            assert f"def {name}(" in (ROOT / file).read_text("utf-8"), (promise, test)

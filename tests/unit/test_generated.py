@@ -47,18 +47,11 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
     """The table of a model's keys, its own before those of its base, then each model that is in it
     under a heading."""
     told, cells = model.model_json_schema()["properties"], []
-    fields = sorted(
-        model.model_fields.items(), key=lambda item: item[0] not in model.__annotations__
-    )
+    own = model.__annotations__
+    fields = sorted(model.model_fields.items(), key=lambda item: item[0] not in own)
     for name, field in fields:
-        cells.append(
-            [
-                f"`{prefix}{name}`",
-                default(field),
-                allowed(told[name]),
-                one_line(field.description or ""),
-            ]
-        )
+        words = one_line(field.description or "")
+        cells.append([f"`{prefix}{name}`", default(field), allowed(told[name]), words])
     yield rows("key | default | allowed | what it does", cells)
     for name, field in fields:
         for inner in models_of(field.annotation):

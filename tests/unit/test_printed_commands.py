@@ -67,9 +67,8 @@ FOUND = sorted(set(printed()))
 
 
 def test_commands_are_found_in_the_code_and_in_the_documents() -> None:
-    assert {"study/analysis/caveats/machine.py", "study/analysis/analysis.py", "README.md"} <= {
-        file for file, _ in FOUND
-    }
+    some = {"study/analysis/caveats/machine.py", "study/analysis/analysis.py", "README.md"}
+    assert some <= {file for file, _ in FOUND}
     assert len(FOUND) > 30
 
 
@@ -81,11 +80,10 @@ def test_a_printed_command_can_be_typed_as_it_stands(
     assert not MEANT_BY_A_SHELL.search(outside_quotes(command.partition(" #")[0])), file
     if words[0] == "make":
         assert [word for word in words[1:] if "=" not in word and word not in TARGETS] == [], file
-        given = next(
-            (word.removeprefix("ARGS=") for word in words if word.startswith("ARGS=--config")), None
-        )
-        if given and "key=value" not in given:
-            read_selection(as_snakemake_reads_it(["--cores", "1", *shlex.split(given)]))
+        for word in words:
+            if word.startswith("ARGS=--config") and "key=value" not in word:
+                given = shlex.split(word.removeprefix("ARGS="))
+                read_selection(as_snakemake_reads_it(["--cores", "1", *given]))
         return
     arguments = [word for word in words[3:] if word not in ("|", ">", "&&")]
     _parser("study", arguments).parse_args(arguments)
@@ -94,40 +92,22 @@ def test_a_printed_command_can_be_typed_as_it_stands(
 @pytest.mark.parametrize(
     "typed",
     [
-        [],
-        [
-            "--config",
-            "studies=[quickstart]",
-            "overrides={training.epochs: 2, model.name: resnet34}",
-        ],
-        ["--config", "devices=[cpu]", "container=none", "size=reduced", "warm_up_run=false"],
-        [
-            "--directory",
-            "{folder}",
-            "--config",
-            "quiet_wait_seconds=0",
-            "overrides={dataset.path: my photos}",
-        ],
-        ["--profile", "{folder}", "--config", "container=none"],
-        [
-            "--cores",
-            "4",
-            "--config",
-            "images={cpu: registry/image:1}",
-            "base_image=debian:12",
-            "devices=[cpu]",
-        ],
+        "",
+        "--config studies=[quickstart] 'overrides={training.epochs: 2, model.name: resnet34}'",
+        "--config devices=[cpu] container=none size=reduced warm_up_run=false",
+        "--directory {folder} --config quiet_wait_seconds=0 'overrides={dataset.path: my photos}'",
+        "--profile {folder} --config container=none",
+        "--cores 4 --config 'images={cpu: registry/image:1}' base_image=debian:12 devices=[cpu]",
     ],
 )
 @pytest.mark.parametrize("program", ["snakemake", "study"])
 def test_the_next_start_that_is_printed_is_the_same_but_for_one_key(
-    typed: list[str], program: str, tmp_path: Path
+    typed: str, program: str, tmp_path: Path
 ) -> None:
     (tmp_path / "config.yaml").write_text("keep-going: true\n")
-    words = [word.replace("{folder}", str(tmp_path)) for word in typed]
-    before = read_selection(
-        as_snakemake_reads_it([*words, *([] if "--cores" in words else ["--cores", "1"])])
-    )
+    words = [word.replace("{folder}", str(tmp_path)) for word in shlex.split(typed)]
+    cores = [] if "--cores" in words else ["--cores", "1"]
+    before = read_selection(as_snakemake_reads_it([*words, *cores]))
     called = [CALLED.get(program, "snakemake"), *words]
     command = shlex.split(_command(before, called).again("quickstart", overrides={"replicates": 7}))
     again = command[command.index("--") + 1 :] if "--" in command else command[1:]

@@ -77,9 +77,8 @@ def test_opened_results_show_their_page_in_a_notebook_without_a_server(tmp_path:
     shutil.copytree(EXAMPLE / "photographs-speedup", tmp_path / "one")
     assert study.open(tmp_path)._repr_html_() is None
     (tmp_path / "report.html").write_text('<p title="a">4 > 3</p>', encoding="utf-8")
-    assert 'srcdoc="&lt;p title=&quot;a&quot;&gt;4 &gt; 3&lt;/p&gt;"' in str(
-        study.open(tmp_path)._repr_html_()
-    )
+    shown = str(study.open(tmp_path)._repr_html_())
+    assert 'srcdoc="&lt;p title=&quot;a&quot;&gt;4 &gt; 3&lt;/p&gt;"' in shown
 
 
 @pytest.mark.parametrize("name", ["photographs", "photographs-speedup"])
@@ -126,9 +125,8 @@ def test_a_bundle_is_unpacked_for_as_long_as_its_results_are_in_use(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     opened = study.open(ROOT / "docs" / "example" / "results.zip")["photographs-speedup"]
-    pd.testing.assert_frame_equal(
-        opened.timings(), study.open(EXAMPLE)["photographs-speedup"].timings()
-    )
+    plain = study.open(EXAMPLE)["photographs-speedup"]
+    pd.testing.assert_frame_equal(opened.timings(), plain.timings())
     assert list(tmp_path.iterdir())
     del opened
     assert not list(tmp_path.iterdir())
@@ -150,12 +148,8 @@ def test_what_holds_no_results_or_a_damaged_plan_is_one_error(tmp_path: Path) ->
 
 
 def test_unknown_names_are_errors_that_list_the_allowed(photographs: study.StudyResults) -> None:
-    with pytest.raises(
-        study.StudyError, match="no study 'photograph'; allowed: photographs, photographs-speedup"
-    ):
+    told = "no study 'photograph'; allowed: photographs, photographs-speedup"
+    with pytest.raises(study.StudyError, match=told):
         study.open(EXAMPLE)["photograph"]
-    with pytest.raises(
-        study.StudyError,
-        match=r"no figure 'curves'; allowed: curve, ",
-    ):
+    with pytest.raises(study.StudyError, match=r"no figure 'curves'; allowed: curve, "):
         photographs.figure("curves")

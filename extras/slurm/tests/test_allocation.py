@@ -55,7 +55,6 @@ class Resources(dict[str, Any]):
         return self[name]
 
 
-@pytest.fixture
 def answers(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str) -> None:
     """Plant a command that answers by a script."""
     (folder / name).write_text(f"#!/bin/sh\n{script}\n")
@@ -63,6 +62,7 @@ def answers(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: st
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
+@pytest.fixture
 def slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     """SLURM's executor can be imported."""
     monkeypatch.syspath_prepend(SLURM_PLUGIN)

@@ -19,6 +19,7 @@ from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.base.files import write_new
 from tests.conftest import tiny_plan
+from tests.unit.analysis.planted import KEYS, changed, with_measured
 from tests.unit.analysis.test_report import finish, with_gpu
 from tests.unit.artifacts.test_records import make_record
 
@@ -29,86 +30,50 @@ DATA = {"source": "generated", "images": 640, "image_size": 32}
 Time = Callable[[Run], float]
 
 
+def varied(*devices: str, **levels: list[Any]) -> dict[str, Any]:
+    """The factors of a study; a key of two parts has its short name."""
+    return {"factors": {"device": [*devices]} | {KEYS[key]: one for key, one in levels.items()}}
+
+
 def _size(run: Run) -> int:
     return run.settings.training.batch_size
 
 
-def _level(run: Run, key: str) -> object:
-    return run.setting.levels.get(key)
+def _kind(run: Run) -> str:
+    return run.settings.loader.kind
 
 
+CURVE = varied("cpu", size=SIZES)
+LOADERS = ["workers", "device"]
+GAINS: dict[object, float] = {"device": 5.9, "channels_last": 1.3, "bf16": 1 / 1.05}
 KINDS: dict[str, tuple[dict[str, Any], Time]] = {
-    "curve": (
-        {"factors": {"device": ["cpu"], "training.batch_size": SIZES}},
-        lambda run: 14.2 + 380 / _size(run),
-    ),
-    "tie": (
-        {"factors": {"device": ["cpu"], "training.batch_size": SIZES}},
-        lambda run: 20 if _size(run) < 64 else 10,
-    ),
+    "curve": (CURVE, lambda run: 14.2 + 380 / _size(run)),
+    "tie": (CURVE, lambda run: 20 if _size(run) < 64 else 10),
     "contrast": (
-        {
-            "factors": {"device": BOTH, "loader.kind": ["workers", "device"]},
-            "contrast": "device",
-            "curve": None,
-        },
-        lambda run: (
-            38.0
-            if run.settings.device == "cpu"
-            else 2.4
-            if run.settings.loader.kind == "device"
-            else 6.4
-        ),
+        varied(*BOTH, kind=LOADERS) | {"contrast": "device", "curve": None},
+        lambda run: 38 if run.settings.device == "cpu" else 2.4 if _kind(run) == "device" else 6.4,
     ),
     "ways": (
-        {
-            "factors": {
-                "device": ["cuda"],
-                "training.loop": ["fastai", "torch"],
-                "training.batch_size": SIZES,
-            },
-            "loader": {"kind": "workers"},
-        },
+        varied("cuda", loop=["fastai", "torch"], size=SIZES) | {"loader": {"kind": "workers"}},
         lambda run: (9.0 if run.settings.training.loop == "fastai" else 6.0) + 40 / _size(run),
     ),
     "factorial": (
-        {
-            "factors": {
-                "device": ["cuda"],
-                "training.precision": ["auto", "bf16"],
-                "training.memory_format": ["contiguous", "channels_last"],
-                "loader.kind": ["workers", "device"],
-            },
-            "effects": True,
-            "curve": None,
-        },
-        lambda run: (
-            8.0
-            / (5.9 if run.settings.loader.kind == "device" else 1)
-            / (1.3 if _level(run, "training.memory_format") == "channels_last" else 1)
-            * (1.05 if _level(run, "training.precision") == "bf16" else 1)
-        ),
+        varied(
+            "cuda", precision=["auto", "bf16"], layout=["contiguous", "channels_last"], kind=LOADERS
+        )
+        | {"effects": True, "curve": None},
+        lambda run: 8 / math.prod(GAINS.get(level, 1) for level in run.setting.levels.values()),
     ),
     "null control": (
-        {"factors": {"device": ["cpu"]}, "null_control": True, "curve": None, "replicates": 6},
+        varied("cpu") | {"null_control": True, "curve": None, "replicates": 6},
         lambda run: 7.0,
     ),
-    "no answer": (
-        {"factors": {"device": ["cpu"], "training.batch_size": SIZES}, "replicates": 1},
-        lambda run: 9.0,
-    ),
-    "failed": (
-        {"factors": {"device": ["cpu"], "training.batch_size": SIZES}},
-        lambda run: 14.2 + 380 / _size(run),
-    ),
-    "nothing": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}}, lambda run: 1.0),
-    "absent": ({"factors": {"device": ["cuda"], "training.batch_size": SIZES}}, lambda run: 1.0),
+    "no answer": (CURVE | {"replicates": 1}, lambda run: 9.0),
+    "failed": (CURVE, lambda run: 14.2 + 380 / _size(run)),
+    "nothing": (CURVE, lambda run: 1.0),
+    "absent": (varied("cuda", size=SIZES), lambda run: 1.0),
     "begun": (
-        {
-            "factors": {"device": BOTH, "training.batch_size": SIZES},
-            "contrast": "device",
-            "replicates": 4,
-        },
+        varied(*BOTH, size=SIZES) | {"contrast": "device", "replicates": 4},
         lambda run: (20.0 if run.settings.device == "cpu" else 2.0) + 40 / _size(run),
     ),
 }
@@ -126,16 +91,8 @@ def plan_of(kind: str) -> Plan:
     """The plan of a kind's study, whose runs a machine with a GPU can make."""
     changes, _ = KINDS[kind]
     asked = f"How long does it take, in a study of the kind {kind}?"
-    plan = tiny_plan(
-        **{
-            "title": kind.capitalize(),
-            "question": asked,
-            "model": RESNET,
-            "replicates": 3,
-            "dataset": DATA,
-        }
-        | changes
-    )
+    own = {"title": kind.capitalize(), "question": asked, "model": RESNET, "dataset": DATA}
+    plan = tiny_plan(**{"replicates": 3} | own | changes)
     return plan if kind == "absent" else with_gpu(plan)
 
 
@@ -156,25 +113,14 @@ def learned(record: Record) -> Record:
     """The record, whose network learned, and whose parts add up to its time."""
     if record.measurement is None:
         return record
-    whole = record.measurement.fit_seconds
-    epochs = [
-        one.model_copy(
-            update={"accuracy": 0.97, "train_seconds": 0.9 * whole, "valid_seconds": 0.1 * whole}
-        )
-        for one in record.measurement.epochs
-    ]
-    steps = [
-        step.model_copy(
-            update={
-                "forward_seconds": 0.1 * whole,
-                "backward_seconds": 0.2 * whole,
-                "data_wait_seconds": 0.1 * whole,
-            }
-        )
-        for step in record.measurement.steps
-    ]
-    measurement = record.measurement.model_copy(update={"epochs": epochs, "steps": steps})
-    return record.model_copy(update={"measurement": measurement})
+    measured, whole = record.measurement, record.measurement.fit_seconds
+    ends = {"train_seconds": 0.9 * whole, "valid_seconds": 0.1 * whole}
+    steps = {"forward_seconds": 0.1, "backward_seconds": 0.2, "data_wait_seconds": 0.1}
+    return with_measured(
+        record,
+        epochs=changed(measured.epochs, accuracy=0.97, **ends),
+        steps=changed(measured.steps, **{name: one * whole for name, one in steps.items()}),
+    )
 
 
 def main() -> None:

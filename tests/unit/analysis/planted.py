@@ -1,8 +1,10 @@
-"""Settings of no study, and records with planted measurements."""
+"""Settings of no study, records with planted measurements, and findings of one kind among all."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import pandas as pd
+from pydantic import BaseModel
 
 from study.analysis.analysis import Analysis, analyse
 from study.artifacts.plan import Plan
@@ -12,12 +14,15 @@ from study.config.names import level_words
 from study.config.study import Study
 from tests.timings import labelled
 
+Kind = TypeVar("Kind")
+Model = TypeVar("Model", bound=BaseModel)
 KEYS = {
     "size": "training.batch_size",
     "loop": "training.loop",
     "precision": "training.precision",
     "strategy": "training.strategy",
     "kind": "loader.kind",
+    "layout": "training.memory_format",
 }
 
 
@@ -38,3 +43,13 @@ def with_measured(record: Record, **changes: Any) -> Record:
     """The record, whose measurement has these values."""
     assert record.measurement is not None
     return record.model_copy(update={"measurement": record.measurement.model_copy(update=changes)})
+
+
+def only(kind: type[Kind], found: Iterable[object]) -> list[Kind]:
+    """Return the findings of one kind."""
+    return [one for one in found if isinstance(one, kind)]
+
+
+def changed(many: Iterable[Model], **changes: Any) -> list[Model]:
+    """The same models with these values."""
+    return [one.model_copy(update=changes) for one in many]

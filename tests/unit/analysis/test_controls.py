@@ -20,34 +20,25 @@ from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from tests.conftest import HERE, study_values
 from tests.timings import as_timings, ruled
-from tests.unit.analysis.found import only
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 
 
 def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
     """A row for each run of the study's plan; ``seconds`` gives its time from its settings and its
     number."""
     plan = make_plan("tiny", study, EngineChoice("none", "asked for"), HERE)
-    rows = []
-    for number, run in enumerate(plan.runs):
-        time = seconds(run.settings, number)
-        rows.append(
-            {
-                "run": run.name,
-                "outcome": "ok",
-                "message": None,
-                "device": run.settings.device,
-                "session": 1,
-                "block": run.block,
-                "training.batch_size": run.settings.training.batch_size,
-                "fit_seconds": time,
-                "train_seconds": time,
-                "images_processed": 32,
-                "loader.kind": run.settings.loader.kind,
-                "control": run.settings.control,
-            }
-            | columns
-        )
+    rows = [
+        {
+            "run": run.name,
+            "block": run.block,
+            "training.batch_size": run.settings.training.batch_size,
+            "fit_seconds": seconds(run.settings, number),
+            "images_processed": 32,
+            "control": run.settings.control,
+        }
+        | columns
+        for number, run in enumerate(plan.runs)
+    ]
     return as_timings(rows)
 
 

@@ -13,6 +13,7 @@ from study.analysis.answers.ways import Ways
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import analysed, as_timings, at_most
+from tests.unit.analysis.planted import only
 
 SIZE, LOOP = "training.batch_size", "training.loop"
 Times = dict[tuple[str, int], float]
@@ -51,12 +52,8 @@ def test_settings_that_differ_by_less_than_the_margin_are_equal_in_the_sentence_
     None
 ):
     """The smaller one is told from the others, by a tenth of a percent."""
-    times: Times = {
-        ("torch", 16): 10.0,
-        ("torch", 32): 10.01,
-        ("torch", 64): 10.02,
-        ("torch", 128): 12.0,
-    }
+    planted = {16: 10.0, 32: 10.01, 64: 10.02, 128: 12.0}
+    times: Times = {("torch", size): seconds for size, seconds in planted.items()}
     found = analysed(study_of(times), frame_of(times, 1e-4))
     (group,) = found.groups
     assert (
@@ -64,10 +61,8 @@ def test_settings_that_differ_by_less_than_the_margin_are_equal_in_the_sentence_
         == "Batch sizes **16, 32 and 64** are **equal within 5%**, at 10 s (95% in this start: at "
         "most 1.00 times as long as 16); batch size 128 takes **1.2 times as long** as 16."
     )
-    assert [level_verdict(level, group, 0.05) for level in group.levels] == [
-        *["equal within 5%"] * 3,
-        "slower",
-    ]
+    words = [level_verdict(level, group, 0.05) for level in group.levels]
+    assert words == ["equal within 5%"] * 3 + ["slower"]
 
 
 @pytest.mark.parametrize(
@@ -82,10 +77,8 @@ def test_two_ways_are_equal_within_the_margin_whether_their_difference_is_told_o
     assert isinstance(ways, Ways)
     assert ways.decided == equal
     assert ("are equal within 5%" in found.screen.chart) == equal
-    assert (
-        found.answer.count("**equal within 5%** to fastai" if equal else "**tied** with fastai")
-        == 1
-    ), found.answer
+    words = "**equal within 5%** to fastai" if equal else "**tied** with fastai"
+    assert found.answer.count(words) == 1, found.answer
 
 
 def test_a_contrast_within_the_margin_is_equal_and_no_ratio_is_called_a_gain() -> None:
@@ -113,7 +106,7 @@ def test_what_differs_by_the_margin_is_called_equal_in_one_study_of_twenty_at_mo
 def test_opposite_differences_of_the_settings_are_no_equality() -> None:
     times = alike(1.2, 1 / 1.2)
     found = analysed(study_of(times, contrast=LOOP), frame_of(times, 0.005))
-    (contrast,) = (one for one in found.answers if isinstance(one, Contrast))
+    (contrast,) = only(Contrast, found.answers)
     assert not contrast.equal
     assert contrast.decided
     assert "equal within" not in found.answer

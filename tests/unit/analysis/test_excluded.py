@@ -16,8 +16,7 @@ from study.artifacts.record_store import free_aside, move_aside
 from study.base.files import write_new
 from tests.conftest import tiny_plan
 from tests.timings import table
-from tests.unit.analysis.found import only
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 from tests.unit.artifacts.test_records import make_record
 
 KIND = "others_cpu_percent"

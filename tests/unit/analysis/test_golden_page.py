@@ -51,20 +51,19 @@ from study.artifacts.samples import PHASES
 from study.artifacts.setting import EVERYWHERE
 from study.base.files import write_new
 from tests.conftest import TRANSFER, tiny_plan
-from tests.unit.analysis.planted import setting
+from tests.unit.analysis.planted import changed, setting, with_measured
 from tests.unit.analysis.test_report import with_gpu
 from tests.unit.artifacts.test_records import make_record
 
 NUMBER = re.compile(r"-?\d[\d.,]*(e-?\d+)?")
 GOLDEN = Path(__file__).with_name("golden_page.txt")
 BATCH = "training.batch_size"
+CPU = setting(device="cpu")
+FASTAI, TORCH = (setting(device="cuda", loop=loop) for loop in ("fastai", "torch"))
 TIME, LONE = Estimate(value=9.4567, low=8.58, high=10.4), Estimate(value=9.4567)
 TOGETHER = Estimate(value=9.4567, low=8.2, high=10.9)
-ALPHA, WIDE, TIGHT = (
-    Bounds(low=0.42, high=0.61),
-    Bounds(low=None, high=2.5),
-    Bounds(low=4.2, high=5.9),
-)
+ALPHA, WIDE = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5)
+TIGHT = Bounds(low=4.2, high=5.9)
 POWER = {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}
 MISSING = ("points", "replicates", "equal_times")
 
@@ -98,7 +97,7 @@ CURVES = [
 
 def fastest(**changes: object) -> Fastest:
     plain = Fastest(
-        group=setting(device="cuda", loop="fastai"),
+        group=FASTAI,
         level=setting(size=64),
         time=TIME,
         tied=[],
@@ -137,43 +136,22 @@ CONTRAST = Contrast(
     overall=TIME,
     machine=False,
 )
-OF_PRECISION = Contrast(
-    contrast="training.precision",
-    slower="fp32",
-    faster="bf16",
-    least=RATIO.model_copy(update={"at": EVERYWHERE}),
-    most=RATIO.model_copy(update={"at": EVERYWHERE}),
-    overall=TIME,
-    machine=False,
-)
+ALONE = RATIO.model_copy(update={"at": EVERYWHERE})
+PRECISIONS = {"contrast": "training.precision", "slower": "fp32", "faster": "bf16"}
+OF_PRECISION = CONTRAST.model_copy(update=PRECISIONS | {"least": ALONE, "most": ALONE})
+FIRST_WAY = Way(group=TORCH, level=setting(size=64), seconds=2.5, times=None)
+SECOND_WAY = Way(group=FASTAI, level=setting(size=32), seconds=6.0, times=TIME, slower=True)
 WAYS = [
-    Ways(
-        base=setting(device="cuda", loop="fastai"),
-        ways=[
-            Way(
-                group=setting(device="cuda", loop="torch"),
-                level=setting(size=64),
-                seconds=2.5,
-                times=None,
-            ),
-            Way(
-                group=setting(device="cuda", loop="fastai"),
-                level=setting(size=32),
-                seconds=6.0,
-                times=TIME,
-                slower=slower,
-            ),
-        ],
-    )
+    Ways(base=FASTAI, ways=[FIRST_WAY, SECOND_WAY.model_copy(update={"slower": slower})])
     for slower in (True, False)
 ]
 ANSWERS: list[Answer] = [
     NothingSucceeded(group=None, made=True),
-    NothingSucceeded(group=setting(device="cpu"), made=True),
+    NothingSucceeded(group=CPU, made=True),
     OnlyLevel(group=setting(device="cuda", precision="fp32"), time=TIME),
     *WAYS,
     Combination(
-        group=setting(device="cpu"),
+        group=CPU,
         base=setting(precision="auto"),
         best=setting(precision="bf16, channels_last"),
         times_as_fast=TIME,
@@ -186,16 +164,12 @@ ANSWERS: list[Answer] = [
         more_runs=2,
     ),
     CannotSay(
-        group=setting(device="cpu"),
+        group=CPU,
         reasons={"16": "one_block", "32": "wide_interval", "64": "not_learned"},
         more_runs=1,
     ),
-    CannotSay(
-        group=setting(device="cpu"),
-        reasons={"a": "not_learned", "b": "censored"},
-        more_runs=None,
-    ),
-    CannotSay(group=setting(device="cpu"), reasons={"a": "few_runs"}, more_runs=1, only=True),
+    CannotSay(group=CPU, reasons={"a": "not_learned", "b": "censored"}, more_runs=None),
+    CannotSay(group=CPU, reasons={"a": "few_runs"}, more_runs=1, only=True),
     fastest(tied=["32", "128"], equivalent=["32"], left_out=["16"], unfair={"256": "not_learned"}),
     fastest(unfair={"256": "not_learned", "512": "censored"}),
     fastest(slower=[]),
@@ -220,7 +194,7 @@ def unlearned(
     size: int, accuracy: float, reason: Literal["at_chance", "unclear"] = "at_chance"
 ) -> Unlearned:
     level = setting(size=size)
-    own = level.within(setting(device="cuda", loop="torch"))
+    own = level.within(TORCH)
     return Unlearned(level=level, setting=own, reason=reason, accuracy=accuracy)
 
 
@@ -280,23 +254,15 @@ SOURCE = {
     "runs": "one run each",
     "address": "https://a.example/blog",
 }
+ON_CUDA = {"at": {"device": "cuda"}, "source": SOURCE}
+SHARES = {16: 50, 32: 90, 64: 60}
 CLAIMS = [
-    {
-        "claim": "Batch size 128 is the fastest",
-        "best": {BATCH: 128},
-        "at": {"device": "cuda"},
-        "source": SOURCE,
-    },
+    {"claim": "Batch size 128 is the fastest", "best": {BATCH: 128}, **ON_CUDA},
     {
         "claim": "The others reach 50% to 90% of its speed",
-        "shares": [
-            {"setting": {BATCH: 16}, "percent": 50},
-            {"setting": {BATCH: 32}, "percent": 90},
-            {"setting": {BATCH: 64}, "percent": 60},
-        ],
+        "shares": [{"setting": {BATCH: size}, "percent": part} for size, part in SHARES.items()],
         "of": {BATCH: 128},
-        "at": {"device": "cuda"},
-        "source": SOURCE,
+        **ON_CUDA,
     },
     {
         "claim": "The GPU is 12 times as fast as the CPU",
@@ -319,13 +285,8 @@ def planned() -> Plan:
     """Four batch sizes on two devices, with a claim of each kind that has a row of its own."""
     factors = {"device": ["cpu", "cuda"], BATCH: [16, 32, 64, 128]}
     data = {"source": "generated", "images": 200, "image_size": 40}
-    values = TRANSFER | {
-        "dataset": data,
-        "factors": factors,
-        "contrast": "device",
-        "claims": CLAIMS,
-    }
-    return with_gpu(tiny_plan(**values, replicates=3))
+    values = TRANSFER | {"dataset": data, "contrast": "device", "claims": CLAIMS}
+    return with_gpu(tiny_plan(**values, factors=factors, replicates=3))
 
 
 def recorded(plan: Plan, number: int) -> Record:
@@ -340,16 +301,10 @@ def recorded(plan: Plan, number: int) -> Record:
     )
     assert record.measurement is not None
     phases = {f"{phase}_seconds": step / len(PHASES) for phase in PHASES}
-    measured = record.measurement.model_copy(
-        update={
-            "steps": [
-                one.model_copy(update=phases | {"images": size}) for one in record.measurement.steps
-            ],
-            "epochs": [
-                one.model_copy(update={"images": 2 * size, "accuracy": 0.9})
-                for one in record.measurement.epochs
-            ],
-        }
+    measured = with_measured(
+        record,
+        steps=changed(record.measurement.steps, images=size, **phases),
+        epochs=changed(record.measurement.epochs, images=2 * size, accuracy=0.9),
     )
     machine = Machine(
         device_name="a CPU" if device == "cpu" else "a GPU",
@@ -372,13 +327,9 @@ def recorded(plan: Plan, number: int) -> Record:
         valid_images=40,
         left_out=1,
     )
-    found = {
-        "measurement": measured,
-        "machine": machine,
-        "data": data,
-        "process_seconds": measured.fit_seconds + 9,
-    }
-    return record.model_copy(update=found)
+    seconds = record.measurement.fit_seconds + 9
+    found = {"machine": machine, "data": data, "process_seconds": seconds}
+    return measured.model_copy(update=found)
 
 
 def with_every_finding(analysis: Analysis) -> Analysis:
@@ -465,13 +416,8 @@ def test_a_caveat_says_what_it_is_and_what_it_does_in_thirty_words_each_and_none
     None
 ):
     for caveat in CAVEATS:
-        assert (
-            max(
-                len(told.split())
-                for told in (caveat.text(), f"{caveat.effect()} {caveat.advice()}")
-            )
-            <= 30
-        )
+        for told in (caveat.text(), f"{caveat.effect()} {caveat.advice()}"):
+            assert len(told.split()) <= 30
         assert not caveat.text().endswith(".")
     assert set(KINDS) == set(map(type, CAVEATS))
 

@@ -14,7 +14,7 @@ from study.analysis.stats.learning import learning_of
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 
 STUDIES = 1000
 ALLOWED = 0.05 + 2.33 * (0.05 * 0.95 / STUDIES) ** 0.5
@@ -117,12 +117,8 @@ def test_runs_that_differ_widely_leave_it_open() -> None:
 def test_a_large_shortfall_that_noise_may_explain_is_no_learning_either() -> None:
     """Real runs: at batch size 1024 three trainings ended so far from each other that no test tells
     them from 90%."""
-    accuracies = {
-        "16": [0.896, 0.888, 0.916],
-        "64": [0.77, 0.802, 0.814],
-        "1024": [0.504, 0.364, 0.23],
-    }
-    accuracies["256"] = [0.522, 0.584, 0.588]
+    accuracies = {"16": [0.896, 0.888, 0.916], "64": [0.77, 0.802, 0.814]}
+    accuracies |= {"1024": [0.504, 0.364, 0.23], "256": [0.522, 0.584, 0.588]}
     found = learning_of(accuracies, 0.1, 500, 0.02)
     assert (found["1024"].learned, found["1024"].reason) == (None, "unclear")
     assert found["256"].reason == "below_best"
@@ -150,12 +146,8 @@ def caveats(target: bool = False, **columns: tuple[list[Any], list[Any]]) -> lis
     rows = [
         {
             "run": f"bs{size}-r{block}",
-            "outcome": "ok",
-            "device": "cpu",
-            "session": 1,
             "block": block,
             "training.batch_size": size,
-            "precision": "fp32",
             "fit_seconds": 2.0 + 0.1 * block,
             "valid_images": 206,
             "chance_accuracy": 0.5,
@@ -169,11 +161,11 @@ def caveats(target: bool = False, **columns: tuple[list[Any], list[Any]]) -> lis
 
 def test_a_setting_that_did_not_learn_is_a_caveat_with_its_accuracy() -> None:
     found = caveats(accuracy=([0.95, 0.96, 0.94], [0.51, 0.5, 0.52]))
-    (caveat,) = [one for one in found if isinstance(one, NotLearned)]
+    (caveat,) = only(NotLearned, found)
     assert [(one.level.label, one.reason) for one in caveat.levels] == [("8", "at_chance")]
     assert caveat.levels[0].accuracy == pytest.approx(0.51)
     equal = caveats(accuracy=([0.95, 0.96, 0.94], [0.95, 0.94, 0.95]))
-    assert not any(isinstance(one, NotLearned) for one in equal)
+    assert not only(NotLearned, equal)
 
 
 def test_runs_that_missed_the_target_are_a_caveat_that_names_their_setting_and_number() -> None:
@@ -183,5 +175,5 @@ def test_runs_that_missed_the_target_are_a_caveat_that_names_their_setting_and_n
         reached_target=([True, True, True], [True, False, True]),
         target_seconds=([2.0, 2.1, 2.2], [1.0, None, 1.1]),
     )
-    (caveat,) = [one for one in found if isinstance(one, CensoredRuns)]
+    (caveat,) = only(CensoredRuns, found)
     assert [(one.setting.label, one.missed, one.runs) for one in caveat.missed] == [("8", 1, 3)]

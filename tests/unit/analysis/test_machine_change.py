@@ -16,8 +16,7 @@ from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings
-from tests.unit.analysis.found import only
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 
 
 def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None:
@@ -53,30 +52,17 @@ def simulated(
     """Two precisions in five blocks; ``machine`` holds each run's state, ``effect`` is bf16's true
     ratio."""
     rng = np.random.default_rng(3)
-    rows = []
-    for index, state in enumerate(machine):
-        level = ("fp32", "bf16")[index % 2]
-        seconds = (
-            10.0
-            * (effect if level == "bf16" else 1.0)
-            * state**slope
-            * np.exp(rng.normal(0, noise))
-        )
-        rows.append(
-            {
-                "run": f"{level}-{index}",
-                "outcome": "ok",
-                "message": None,
-                "device": "cpu",
-                "session": 1,
-                "block": index // 2 + 1,
-                "training.precision": level,
-                "training.batch_size": 4,
-                "fit_seconds": seconds,
-                "images_processed": 32,
-                "reference_seconds": None if null else 0.002 * state,
-            }
-        )
+    seconds = 10.0 * machine**slope * np.exp(rng.normal(0, noise, len(machine)))
+    rows = [
+        {
+            "block": index // 2 + 1,
+            "training.precision": ("fp32", "bf16")[index % 2],
+            "fit_seconds": seconds[index] * (1.0, effect)[index % 2],
+            "images_processed": 32,
+            "reference_seconds": None if null else 0.002 * state,
+        }
+        for index, state in enumerate(machine)
+    ]
     return analysis_of(STUDY, as_timings(rows))
 
 
@@ -120,13 +106,8 @@ def test_where_the_machine_may_be_the_difference_no_ratio_has_an_interval_on_the
     78% of studies."""
     swinging = simulated(1.0, LOADED)
     contrast, (ratio,) = contrast_of(swinging), swinging.ratios
-    told = [
-        contrast.overall,
-        contrast.least.ratio,
-        contrast.most.together,
-        ratio.ratio,
-        ratio.together,
-    ]
+    told = [contrast.overall, contrast.least.ratio, contrast.most.together]
+    told += [ratio.ratio, ratio.together]
     assert {(one.low, one.high) for one in told} == {(None, None)}
     assert "machine's change within blocks may explain it" in contrast.text(Context(STUDY))
     steady = contrast_of(simulated(1.0, LOADED, null=True))

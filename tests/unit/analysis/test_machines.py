@@ -10,8 +10,7 @@ from study.analysis.caveats.machine import Starts
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings, ruled
-from tests.unit.analysis.found import only
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 
 BATCH = "training.batch_size"
 
@@ -25,12 +24,8 @@ def timings(nodes: int, extra: float = 1.0, blocks: int = 6) -> pd.DataFrame:
             "block": block + 1,
             BATCH: level,
             "node": f"{block % nodes:08x}",
-            "fit_seconds": 10
-            * (extra if block % nodes == nodes - 1 else 1)
+            "fit_seconds": (10 * extra if block % nodes == nodes - 1 else 10)
             * np.exp(noise.normal(0, 0.01)),
-            "accuracy": 0.9,
-            "chance_accuracy": 0.5,
-            "valid_images": 200,
         }
         for block in range(blocks)
         for level in (4, 8)

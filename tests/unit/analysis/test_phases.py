@@ -39,19 +39,10 @@ def frame_of(plan: Plan, **columns: Any) -> pd.DataFrame:
     factors = plan.study.factors
     rows: list[dict[str, Any]] = []
     for block, levels in product((1, 2), product(*factors.values())):
-        row = {
-            "device": "cpu",
-            "outcome": "ok",
-            "session": 1,
-            "block": block,
-            "message": None,
-            "software": "the same",
-        }
-        row["run"] = f"run {len(rows)}"
         named = {
             key: shown(plan.study, key, level) for key, level in zip(factors, levels, strict=True)
         }
-        rows.append(row | named | SECONDS)
+        rows.append({"block": block, "software": "the same"} | named | SECONDS)
     frame = as_timings(rows).assign(model_seconds=2.5, **columns)
     return frame.assign(fit_seconds=frame[list(SECONDS)].sum(axis=1))
 

@@ -18,8 +18,7 @@ from study.artifacts.telemetry import COLUMNS, write_parquet
 from study.base.files import file_sha256, write_new
 from study.cli import main
 from tests.conftest import tiny_plan
-from tests.unit.analysis.found import only
-from tests.unit.analysis.planted import with_measured
+from tests.unit.analysis.planted import only, with_measured
 from tests.unit.artifacts.test_records import make_record
 
 Damage = Callable[[Plan, Results], None]

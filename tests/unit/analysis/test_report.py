@@ -18,8 +18,7 @@ from study.base.files import write_new
 from tests.conftest import ROOT, tiny_plan, write_photos
 from tests.examples import STUDIES, with_analysis
 from tests.timings import table
-from tests.unit.analysis.found import only
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 from tests.unit.artifacts.test_records import make_record
 
 KEPT = ROOT / "docs" / "example" / "report.html"

@@ -11,8 +11,7 @@ from study.analysis.table.exclusions import far_runs
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings, at_most
-from tests.unit.analysis.found import only
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 
 
 def model_of_levels(means: dict[str, float], noise: float, replicates: int, seed: int) -> LogModel:

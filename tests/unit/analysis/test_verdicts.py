@@ -20,7 +20,7 @@ from study.artifacts.record import TIMED_OUT
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import analysed, as_timings, at_least, at_most
-from tests.unit.analysis.found import only
+from tests.unit.analysis.planted import only
 
 Times = Mapping[int, Sequence[float]]
 NEAR_10 = (10.03, 10.14, 9.91, 10.04, 10.05)

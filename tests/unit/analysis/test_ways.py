@@ -14,7 +14,7 @@ from study.analysis.ratios import quotient_of
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings, at_least, ruled
-from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.planted import analysis_of, only
 
 TIMES: dict[tuple[str, str], dict[int, float]] = {
     ("fastai", "channels_last"): {16: 10.0, 32: 8.0, 64: 9.0},
@@ -45,14 +45,12 @@ def measured(
                 rows.append(
                     {
                         "run": f"{loop}-{size}-r{block}",
-                        "session": 1,
                         "block": block + 1,
                         "training.loop": loop,
                         "training.memory_format": layout,
                         "training.batch_size": size,
                         "fit_seconds": seconds * float(np.exp(state + rng.normal(0, noise))),
                         "started": f"2026-01-01T00:{len(rows):02d}:00+00:00",
-                        "warmed_up": True,
                     }
                 )
     if broken:
@@ -96,20 +94,18 @@ def test_the_interval_holds_the_planted_ratio_as_often_as_it_says(broken: bool) 
 
 def test_groups_that_a_contrast_compares_are_compared_by_it_alone() -> None:
     found = analysis_of(*measured(1, contrast="training.loop"))
-    assert not any(isinstance(one, Ways) for one in found.answers)
+    assert not only(Ways, found.answers)
 
 
 def test_which_way_is_the_fastest_is_told_from_two_blocks_though_its_batch_size_is_open() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(TIMES, ("torch", "channels_last"), dict.fromkeys((16, 32, 64), 3.0))
         patch.setitem(TIMES, ("fastai", "channels_last"), dict.fromkeys((16, 32, 64), 15.0))
-        (found,) = [
-            one for one in analysis_of(*measured(1, blocks=2)).answers if isinstance(one, Ways)
-        ]
+        (found,) = only(Ways, analysis_of(*measured(1, blocks=2)).answers)
     assert found.decided
     assert found.ways[0].group.levels["training.loop"] == "torch"
 
 
 def test_a_single_block_gives_a_ratio_without_an_interval_and_no_word_of_certainty() -> None:
-    found = [one for one in analysis_of(*measured(1, blocks=1)).answers if isinstance(one, Ways)]
+    found = only(Ways, analysis_of(*measured(1, blocks=1)).answers)
     assert not any(one.decided for one in found)

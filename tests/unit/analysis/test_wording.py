@@ -36,16 +36,13 @@ def test_a_number_in_the_place_of_a_group_has_its_key_and_a_named_device_its_nam
     words = ("on the GPU with batch size 64", "GPU, batch size 64")
     assert (place(sizes), place_words(sizes)) == words
     named = sizes.model_copy(update={"named": {"old card": ["device"]}})
-    assert (place(named), place_words(named)) == (
-        "with old card, batch size 64",
-        "old card, batch size 64",
-    )
+    words = ("with old card, batch size 64", "old card, batch size 64")
+    assert (place(named), place_words(named)) == words
 
 
 def test_times_that_stand_below_each_other_have_as_many_digits() -> None:
-    assert [three_digits(value) for value in (0.6, 0.581, 0.67, 0.9999, 4.19, 0.00012)] == [
-        "0.600", "0.581", "0.670", "1.00", "4.19", "0.000120"
-    ]  # fmt: skip
+    told = [three_digits(value) for value in (0.6, 0.581, 0.67, 0.9999, 4.19, 0.00012)]
+    assert told == ["0.600", "0.581", "0.670", "1.00", "4.19", "0.000120"]
 
 
 def test_a_sentence_has_two_digits_and_a_ratio_near_one_has_three() -> None:

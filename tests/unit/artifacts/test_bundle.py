@@ -48,11 +48,8 @@ def test_every_record_of_a_committed_bundle_is_read(path: Path, tmp_path: Path) 
     with zipfile.ZipFile(path) as zipped:
         assert len(found) == sum("/records/" in name for name in zipped.namelist()) > 0
     assert [one for one in found if not isinstance(one, Fitting)] == []
-    assert not [
-        name
-        for name in files_below(files.root)
-        if name.endswith(("fit.json", "timings.csv", ".html"))
-    ]
+    made = ("fit.json", "timings.csv", ".html")
+    assert not [name for name in files_below(files.root) if name.endswith(made)]
 
 
 @pytest.mark.parametrize("name", ["/etc/evil", "..\\evil", "../evil", "tiny/../../evil", "../"])
@@ -99,16 +96,17 @@ def test_names_that_no_disk_holds_beside_each_other_leave_nothing(
 def test_what_no_bundle_holds_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    others = (
+    others = [
         "tiny/run.sh",
         "tiny/records/.x.json",
         "README.md",
         "tiny/",
         "tiny/fit.json",
         "report.html",
-        "a b/plan.json",
+    ]
+    archive = with_entries(
+        tmp_path / "a.zip", *((name, b"") for name in [*others, "a b/plan.json"])
     )
-    archive = with_entries(tmp_path / "a.zip", *((name, b"") for name in others))
     assert main(["unbundle", str(archive)]) == 0
     assert capsys.readouterr().err == f"the results: {tmp_path / 'a'}\n"
     assert files_below(tmp_path / "a") == {"tiny/plan.json"}
@@ -140,9 +138,7 @@ def test_a_bomb_is_refused_before_anything_is_written(tmp_path: Path) -> None:
 
 
 def test_a_bundle_is_compressed_by_deflate_alone(tmp_path: Path) -> None:
-    with pytest.raises(
-        StudyError, match="it is encrypted, or compressed by another method than deflate"
-    ):
+    with pytest.raises(StudyError, match="encrypted, or compressed by another method than deflate"):
         unpack(with_entries(tmp_path / "a.zip", method=zipfile.ZIP_LZMA), tmp_path / "out")
 
 
@@ -172,10 +168,7 @@ def test_a_damaged_archive_leaves_nothing(damage: Callable[[bytes], bytes], tmp_
         (lambda sums: sums, ""),
         (lambda sums: sums | {"plan.json": "0" * 64}, "'plan.json' does not fit checksums.sha256"),
         (lambda sums: {"plan.json": sums["plan.json"]}, "'tiny/plan.json' does not fit"),
-        (
-            lambda sums: sums | {"tiny/records/x.json": "0" * 64},
-            "'tiny/records/x.json' does not fit",
-        ),
+        (lambda sums: sums | {"tiny/records/x": "0" * 64}, "'tiny/records/x' does not fit"),
     ],
 )
 def test_a_file_that_does_not_fit_the_checksums_refuses_the_archive(

@@ -73,10 +73,8 @@ def test_a_key_that_went_is_dropped_at_any_depth_and_the_checksum_is_that_of_the
     assert "measurement.flops: unknown key" in read_records(plan, folder).refused[run.name]
     monkeypatch.setattr(strict, "GONE", {"ceilings": "planted", "measurement.flops": "planted"})
     assert read_records(plan, folder).included[run.name].outcome == "ok"
-    assert drop_gone({"flops": 1, "runs": [{"measurement": {"flops": 2}}]}) == {
-        "flops": 1,
-        "runs": [{"measurement": {}}],
-    }
+    kept = drop_gone({"flops": 1, "runs": [{"measurement": {"flops": 2}}]})
+    assert kept == {"flops": 1, "runs": [{"measurement": {}}]}
 
 
 def test_a_plan_of_blocks_until_an_interval_was_narrow_is_read_with_the_most_of_them() -> None:
@@ -103,15 +101,12 @@ def test_a_copied_record_of_another_run_is_refused(plan: Plan, folder: Path) -> 
     }
 
 
-NO_CLASS = {
-    "source": "generated",
-    "generated": True,
-    "sha256": "0",
-    "classes": [],
-    "train_images": 4,
-    "valid_images": 4,
-    "left_out": 0,
-}
+NO_CLASS = {"source": "generated", "generated": True, "sha256": "0", "classes": []} | dict.fromkeys(
+    ("train_images", "valid_images", "left_out"), 4
+)
+
+
+WITHOUT_AFTER = {"first_use_seconds": 1, "before": [1], "after": []}
 
 
 def refusal(key: str, value: object, rest: str = "") -> tuple[str, object, str]:
@@ -129,11 +124,7 @@ def refusal(key: str, value: object, rest: str = "") -> tuple[str, object, str]:
         refusal("measurement.parameters", 10**400),
         refusal("measurement", None, " with the outcome ok"),
         refusal("process_seconds", float("nan")),
-        (
-            "reference_workload",
-            {"first_use_seconds": 1, "before": [1], "after": []},
-            "reference_workload.before: 1",
-        ),
+        ("reference_workload", WITHOUT_AFTER, "reference_workload.before: 1"),
         refusal("schema_version", 1, ": another version of this software wrote the file"),
         ("colour", "red", "colour: unknown key"),
         refusal("study", "other", ": the plan has 'tiny'"),
@@ -165,10 +156,8 @@ def test_an_edit_of_a_sealed_record_is_shown(
     plan: Plan, folder: Path, key: str, value: object
 ) -> None:
     edit(folder / plan.runs[0].file, set_to(key, value), keep_checksum=True)
-    found = read_records(plan, folder)
-    assert found.refused[plan.runs[0].name].startswith(
-        "record_sha256: it is not the checksum of the other keys"
-    )
+    refused = read_records(plan, folder).refused[plan.runs[0].name]
+    assert refused.startswith("record_sha256: it is not the checksum of the other keys")
 
 
 @pytest.mark.parametrize(
@@ -219,9 +208,7 @@ def test_the_samples_of_a_record_are_those_with_its_checksum(plan: Plan, samples
     with pytest.raises(StudyError, match=r"telemetry_sha256: .* the file is not there"):
         read_samples(record, samples.with_name("no.parquet"))
     write_parquet(pd.DataFrame({name: [1.0, 3.0] for name in COLUMNS}), samples)  # another run's
-    with pytest.raises(
-        StudyError, match=r"telemetry_sha256: the file has another checksum than the record names"
-    ):
+    with pytest.raises(StudyError, match="the file has another checksum than the record names"):
         read_samples(record, samples)
 
 

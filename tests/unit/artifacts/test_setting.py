@@ -11,6 +11,7 @@ from study.config.study import Study
 from tests.conftest import study_values, tiny_plan, write_photos
 
 PATH, SIZE, DROP = "dataset.path", "training.batch_size", "training.drop_last"
+RATE = "training.learning_rate"
 ODD = ("one, two", "one", "two + three", "three")
 """Names of folders; two have in themselves what parts the levels of a label."""
 
@@ -57,16 +58,8 @@ def test_the_setting_of_a_record_has_no_folder_in_its_levels_nor_in_its_label(
     [
         ({}, {}, "the run"),
         ({}, {SIZE: 4}, "4"),
-        (
-            {"factors": {"training.learning_rate": [0.001, 0.0010000001]}},
-            {"training.learning_rate": 0.001},
-            "0.001",
-        ),
-        (
-            {"factors": {"training.learning_rate": [0.001, 0.0010000001]}},
-            {"training.learning_rate": 0.0010000001},
-            "0.0010000001",
-        ),
+        ({"factors": {RATE: [0.001, 0.0010000001]}}, {RATE: 0.001}, "0.001"),
+        ({"factors": {RATE: [0.001, 0.0010000001]}}, {RATE: 0.0010000001}, "0.0010000001"),
         ({}, {"device": "a, b"}, "a, b"),
         ({}, {"device": "a, b", SIZE: 4}, '"a, b", 4'),
         ({}, {"device": "a", "training.loop": "b, c"}, 'a, "b, c"'),
@@ -85,6 +78,8 @@ def test_a_label_has_the_levels_in_words(
 
 
 LOOP, FORMAT, GRAPH = "training.loop", "training.memory_format", "training.cuda_graph"
+FIRST, LAST = {FORMAT: "contiguous"}, {FORMAT: "channels_last"}
+FASTAI, TORCH = {LOOP: "fastai"}, {LOOP: "torch"}
 NAMES = {
     "stock fastai": {LOOP: "fastai"},
     "all switches on": {FORMAT: "channels_last", GRAPH: True},
@@ -95,18 +90,9 @@ NAMES = {
 @pytest.mark.parametrize(
     ("levels", "label"),
     [
-        (
-            {LOOP: "fastai", FORMAT: "contiguous", GRAPH: False},
-            "stock fastai, channels first, no CUDA graphs",
-        ),
-        (
-            {LOOP: "torch", FORMAT: "channels_last", GRAPH: True, SIZE: 8},
-            "PyTorch loop, all switches on, 8",
-        ),
-        (
-            {LOOP: "torch", FORMAT: "contiguous", GRAPH: True, SIZE: 8},
-            "PyTorch loop, channels first, recorded, 8",
-        ),
+        (FASTAI | FIRST | {GRAPH: False}, "stock fastai, channels first, no CUDA graphs"),
+        (TORCH | LAST | {GRAPH: True, SIZE: 8}, "PyTorch loop, all switches on, 8"),
+        (TORCH | FIRST | {GRAPH: True, SIZE: 8}, "PyTorch loop, channels first, recorded, 8"),
         ({GRAPH: True}, "recorded"),
         ({SIZE: 8}, "8"),
     ],
@@ -114,12 +100,8 @@ NAMES = {
 def test_a_setting_has_the_name_of_most_levels_in_place_of_these(
     levels: Levels, label: str
 ) -> None:
-    factors = {
-        LOOP: ["fastai", "torch"],
-        FORMAT: ["contiguous", "channels_last"],
-        GRAPH: [False, True],
-        SIZE: [4, 8],
-    }
+    factors: dict[str, object] = {LOOP: ["fastai", "torch"]}
+    factors |= {FORMAT: ["contiguous", "channels_last"], GRAPH: [False, True], SIZE: [4, 8]}
     setting = setting_of(Study.model_validate(study_values(factors=factors, names=NAMES)), levels)
     assert setting.label == label
     assert setting.part([*levels]) == setting.model_copy(

@@ -1,7 +1,7 @@
 """The GPUs that this process may use, with a driver that is none."""
 
 import sys
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -10,12 +10,8 @@ from study.base import devices
 
 @pytest.fixture(autouse=True)
 def _eight_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = {
-        "nvmlInit": lambda: None,
-        "nvmlShutdown": lambda: None,
-        "nvmlDeviceGetCount": lambda: 8,
-    }
-    monkeypatch.setitem(sys.modules, "pynvml", SimpleNamespace(**calls))
+    driver = Mock(**{"nvmlDeviceGetCount.return_value": 8})
+    monkeypatch.setitem(sys.modules, "pynvml", driver)
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,7 @@ def test_a_file_that_is_no_python_imports_nothing(tmp_path: Path) -> None:
     ("text", "names"),
     [
         ("from a import (\n    b,\n    c,\n)\nX = 1\n", ["a", "a.b", "a.c"]),
-        (
-            "import typing\nif typing.TYPE_CHECKING:\n    import a\nelse:\n    import b\n",
-            ["typing", "b"],
-        ),
+        ("import typing\nif typing.TYPE_CHECKING:\n import a\nelse:\n import b\n", ["typing", "b"]),
         ("class C:\n    import a\n    def f(self):\n        import b\n", ["a", "b"]),
         ("import a\ndef f():\n    import b; import c\n    return 1\n", ["a", "b", "c"]),
         ("try:\n    import a\nexcept ImportError:\n    pass\n", ["a"]),
@@ -45,17 +42,12 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_package_counts_with_all_that_it_asks_for_here_and_with_the_interpreter(
     planted: Path,
 ) -> None:
-    plant_package(
-        planted,
-        "Top",
-        "1.0",
-        "Low_Er>=2",
-        "kit[gpu]",
-        "absent",
+    others = [
         'windows; sys_platform == "win32"',
         'tested; extra == "test"',
         "in no form that [is read",
-    )
+    ]
+    plant_package(planted, "Top", "1.0", "Low_Er>=2", "kit[gpu]", "absent", *others)
     plant_package(planted, "low-er", "2.0", "top")
     plant_package(planted, "kit", "3.0", 'driver; extra == "gpu"', 'other; extra == "cpu"')
     for name in ("windows", "tested", "driver", "other"):
@@ -68,9 +60,6 @@ def test_a_package_counts_with_all_that_it_asks_for_here_and_with_the_interprete
 
 
 def test_a_module_is_found_in_its_package_whatever_that_is_called(planted: Path) -> None:
-    assert distributions(["PIL.Image", "numpy", "numpy.typing", "yaml", "nowhere"]) == [
-        "pillow",
-        "numpy",
-        "PyYAML",
-    ]
+    found = distributions(["PIL.Image", "numpy", "numpy.typing", "yaml", "nowhere"])
+    assert found == ["pillow", "numpy", "PyYAML"]
     assert distributions(["onnx"]) == ["onnx", "onnxscript"]

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,6 +19,7 @@ debug = False
 cuda: Optional[str] = '12.8'
 hip: Optional[str] = None
 """
+DRIVER, CAPABILITY = "and the NVIDIA driver", "compute capability"
 
 
 @pytest.mark.parametrize(
@@ -29,15 +30,10 @@ hip: Optional[str] = None
             "13.2",
             (12, 8),
             (9, 0),
-            "needs CUDA 13, and the NVIDIA driver speaks CUDA 12.8: install a driver 580",
+            f"needs CUDA 13, {DRIVER} speaks CUDA 12.8: install a driver 580",
         ),
         ("12.8", (13, 1), (6, 0), None),
-        (
-            "13.2",
-            (13, 0),
-            (6, 0),
-            "no kernels for a GPU of compute capability 6.0, only from 7.5 on",
-        ),
+        ("13.2", (13, 0), (6, 0), f"no kernels for a GPU of {CAPABILITY} 6.0, only from 7.5 on"),
         ("13.2", None, (9, 0), None),
         (None, (13, 0), (9, 0), "is built without CUDA"),
     ],
@@ -86,15 +82,11 @@ def test_an_installed_torch_is_known_without_its_import(
 def test_the_driver_is_compared_with_torch_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    driver = {
-        "nvmlInit": lambda: None,
-        "nvmlShutdown": lambda: None,
-        "nvmlDeviceGetCount": lambda: 1,
-        "nvmlSystemGetCudaDriverVersion_v2": lambda: 12080,
-        "nvmlDeviceGetHandleByIndex": lambda number: number,
-        "nvmlDeviceGetCudaComputeCapability": lambda handle: [9, 0],
-    }
-    monkeypatch.setitem(sys.modules, "pynvml", SimpleNamespace(**driver))
+    driver = Mock()
+    driver.nvmlDeviceGetCount.return_value = 1
+    driver.nvmlSystemGetCudaDriverVersion_v2.return_value = 12080
+    driver.nvmlDeviceGetCudaComputeCapability.return_value = [9, 0]
+    monkeypatch.setitem(sys.modules, "pynvml", driver)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert devices.unfit(TorchBuild("2.15.0", "12.6")) is None
     assert "CUDA 12.8" in str(devices.unfit(TorchBuild("2.15.0", "13.2")))

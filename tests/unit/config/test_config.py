@@ -235,6 +235,9 @@ def test_what_no_study_may_say_is_refused(
         plan_of(tmp_path, study_values(**changes))
 
 
+DDP = {"strategy": "ddp", "processes": 2}
+
+
 @pytest.mark.parametrize(
     ("rule", "training", "factor"),
     [
@@ -243,20 +246,13 @@ def test_what_no_study_may_say_is_refused(
         ("square_root", {"batch_size": 8}, 2.0**0.5),
         ("linear", {"batch_size": 1}, 0.25),
         ("linear", {"batch_size": 2, "gradient_accumulation": 4}, 2.0),
-        ("linear", {"batch_size": 4, "strategy": "ddp", "processes": 2}, 1.0),
-        (
-            "linear",
-            {"batch_size": 4, "batch_size_is": "replica", "strategy": "ddp", "processes": 2},
-            2.0,
-        ),
+        ("linear", DDP | {"batch_size": 4}, 1.0),
+        ("linear", DDP | {"batch_size": 4, "batch_size_is": "replica"}, 2.0),
     ],
 )
 def test_the_learning_rate_follows_the_images_of_a_step(
     rule: str, training: dict[str, Any], factor: float
 ) -> None:
-    given = {
-        "learning_rate": 0.01,
-        "learning_rate_rule": rule,
-        "reference_batch_size": 4,
-    } | training
-    assert Training.model_validate(given).scaled_learning_rate == pytest.approx(0.01 * factor)
+    given = {"learning_rate": 0.01, "learning_rate_rule": rule, "reference_batch_size": 4}
+    found = Training.model_validate(given | training).scaled_learning_rate
+    assert found == pytest.approx(0.01 * factor)

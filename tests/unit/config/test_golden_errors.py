@@ -23,61 +23,53 @@ from tests.unit.config.test_rules import BROKEN
 GOLDEN = Path(__file__).with_name("golden_errors.txt")
 LONGEST = 200
 """Characters of a line that are compared: a list of all keys is no subject here."""
-OWN = {"model.name": "no_such_package:make", "training.freeze_epochs": 0}
+OWN, FOLDER, ON_CPU = {"training.freeze_epochs": 0}, {"dataset.source": "folder"}, {"device": "cpu"}
+MODULES = ("my/nets", "no_such_package.nets", "__main__", "x" * 300, "é.a." * 90 + "é")
+
+
+def each(key: str, *values: Any, **more: Any) -> list[tuple[str, dict[str, Any]]]:
+    """A key with each of some values that it does not allow."""
+    return [(key, more | {key: value}) for value in values]
+
 
 BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
-    *(
-        ("training.batch_size", {"training.batch_size": bad})
-        for bad in (0, "-1", "many", ["16", "1.5"], [500])
-    ),
-    ("training.bach_size", {"training.bach_size": 16}),
+    *each("training.batch_size", 0, "-1", "many", ["16", "1.5"], [500]),
+    *each("training.bach_size", 16),
     ("trainin", {"trainin.batch_size": 16}),
-    ("factors", {"factors": {"training.bach_size": [1]}}),
-    *(
-        ("factors.training.epochs", {"factors": {"training.epochs": levels}})
-        for levels in ([], [1, 1])
-    ),
-    ("training.epochs", {"training.epochs": 0}),
-    ("training.loop", {"training.loop": "keras"}),
+    *each("factors", {"training.bach_size": [1]}, ["device"]),
+    ("factors.training.epochs", {"factors": {"training.epochs": []}}),
+    ("factors.training.epochs", {"factors": {"training.epochs": [1, 1]}}),
+    *each("training.epochs", 0),
+    *each("training.loop", "keras"),
     ("loader.kind", {"training.loop": "fastai"}),
-    ("training.threads", {"training.threads": 0}),
-    ("training.processes", {"training.processes": 0}),
-    ("training.strategy", {"training.strategy": "horovod"}),
-    ("loader.workers", {"loader.workers": -1}),
-    ("dataset.valid_fraction", {"dataset.valid_fraction": 1.0}),
+    *each("training.threads", 0),
+    *each("training.processes", 0),
+    *each("training.strategy", "horovod"),
+    *each("loader.workers", -1),
+    *each("dataset.valid_fraction", 1.0),
     ("dataset.images", {"dataset.images": 5, "dataset.classes": 4}),
-    ("dataset.terms", {"dataset.terms": {"a": "x", "b": "y"}}),
+    *each("dataset.terms", {"a": "x", "b": "y"}),
     ("factors.dataset.path", {"dataset.path": [{"a": "x", "c": "y"}]}),
-    *(("replicates", {"replicates": bad}) for bad in (0, {"until": "5%"})),
+    *each("replicates", 0, {"until": "5%"}),
     ("curve.x", {"curve": {"x": "training.epochs"}}),
-    ("contrast", {"contrast": "training.epochs"}),
-    ("factors", {"factors": ["device"]}),
-    *(
-        ("dataset.path", {"dataset.source": "folder", "dataset.path": bad})
-        for bad in ("~nosuchuser/x", "x" * 300)
-    ),
-    *(("model.weights", {"model.weights": bad}) for bad in ("nowhere.pt", "~nosuchuser/x.pt")),
-    ("device", {"device": "npu"}),
-    *(("training.precision", {"training.precision": bad}) for bad in ("tf32", "int4")),
-    ("training.optimizer", {"training.optimizer": "lion"}),
-    ("training.schedule", {"training.schedule": "wild"}),
-    ("training.validation", {"training.validation": "never"}),
-    ("training.gradient_accumulation", {"training.gradient_accumulation": 0}),
+    *each("contrast", "training.epochs"),
+    *each("dataset.path", "~nosuchuser/x", "x" * 300, **FOLDER),
+    *each("model.weights", "nowhere.pt", "~nosuchuser/x.pt"),
+    *each("device", "npu"),
+    *each("training.precision", "tf32", "int4"),
+    *each("training.optimizer", "lion"),
+    *each("training.schedule", "wild"),
+    *each("training.validation", "never"),
+    *each("training.gradient_accumulation", 0),
     ("training.batch_size", {"training.gradient_accumulation": 3}),
-    ("loader.pin_memory", {"loader.pin_memory": "maybe"}),
-    *(
-        ("model.name", OWN | {"model.name": f"{bad}:make"})
-        for bad in ("my/nets", "no_such_package.nets", "__main__", "x" * 300, "é.a." * 90 + "é")
-    ),
+    *each("loader.pin_memory", "maybe"),
+    *each("model.name", *(f"{bad}:make" for bad in MODULES), **OWN),
     ("factors", {"training.epochs": list(range(1, 2001)), "seed": list(range(1000))}),
     ("", {"training.epochs": list(range(1, 201)), "seed": list(range(11)), "replicates": 1000}),
-    ("overrides: dataset.path", {"dataset.source": "folder", "dataset.path": "\udcff\udcfe"}),
-    *(("time", {"time": bad}) for bad in ("fit_minutes", "epoch_seconds")),
-    *(
-        ("names", {"names": {bad: {"device": "cpu"}}})
-        for bad in ("", "a" * 41, "stock, fastai", "CPU", "8")
-    ),
-    ("names", {"names": {"one": {"device": "cpu"}, "other": {"device": "cpu"}}}),
+    ("overrides: dataset.path", FOLDER | {"dataset.path": "\udcff\udcfe"}),
+    *each("time", "fit_minutes", "epoch_seconds"),
+    *each("names", *({bad: ON_CPU} for bad in ("", "a" * 41, "stock, fastai", "CPU", "8"))),
+    *each("names", {"one": ON_CPU, "other": ON_CPU}),
     ("names.stock", {"names": {"stock": {"training.loop": "fastai"}}}),
     ("names.stock", {"names": {"stock": {}}}),
     ("names.stock.device", {"names": {"stock": {"device": "npu"}}}),

@@ -15,6 +15,7 @@ FASTAI = {"training.loop": "fastai"}
 ALONE = {"loader.kind": "alone"}
 DDP = {"training.strategy": "ddp"}
 INFERENCE = {"task": "inference"}
+FROZEN, INT8 = {"training.freeze_epochs": 1}, INFERENCE | {"inference.precision": "int8"}
 TARGET = {"training.target_accuracy": 0.9}
 IDLE = {"loader.workers": 0}
 THREADS = {"loader.kind": "threads"}
@@ -32,11 +33,7 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("dataset.images", DIGITS | {"dataset.images": 1798}),
     ("model.weights", OWN | {"model.weights": "imagenet"}),
     ("model.name", FASTAI | {"model.name": "googlenet"}),
-    (
-        "training.schedule",
-        OWN
-        | {"training.loop": "fastai", "training.freeze_epochs": 1, "training.schedule": "constant"},
-    ),
+    ("training.schedule", OWN | FASTAI | FROZEN | {"training.schedule": "constant"}),
     ("loader.kind", FASTAI | {"loader.kind": "device"}),
     ("loader.kind", DDP | ALONE),
     ("training.compile", DDP | {"training.compile": True}),
@@ -71,10 +68,7 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.decoder", FASTAI | {"loader.decoder": "torchcodec"}),
     ("inference.cuda_graph", INFERENCE | {"inference.cuda_graph": True}),
     ("inference.precision", INFERENCE | {"inference.precision": "tf32"}),
-    *(
-        (key, INFERENCE | {"inference.precision": "int8", key: value})
-        for key, value in ANSWERED.items()
-    ),
+    *((key, INT8 | {key: value}) for key, value in ANSWERED.items()),
 ]
 
 

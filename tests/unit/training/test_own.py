@@ -55,21 +55,14 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Try]:
         name = f"own_net_{next(NAMES)}"
         Path(f"{name}.py").write_text(text, encoding="utf-8")
         importlib.invalidate_caches()
-        values = {
-            "freeze_epochs": 0,
-            "batch_size": 4,
-            "drop_last": False,
-            "loop": "torch",
-        } | training
-        settings = Settings.model_validate(
-            {
-                "device": device,
-                "dataset": {"source": "generated", "image_size": 8},
-                "model": {"name": f"{name}:net", "weights": weights},
-                "training": values,
-                "loader": {"kind": "workers"},
-            }
-        )
+        values = {"freeze_epochs": 0, "batch_size": 4, "drop_last": False, "loop": "torch"}
+        asked = {
+            "dataset": {"source": "generated", "image_size": 8},
+            "model": {"name": f"{name}:net", "weights": weights},
+            "training": values | training,
+            "loader": {"kind": "workers"},
+        }
+        settings = Settings.model_validate({"device": device} | asked)
         return decide_and_try([(settings, DatasetInfo(2, 21, 6))], tmp_path)
 
     yield attempt
@@ -97,74 +90,44 @@ def with_line(old: str, new: str) -> str:
     return NET.replace(old, new)
 
 
+def before_forward(line: str) -> str:
+    return with_line(STEM, f"        {line}\n{STEM}")
+
+
+def before_return(line: str) -> str:
+    """The factory's model after one more line."""
+    return with_line("    return model", f"    {line}\n    return model")
+
+
 RETURN, STEM = "        return self.fc(y)", "        y = self.stem(x.flatten(1)).relu()"
+LAZY, FIVE = SEQUENTIAL.format("nn.LazyLinear(classes)"), SEQUENTIAL.format("nn.Linear(192, 5)")
+NARROW = SEQUENTIAL.format("nn.Linear(190, classes)")
+NORMED = SEQUENTIAL.format("nn.BatchNorm1d(192), nn.Linear(192, classes)")
+IN_PLACE = with_line(RETURN, "        z = y.exp(); w = self.fc(z); z += 1; return w")
+SWITCH = "torch.set_grad_enabled(False)"
 BAD = {
-    "a lazy layer": (
-        SEQUENTIAL.format("nn.LazyLinear(classes)"),
-        "has a parameter without a shape, 1.weight",
-        3,
-    ),
-    "gradients off on import": (
-        "import torch\ntorch.set_grad_enabled(False)\n" + LINEAR,
-        "switches gradients off",
-        2,
-    ),
+    "a lazy layer": (LAZY, "has a parameter without a shape, 1.weight", 3),
+    "gradients off on import": (f"import torch\n{SWITCH}\n{LINEAR}", "switches gradients off", 2),
     "no factory": ("import torch\n", "cannot be loaded (AttributeError", None),
     "no module": ("def net(classes):\n    return 'a model'\n", "made a str", 1),
-    "other classes": (
-        SEQUENTIAL.format("nn.Linear(192, 5)"),
-        "returns (2, 5) for two images, but the data have 2",
-        3,
-    ),
-    "other images": (
-        SEQUENTIAL.format("nn.Linear(190, classes)"),
-        "fails on images of 3 x 8 x 8: ",
-        3,
-    ),
-    "no gradient": (
-        with_line(RETURN, "        return self.fc(y).detach()"),
-        "does not require grad",
-        10,
-    ),
-    "gradients off in forward": (
-        with_line(STEM, "        torch.set_grad_enabled(False)\n" + STEM),
-        "grad",
-        11,
-    ),
-    "fails in training alone": (
-        with_line(STEM, "        assert not self.training, 'oh'\n" + STEM),
-        "oh",
-        8,
-    ),
-    "fails in evaluation alone": (
-        with_line(STEM, "        assert self.training, 'oh'\n" + STEM),
-        "oh",
-        8,
-    ),
+    "other classes": (FIVE, "returns (2, 5) for two images, but the data have 2", 3),
+    "other images": (NARROW, "fails on images of 3 x 8 x 8: ", 3),
+    "no gradient": (with_line(RETURN, f"{RETURN}.detach()"), "does not require grad", 10),
+    "gradients off in forward": (before_forward(SWITCH), "grad", 11),
+    "fails in training alone": (before_forward("assert not self.training, 'oh'"), "oh", 8),
+    "fails in evaluation alone": (before_forward("assert self.training, 'oh'"), "oh", 8),
     "a batch of two in its code": (
         with_line("x.flatten(1)", "x.reshape(2, -1)"),
         "batch_size 4: RuntimeError",
         8,
     ),
-    "statistics of one image": (
-        SEQUENTIAL.format("nn.BatchNorm1d(192), nn.Linear(192, classes)"),
-        "more than 1",
-        3,
-    ),
+    "statistics of one image": (NORMED, "more than 1", 3),
     "no axis of a single image": (with_line(RETURN, RETURN + ".squeeze()"), "size mismatch", 10),
-    "changed in place": (
-        with_line(RETURN, "        z = y.exp(); w = self.fc(z); z += 1; return w"),
-        "inplace",
-        10,
-    ),
+    "changed in place": (IN_PLACE, "inplace", 10),
     "another type": (with_line("x.flatten(1)", "x.half().flatten(1)"), "same dtype", 8),
     "leaves in forward": (with_line(STEM, "        raise SystemExit(3)"), "SystemExit: 3", 8),
     "two outputs": (with_line(RETURN, RETURN + ", y"), "returns tuple for two images", 10),
-    "nothing to train": (
-        with_line("    return model", "    return model.requires_grad_(False)"),
-        "no parameter",
-        10,
-    ),
+    "nothing to train": (before_return("model.requires_grad_(False)"), "no parameter", 10),
 }
 
 
@@ -184,10 +147,8 @@ def test_what_fails_in_each_run_fails_in_the_trial_with_key_model_and_line(
 def test_a_file_that_no_key_would_hold_is_refused_by_its_name(tried: Try, tmp_path: Path) -> None:
     (tmp_path / "parts_beside").mkdir()
     (tmp_path / "parts_beside" / "__init__.py").touch()
-    with pytest.raises(
-        StudyError,
-        match=r"imports parts_beside/__init__\.py, which lies outside the folder of its module",
-    ):
+    told = r"imports parts_beside/__init__\.py, which lies outside the folder of its module"
+    with pytest.raises(StudyError, match=told):
         tried("import parts_beside\n" + NET)
 
 
@@ -209,9 +170,7 @@ def test_a_model_that_says_its_body_trains_its_head_alone_first_in_both_loops(
     loop: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"own_net_{next(NAMES)}"
-    (tmp_path / f"{name}.py").write_text(
-        with_line("    return model", f"    {said}\n    return model")
-    )
+    (tmp_path / f"{name}.py").write_text(before_return(said))
     monkeypatch.syspath_prepend(tmp_path)
     seen: list[list[bool]] = []
     real = nn.Linear.forward
@@ -248,7 +207,7 @@ def test_a_body_that_cannot_be_frozen_is_one_error_line_before_any_run(
     said: str, words: str, tried: Try
 ) -> None:
     with pytest.raises(StudyError) as caught:
-        tried(with_line("    return model", f"    {said}\n    return model"), freeze_epochs=1)
+        tried(before_return(said), freeze_epochs=1)
     assert words in str(caught.value)
 
 
@@ -256,18 +215,16 @@ def test_a_body_that_cannot_be_frozen_is_one_error_line_before_any_run(
 def test_what_a_model_froze_itself_stays_frozen_and_is_said(
     loop: str, tried: Try, tmp_path: Path
 ) -> None:
-    text = with_line("    return model", "    model.stem.requires_grad_(False)\n    return model")
+    text = before_return("model.stem.requires_grad_(False)")
     decided = tried(text, loop=loop)
-    assert (
-        decided.reason
-        == "random weights were asked for; 2 of 4 parameters stay frozen, as the model says"
-    )
+    told = "random weights were asked for; 2 of 4 parameters stay frozen, as the model says"
+    assert decided.reason == told
     model = own.made(decided.model, 2, 1)
     assert own.layer_groups(model, decided.model, 0) == [["fc.weight", "fc.bias"]]
 
 
 def test_a_weights_file_of_other_classes_starts_the_body_alone(tried: Try, tmp_path: Path) -> None:
-    text = with_line("    return model", "    model.body = 'stem'\n    return model")
+    text = before_return("model.body = 'stem'")
     first = tried(text)
     state = own.made(first.model, 7, 5).state_dict()
     torch.save(state, tmp_path / "seven.pt")
@@ -276,7 +233,6 @@ def test_a_weights_file_of_other_classes_starts_the_body_alone(tried: Try, tmp_p
     model = build.build(decided.model, classes=2, seed=1, state=state)
     assert torch.equal(model.state_dict()["stem.weight"], state["stem.weight"])
     assert model.state_dict()["fc.weight"].shape == (2, 8)
-    with pytest.raises(
-        StudyError, match=r"model\.weights: the file is not for .*: fc\.bias has shape \(7,\)"
-    ):
+    told = r"model\.weights: the file is not for .*: fc\.bias has shape \(7,\)"
+    with pytest.raises(StudyError, match=told):
         tried(NET, str(tmp_path / "seven.pt"))
