@@ -280,10 +280,8 @@ class Docker:
 
     def _build_argv(self, wanted: ImageRequest, context: Path) -> list[str]:
         base = str(wanted.base_image)
-        stored = self.image(base)
-        digest = base.partition("@")[2] or (stored and stored.digest)
         values = {
-            "BASE_DIGEST": digest or "unknown",
+            "BASE_DIGEST": base.partition("@")[2] or "unknown",
             "BASE_IMAGE": base,
             "CREATED": datetime.now(UTC).isoformat(timespec="seconds"),
             "LOCK_SHA256": file_sha256(context / LOCK.name),

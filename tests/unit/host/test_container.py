@@ -83,6 +83,7 @@ def test_the_whole_command_line_is_the_one_that_was_reviewed(
         "resource.getrlimit",
         lambda which: (64, 1024) if which == resource.RLIMIT_NOFILE else (-1, -1),
     )
+    monkeypatch.setattr(engine(name), "_old_crun", None, raising=False)  # whatever is installed
     own = "--ulimit nofile=1024:1024 --ulimit nproc=4096:4096"
     text = text.replace("LIMITS", own if name == "podman" else "")
     box = replace(
