@@ -55,6 +55,10 @@ def test_the_lock_names_its_torch_and_the_cuda_that_it_needs() -> None:
     assert build is not None
     assert build.cuda is not None
     assert (build.version, build.cuda.partition(".")[0], build.is_old) == ("2.15.0", "13", False)
+    assert "(--torch installed)" in str(build.trouble((12, 8)))
+    image = TorchBuild.of_lock(ALL, in_image=True)
+    assert image
+    assert "name an image for CUDA 12 (images.cuda)" in str(image.trouble((12, 8)))
 
 
 def test_an_installed_torch_is_known_without_its_import(
