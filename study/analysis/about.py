@@ -22,9 +22,10 @@ def about(plan: Plan, frame: pd.DataFrame, found: Records) -> dict[str, str]:
     """Return what the records of a plan tell; ``frame`` is the plan's table."""
     records, rows = found.included, counted(frame)
     facts = facts_of(plan.study, rows, records)
-    reasons = {run.unavailable for run in plan.runs if run.name not in records} - {None}
+    absent = [run for run in plan.runs if run.name not in records]
+    reasons = {run.unavailable for run in absent if run.unavailable}
     if reasons:
-        facts["unavailable"] = "; ".join(sorted(map(str, reasons)))
+        facts["unavailable"] = "; ".join(sorted(reasons))
     return facts
 
 

@@ -24,13 +24,7 @@ from study.analysis.groups import groups_of
 from study.analysis.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.screen import Screen, screen_of
 from study.analysis.stats.usable import usable_runs
-from study.analysis.table.files import (
-    as_epochs,
-    epochs_of,
-    read_epochs,
-    read_table,
-    read_timings,
-)
+from study.analysis.table.files import as_epochs, epochs_of, read_epochs, read_table, read_timings
 from study.analysis.words import place_words
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
@@ -96,7 +90,7 @@ def analyse(
     groups = [group_of(study, group) for group in fitted]
     overalls = overalls_of(study, fitted, study.contrast) if study.contrast else []
     ratios = ratios_of(study, fitted, overalls)
-    contrasts = contrasts_of(study, fitted, overalls, ratios)
+    contrasts = list(contrasts_of(study, fitted, overalls, ratios))
     twins = overalls_of(study, fitted, "control") if "control" in study.factors else []
     control = ratios_of(study, fitted, twins)
     pairs = zip(fitted, groups, strict=True) if study.effects else []

@@ -1,7 +1,7 @@
 """The groups of a study: levels that differ in one factor, with the one model from which all their
 numbers come."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,12 +12,7 @@ from study.analysis.stats.learning import Censored, Learning, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.stats.starts import ROUNDING
-from study.analysis.stats.usable import (
-    felt,
-    model_of,
-    stands_out,
-    usable_runs,
-)
+from study.analysis.stats.usable import felt, model_of, stands_out, usable_runs
 from study.analysis.table.exclusions import keys_of
 from study.artifacts.record import TIMED_OUT
 from study.artifacts.setting import Setting, parts_of
@@ -50,10 +45,8 @@ class GroupFit:
     undetermined: dict[str, Undetermined] = field(default_factory=dict)
     learning: dict[str, Learning] = field(default_factory=dict)
     """Whether each level with a run that counts has learned."""
-    censored: dict[Hashable, Censored] = field(default_factory=dict)
+    censored: dict[str, Censored] = field(default_factory=dict)
     """The levels with runs that missed the target accuracy, excluded or not."""
-    chance: float = 0.0
-    """Share of the most frequent class."""
     unfair: dict[str, Unfair] = field(default_factory=dict)
     """The levels that are no candidates for the fastest, with the reason."""
 
@@ -88,38 +81,47 @@ def _group(
     if clean.empty:
         return GroupFit(setting, levels, part, clean, censored=censored)
     clean = clean.assign(felt=felt(clean, y))
-    learning, chance = _learning(study, clean)
+    learning = _learning(study, clean)
     unlearned = [name for name, one in learning.items() if one.reason not in ("learned", "unknown")]
     unfair: dict[str, Unfair] = dict.fromkeys(unlearned, "not_learned")
-    unfair |= dict.fromkeys(map(str, censored), "censored")
+    unfair |= dict.fromkeys(censored, "censored")
     model = model_of(clean, y, clean["level"].tolist())
     fair = [str(level) for level in clean["level"].unique() if level not in unfair]
     apart = len(fair) != 2 or stands_out(
-        *(_differences(clean, column, fair) for column in (y, "felt"))
+        _differences(clean, y, fair), _differences(clean, "felt", fair)
     )
     times: dict[str, Estimate] = {}
     reasons: dict[str, Undetermined] = {}
     noise = max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)
     for level, rows in clean.groupby("level", sort=False):
         name = str(level)
-        mean = model.mean(str(level))
-        ratios = (
-            model.ratio(name, str(other))
-            for other in levels
-            if other != name and other in model.levels
-        )
-        why = undetermined(mean, ratios, rows["session_block"])
-        reason: Undetermined | None = "ended_early" if name in censored else why
+        mean = model.mean(name)
+        ratios = (model.ratio(name, other) for other in model.levels if other != name)
+        reason = undetermined(mean, ratios, rows["session_block"])
+        if name in censored:
+            reason = "ended_early"
         if reason:
             reasons[name] = reason
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())))
         else:
             times[name] = printed(mean, rows[y], noise)
-    told = (optimum_of(model), not apart, times, reasons, learning, censored, chance, unfair)
-    return GroupFit(setting, levels, part, clean, model, *told)
+    return GroupFit(
+        setting,
+        levels,
+        part,
+        clean,
+        model,
+        optimum_of(model),
+        not apart,
+        times,
+        reasons,
+        learning,
+        censored,
+        unfair,
+    )
 
 
-def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
+def _censored(part: pd.DataFrame) -> dict[str, Censored]:
     """Return the levels with runs that missed their target, or that their time limit ended."""
     late = part["message"].astype(str).str.startswith(TIMED_OUT) & (part["outcome"] != "ok")
     done = part[late | (part["outcome"] == "ok")]
@@ -129,7 +131,7 @@ def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
             not ended and one is not False
             for ended, one in zip(late[done.index], reached, strict=True)
         ]
-    outcomes: dict[Hashable, list[bool]] = {}
+    outcomes: dict[str, list[bool]] = {}
     for level, one in zip(done["level"], reached, strict=True):
         if one is not None:  # None stands for a run without a target
             outcomes.setdefault(level, []).append(one)
@@ -139,17 +141,17 @@ def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
     }
 
 
-def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], float]:
+def _learning(study: Study, clean: pd.DataFrame) -> dict[str, Learning]:
     known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
     if known.empty:
-        return {}, 0.0
+        return {}
     accuracies = {
         str(level): rows["accuracy"].dropna().tolist()
         for level, rows in clean.groupby("level", sort=False)
     }
     chance = float(known["chance_accuracy"].max())
     images = int(known["valid_images"].min())
-    return learning_of(accuracies, chance, images, study.learning_margin), chance
+    return learning_of(accuracies, chance, images, study.learning_margin)
 
 
 def _differences(clean: pd.DataFrame, column: str, levels: Sequence[str]) -> "pd.Series[float]":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from study.analysis.table.exclusions import of_planned_runs
+from study.analysis.table.exclusions import ASIDE
 from study.analysis.words import agreeing
 from study.artifacts.plan import Plan
 from study.base.errors import quantity
@@ -34,7 +34,7 @@ class Progress:
 
 def progress_of(plan: Plan, frame: pd.DataFrame) -> Progress:
     """Return how far ``plan`` is, from its table of timings: a run that is there has a session."""
-    rows = of_planned_runs(frame)
+    rows = frame[~frame["excluded"].isin(ASIDE.values())]  # one of each planned run
     made = set(rows["run"][rows["session"].notna()])
     refused = set(rows["run"][rows["outcome"] == "refused"])
     planned = [run for run in plan.runs if not run.unavailable or run.name in made]
@@ -57,11 +57,9 @@ def progress_sentence(studies: Sequence[Progress]) -> str:
     there = sum(study.there for study in studies)
     planned = sum(study.planned for study in studies)
     count = f"{there} of {planned} planned runs {agreeing(planned, 'is', 'are')} there"
-    return (
-        f"{count}."
-        if all(study.whole for study in studies)
-        else f"{count}: this is no final report."
-    )
+    if all(study.whole for study in studies):
+        return f"{count}."
+    return f"{count}: this is no final report."
 
 
 def missing_sentence(progress: Progress) -> str | None:

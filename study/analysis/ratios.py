@@ -147,7 +147,7 @@ def quotient_of(
 def _far(pairs: pd.DataFrame) -> list[int]:
     """Return on which side each quotient is far: on that of its far run; a quotient of two that are
     is not."""
-    return [int(sign) for sign in np.sign((pairs["far_a"] - pairs["far_b"]).fillna(0))]
+    return [int(sign) for sign in np.sign(pairs["far_a"] - pairs["far_b"])]
 
 
 def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
@@ -159,8 +159,9 @@ def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[st
             group.clean[group.clean[contrast].astype(str) == name].assign(place=place)
             for place, group in enumerate(groups)
         ]
-        if any(map(len, parts)):
-            sides[name] = pd.concat([part for part in parts if len(part)])
+        known = [part for part in parts if len(part)]
+        if known:
+            sides[name] = pd.concat(known)
     return sides
 
 
@@ -172,7 +173,7 @@ def _settings(study: Study, groups: Sequence[GroupFit], contrast: str) -> dict[E
         levels = set().union(*(group.clean[key].dropna() for group in groups))
         if key != contrast and len(levels) > 1:
             varied.append(key)
-    varied.sort(key=lambda key: key != (study.curve.x if study.curve else None))
+    varied.sort(key=lambda key: key != study.curve_key)
     found = {}
     for place, group in enumerate(groups):
         for label, own in group.levels.items():
@@ -194,7 +195,7 @@ def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.
 def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[Ratio]:
     """Return one ratio for each distinct setting of the pairs."""
     y = study.total
-    x = study.curve.x if study.curve else None
+    x = study.curve_key
     pairs = overall.pairs
     settings = overall.settings
     # Within a block its own factor cancels; what is left is the noise.
@@ -215,9 +216,8 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     found = []
     for setting, at in parts.items():
         times = _times(at, groups, y)
-        images, reached = (
-            _means(at, groups, column) for column in ("images_processed", "accuracy")
-        )
+        images = _means(at, groups, "images_processed")
+        reached = _means(at, groups, "accuracy")
         lean = 0.0 if overall.contrast == "control" else mean_lean(_leans(at))
         own, joint = (
             _quotient(times, known[setting], setting, reach).widened(lean)
@@ -255,15 +255,13 @@ def _ends(at: pd.DataFrame) -> list[End]:
     return [(int(at[f"place_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
 
 
-def _times(at: pd.DataFrame, groups: Sequence[GroupFit], y: str) -> tuple[float, float]:
+def _times(at: pd.DataFrame, groups: Sequence[GroupFit], y: str) -> list[float]:
     """Return the two mean times of a setting; those of a null control are the pairs' own, for both
     are one level."""
     ends = _ends(at)
     if ends[0] == ends[1]:
-        a, b = (float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab")
-        return a, b
-    first, second = (groups[place].times[level].value for place, level in ends)
-    return first, second
+        return [float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab"]
+    return [groups[place].times[level].value for place, level in ends]
 
 
 def _means(at: pd.DataFrame, groups: Sequence[GroupFit], column: str) -> list[float | None]:
@@ -290,7 +288,7 @@ def _has_noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel) -
 
 
 def _quotient(
-    times: tuple[float, float], model: LogModel | None, at: Hashable, reach: Critical | None
+    times: Sequence[float], model: LogModel | None, at: Hashable, reach: Critical | None
 ) -> Estimate:
     """Return the quotient of two means with the noise of the pairs of a setting within blocks,
     where that is known."""

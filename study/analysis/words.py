@@ -7,8 +7,8 @@ from math import isclose, prod
 from typing import Any
 
 from study.analysis.stats.estimate import WIDEST
-from study.artifacts.setting import Levels, Setting, joined, with_names
-from study.config.names import LEVELS, level_words
+from study.artifacts.setting import Setting, joined, with_names
+from study.config.names import LEVELS, leaf_words, level_words
 
 SHORT_KEYS = {
     "training.batch_size": "batch size",
@@ -103,11 +103,9 @@ def group_names(groups: Sequence[Setting]) -> dict[Setting, Setting]:
         group.part(keys.union(*(own for own in group.named.values() if keys & set(own))))
         for group, keys in zip(every, told, strict=True)
     ]
-    return (
-        dict(zip(every, names, strict=True))
-        if all(told) and len(set(names)) == len(every)
-        else whole
-    )
+    if all(told) and len(set(names)) == len(every):
+        return dict(zip(every, names, strict=True))
+    return whole
 
 
 WITH = {
@@ -119,16 +117,15 @@ WITH = {
 """Words of levels that follow ``with`` and not ``at``, as they do it."""
 
 
-def setting_words(at: Setting | Levels, article: bool = False) -> str:
+def setting_words(at: Setting, article: bool = False) -> str:
     """Return a setting in words, numbers with the key's name: ``batch size 64, bf16``; or as it
     follows ``with``."""
-    levels, named = (at.levels, at.named) if isinstance(at, Setting) else (at, {})
-    words = {key: level_words(key, level) for key, level in levels.items()}
-    for key, level in levels.items():
+    words = {key: level_words(key, level) for key, level in at.levels.items()}
+    for key, level in at.levels.items():
         if isinstance(level, (int, float)) and not isinstance(level, bool):
             words[key] = f"{short_key(key)} {words[key]}"
     told = {key: WITH.get(word, word) for key, word in words.items()} if article else words
-    return joined([*with_names(told, named).values()])
+    return joined([*with_names(told, at.named).values()])
 
 
 def with_key(key: str, word: str) -> str:
@@ -142,27 +139,26 @@ def is_number(word: str) -> bool:
     return word.strip("*").replace(".", "", 1).replace("e-", "", 1).isdigit()
 
 
-def at_setting(at: Setting | Levels) -> str:
+def at_setting(at: Setting) -> str:
     """Return a setting, to follow a number: ``with a data loader``, ``at batch size 64``; nothing
     where it is empty."""
-    levels, named = (dict(at.levels), at.named) if isinstance(at, Setting) else (dict(at), {})
-    covered = set().union(*named.values())
-    own = {key: level for key, level in levels.items() if key not in covered}
+    covered = set().union(*at.named.values())
+    own = {key: level for key, level in at.levels.items() if key not in covered}
     device = str(own.pop("device", ""))
     follow = {
         key: WITH[words] for key, level in own.items() if (words := level_words(key, level)) in WITH
     }
-    told = [*named, *follow.values()]
-    rest = {key: level for key, level in own.items() if key not in follow}
+    told = [*at.named, *follow.values()]
+    rest = at.part(own.keys() - follow.keys())
     parts = [f"on {device_words(device, article=True)}"] if device else []
     parts += [f"with {listed(told)}"] if told else []
-    parts += [f"at {setting_words(rest)}"] if rest else []
+    parts += [f"at {setting_words(rest)}"] if rest.levels else []
     return " ".join(parts)
 
 
-def short_key(key: str | None) -> str:
+def short_key(key: str) -> str:
     """Return a dotted key in words."""
-    return SHORT_KEYS.get(str(key), str(key).rsplit(".", 1)[-1].replace("_", " "))
+    return SHORT_KEYS.get(key, leaf_words(key))
 
 
 def listed(items: Sequence[str]) -> str:
@@ -178,13 +174,15 @@ def agreeing(count: int, one: str, many: str) -> str:
 def number(value: float) -> str:
     """Return three significant digits, without an exponent between 1e-7 (a tenth of a microsecond)
     and a million."""
-    if value == 0 or not 1e-7 <= abs(value) < 1e6:
+    if not 1e-7 <= abs(value) < 1e6:
         return f"{value:.3g}"
     if abs(value) < 1e-4:
         return f"{Decimal(f'{value:.3g}'):f}"
     rounded = abs(float(f"{value:.3g}"))  # 0.9999 is 1.00, and 9.999 is 10.0
-    whole = len(str(int(rounded))) if rounded >= 1 else 0
-    return f"{value:.{max(0, 3 - whole)}f}" if whole else f"{value:.3g}"
+    if rounded < 1:
+        return f"{value:.3g}"
+    whole = len(str(int(rounded)))
+    return f"{value:.{max(0, 3 - whole)}f}"
 
 
 NEAR_ONE = 0.15
@@ -201,13 +199,9 @@ def short(value: float, like: float | None = None) -> str:
     if abs(near - 1) <= NEAR_ONE:
         return f"{value:.2f}"
     rounded = float(f"{value:.2g}")
-    if rounded >= 10 or rounded == 0 or not abs(rounded) >= 1e-4:
-        return (
-            f"{rounded:.0f}"
-            if abs(rounded) < 1e6 and (rounded >= 10 or rounded == 0)
-            else f"{value:.2g}"
-        )
-    return f"{value:.1f}" if rounded >= 1 else f"{value:.2g}"
+    if rounded == 0 or 10 <= rounded < 1e6:
+        return f"{rounded:.0f}"
+    return f"{value:.1f}" if 1 <= rounded < 10 else f"{value:.2g}"
 
 
 MOST_DECIMALS = 9

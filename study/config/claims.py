@@ -44,28 +44,21 @@ class Source(Declared):
     @field_validator("date", mode="before")
     @classmethod
     def _is_a_date(cls, value: Any) -> Any:
+        if value is None:
+            return None
         text = str(value)
         parts = text.split("-")
         try:
-            if value is not None:
-                date(*[int(part) for part in parts], *[1] * (3 - len(parts)))
+            date(*map(int, parts), *[1] * (3 - len(parts)))
         except (TypeError, ValueError):
             raise ValueRefused(
                 value=value, allowed="a day, month or year: 2025-04-16, 2025-04, 2025"
             ) from None
-        return value if value is None else text
+        return text
 
     @model_validator(mode="after")
     def _fits_one_line(self) -> Self:
-        parts = (
-            self.title,
-            self.place,
-            self.kind,
-            self.date,
-            self.runs,
-            self.hardware,
-            self.differs,
-        )
+        parts = self.model_dump(exclude={"address"}).values()
         if (words := sum(len(part.split()) for part in parts if part)) > MOST_SOURCE_WORDS:
             raise ValueRefused(
                 why=f"{words} words: a line holds {MOST_SOURCE_WORDS} words without the address"

@@ -233,4 +233,4 @@ def _override(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, An
     values = with_values(values, plain)
     # An override may have set `factors` as a whole: its keys take precedence, and other factors are
     # kept.
-    return {**values, "factors": {**factors, **(plain.get("factors") or {})}}
+    return values | {"factors": factors | (plain.get("factors") or {})}

@@ -70,10 +70,7 @@ LEVELS: dict[str, dict[str, str]] = {
         "device": "decoded beforehand",
         "alone": "loader alone",
     },
-    "loader.decoder": {
-        "pillow": "Pillow",
-        "torchcodec": "TorchCodec",
-    },
+    "loader.decoder": {"pillow": "Pillow", "torchcodec": "TorchCodec"},
     "loader.workers": {"auto": "default workers"},
     "loader.pin_memory": {
         "auto": "default pinning",

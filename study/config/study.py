@@ -138,6 +138,11 @@ class StudyFile(Keys):
         return [key for key in self.factors if key != "control"]
 
     @property
+    def curve_key(self) -> str | None:
+        """The factor of ``curve``; None without one."""
+        return self.curve.x if self.curve else None
+
+    @property
     def total(self) -> Total:
         """The time that is analysed: that of ``curve``, else ``time``, else the task's default."""
         if self.curve:
@@ -194,11 +199,10 @@ class StudyFile(Keys):
         if (combinations := math.prod(map(len, self.factors.values()))) > MOST_COMBINATIONS:
             why = f"{combinations} combinations of levels: at most {MOST_COMBINATIONS} are planned"
             raise ValueRefused(key="factors", why=why)
-        if self.curve and self.time:
-            raise ValueRefused(
-                key="time", value=self.time, context="with a curve", why="it has its own: curve.y"
-            )
         if self.curve:
+            if self.time:
+                why = "it has its own: curve.y"
+                raise ValueRefused(key="time", value=self.time, context="with a curve", why=why)
             check_known("curve.x", self.curve.x, self.factors, "no such factor")
         time = "curve.y" if self.curve else "time"
         own = [

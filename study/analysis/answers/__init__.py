@@ -35,7 +35,7 @@ def first_answer(
     A contrast asks for the ratio, effects for what each switch buys, several ways for the fastest
     of them, a null control by itself for the noise, and all others for the fastest setting.
     """
-    if study.effects and switches and any(one.effects for one in switches):
+    if study.effects and any(one.effects for one in switches):
         return switches[0]
     asked = ["ways"]
     if study.contrast:

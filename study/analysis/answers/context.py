@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from study.analysis.answers.group import Group, Level
 from study.analysis.stats.estimate import Estimate
+from study.analysis.table.exclusions import keys_of
 from study.analysis.words import (
     clear_of,
     device_of,
@@ -85,8 +86,7 @@ class Context:
     def factor(self) -> str | None:
         """The only factor in which the levels of a group differ; None where there are several, or
         none."""
-        curve = self.study.curve
-        keys = [curve.x] if curve else [key for key in self.study.compared if key != "device"]
+        keys = keys_of(self.study)[0]
         return keys[0] if len(keys) == 1 else None
 
     @cached_property
@@ -94,19 +94,19 @@ class Context:
         """The short setting of each group; nothing for a group alone."""
         return group_names([group.setting for group in self.groups])
 
-    def group(self, setting: Setting) -> Group | None:
-        """Return the group of a setting, if it is known."""
-        return next((group for group in self.groups if group.setting == setting), None)
+    def group(self, setting: Setting) -> Group:
+        """Return the group of a setting; an empty one where it is not known."""
+        known = (group for group in self.groups if group.setting == setting)
+        return next(known, Group(setting=setting, levels=[]))
 
     def level(self, end: "End") -> Level:
         """Return the level at an end of a statement."""
-        group = next(group for group in self.groups if group.setting == end[0])
-        return next(level for level in group.levels if level.label == end[1])
+        group, label = end
+        return next(level for level in self.group(group).levels if level.label == label)
 
     def seconds(self, group: Setting, label: str) -> float | None:
         """Return the mean time of a level, if it is known."""
-        known = self.group(group)
-        times = [level.time for level in known.levels if level.label == label] if known else []
+        times = [level.time for level in self.group(group).levels if level.label == label]
         return times[0].value if times and times[0] else None
 
     def where(self, group: Setting) -> str:
@@ -136,11 +136,8 @@ class Context:
 
     def in_order(self, group: Setting, labels: Sequence[str]) -> list[str]:
         """Return labels in the order of the group's levels."""
-        known = self.group(group)
-        order = [level.label for level in known.levels] if known else []
-        return sorted(
-            labels, key=lambda label: order.index(label) if label in order else len(order)
-        )
+        known = [level.label for level in self.group(group).levels if level.label in labels]
+        return known or list(labels)
 
 
 End = tuple[Setting, str]

@@ -1,7 +1,7 @@
 """How many times as fast one level of the study's contrast is as another, everything else equal."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
 from study.analysis.answers.context import (
@@ -73,7 +73,7 @@ class Contrast(Statement):
         """Return which side is faster, and whether at every setting."""
         if not self.decided:
             return ""
-        names = [side(context.study, self.contrast, level) for level in (self.slower, self.faster)]
+        names = _sides(context, self)
         if self.equal:
             return f"{capital(listed(names[::-1]))} are equal within {context.margin}"
         if not self.one_way:
@@ -106,7 +106,7 @@ class Contrast(Statement):
     def text(self, context: Context) -> str:
         """Return the answer in words: the faster side first, one ratio or the smallest and the
         largest."""
-        names = [side(context.study, self.contrast, level) for level in (self.slower, self.faster)]
+        names = _sides(context, self)
         shown = [self.least] if self.least == self.most else [self.least, self.most]
         if all(one.ratio.value < 1 for one in shown):
             names, ratios = names[::-1], [one.together.inverse for one in shown][::-1]
@@ -189,10 +189,13 @@ class NoRatio(Plain):
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
-        names = [side(context.study, self.contrast, level) for level in (self.slower, self.faster)]
-        return (
-            f"**Not decided** between {listed(names)}: no block holds a run of each at one setting."
-        )
+        names = listed(_sides(context, self))
+        return f"**Not decided** between {names}: no block holds a run of each at one setting."
+
+
+def _sides(context: Context, told: Contrast | NoRatio) -> list[str]:
+    """Return the slower and the faster side of a statement in words."""
+    return [side(context.study, told.contrast, level) for level in (told.slower, told.faster)]
 
 
 def side(study: Study, contrast: str, level: str) -> str:
@@ -204,25 +207,20 @@ def side(study: Study, contrast: str, level: str) -> str:
 
 
 def contrasts_of(
-    study: Study,
-    groups: Sequence[GroupFit],
-    overalls: Sequence[Overall],
-    ratios: Sequence[Ratio],
-) -> list[Contrast | NoRatio]:
-    """Return what the ratios say of the study's contrast: a finding for each of its levels that the
+    study: Study, groups: Sequence[GroupFit], overalls: Sequence[Overall], ratios: Sequence[Ratio]
+) -> Iterator[Contrast | NoRatio]:
+    """Yield what the ratios say of the study's contrast: a finding for each of its levels that the
     first one is set beside; nothing in a study without a contrast."""
     if study.contrast is None:
-        return []
+        return
     sides = list(sides_of(groups, study, study.contrast))
     met = {overall.faster: overall for overall in overalls}
-    found: list[Contrast | NoRatio] = []
     for level in sides[1:]:
         if level in met:
             mine = [ratio for ratio in ratios if ratio.faster == level]
-            found.append(contrast_of(study, mine, met[level]))
+            yield contrast_of(study, mine, met[level])
         else:
-            found.append(NoRatio(contrast=study.contrast, slower=sides[0], faster=level))
-    return found
+            yield NoRatio(contrast=study.contrast, slower=sides[0], faster=level)
 
 
 def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall) -> Contrast:

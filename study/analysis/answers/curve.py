@@ -10,14 +10,7 @@ from scipy import special
 from study.analysis.stats.fits import Band, Bounds, Fitted, fit_laws
 from study.analysis.stats.laws import RISING_ROOT, LogMeans, by_name
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel
-from study.analysis.stats.optimum import (
-    Optimum,
-    has_noise,
-    label,
-    level_test,
-    over_starts,
-    telling,
-)
+from study.analysis.stats.optimum import Optimum, has_noise, label, level_test, over_starts, telling
 from study.analysis.words import agreeing, coefficients, interval, listed
 from study.base.strict import Strict
 from study.config.study import MARGIN
@@ -159,10 +152,7 @@ class CurveFit(Strict):
 
 
 def curve_of_model(
-    model: LogModel,
-    sizes: Sequence[float | None],
-    optimum: Optimum | None,
-    margin: float = MARGIN,
+    model: LogModel, sizes: Sequence[float | None], optimum: Optimum | None, margin: float = MARGIN
 ) -> CurveFit:
     """Return every law fitted to the means of a model.
 

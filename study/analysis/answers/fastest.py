@@ -1,6 +1,7 @@
 """Which setting of a group is the fastest: that one, those tied for it, or why it cannot be
 said."""
 
+from collections.abc import Sequence
 from math import log
 from typing import ClassVar, Literal
 
@@ -66,8 +67,7 @@ class OnlyLevel(Plain):
 
     def ends(self, context: Context) -> list[End]:
         """Return its level."""
-        group = context.group(self.group)
-        return [(self.group, level.label) for level in group.levels] if group else []
+        return [(self.group, level.label) for level in context.group(self.group).levels]
 
 
 WHY = {
@@ -104,8 +104,7 @@ class CannotSay(Plain):
     def text(self, context: Context) -> str:
         """Return what the runs show, and what they lack."""
         where = f" {context.where(self.group)}".rstrip()
-        known = context.group(self.group)
-        levels = known.levels if known else []
+        levels = context.group(self.group).levels
         seconds = {level.label: level.time.value for level in levels if level.time}
         first = sorted(seconds, key=seconds.__getitem__)[:2]
         why = WHY[min(self.reasons.values(), key=list(WHY).index)]
@@ -219,15 +218,15 @@ class Fastest(Statement):
         verdict = f"equal within {context.margin}" if equal else "tied for the fastest"
         return (
             f"{capital(context.settings(leaders, bold=True))} are **{verdict}**{where}, "
-            f"{self._times(context)}{self._cost(context)}{self._behind(context)}."
+            f"{self._times(context, leaders)}{self._cost(context)}{self._behind(context)}."
         )
 
     def _cost(self, context: Context) -> str:
         """Return how much longer than the fastest the tied settings may take."""
-        group = context.group(self.group)
-        known = [group.ratios.get(one) for one in self.tied] if group else []
+        ratios = context.group(self.group).ratios
+        known = [ratios.get(one) for one in self.tied]
         told = [one for one in known if one and one.bounds]
-        if not told or len(told) < len(self.tied):
+        if len(told) < len(self.tied):
             return ""
         last = max(told, key=lambda one: one.high or 0.0)
         low, high = (short(end or 0.0, last.value) for end in (last.low, last.high))
@@ -235,17 +234,14 @@ class Fastest(Statement):
             return f" ({context.scope}: {self.tied[0]} takes {low} to {high} times as long)"
         return f" ({context.scope}: at most {high} times as long as {self.level.label})"
 
-    def _times(self, context: Context) -> str:
-        leaders = context.in_order(self.group, self.leaders)
+    def _times(self, context: Context, leaders: Sequence[str]) -> str:
         seconds = [context.seconds(self.group, label) or self.time.value for label in leaders]
         told = [short(one) for one in seconds]
         if len(set(told)) == 1:
             return f"at {told[0]} s"
-        return (
-            f"at {listed(told)} s"
-            if len(told) <= FEW
-            else f"at {short(min(seconds))} to {short(max(seconds))} s"
-        )
+        if len(told) <= FEW:
+            return f"at {listed(told)} s"
+        return f"at {short(min(seconds))} to {short(max(seconds))} s"
 
     def _behind(self, context: Context) -> str:
         """Return how many times as long the next and the last of the slower settings take."""
@@ -260,9 +256,9 @@ class Fastest(Statement):
         times = short(least / self.time.value)
         told = f"; {context.setting(label)} takes **{times} times as long**"
         told += f" as {self.level.label}" if len(self.leaders) > 1 else ""
-        return (
-            told if other == label else f"{told}, and {other} {short(most / self.time.value)} times"
-        )
+        if other == label:
+            return told
+        return f"{told}, and {other} {short(most / self.time.value)} times"
 
 
 def group_answer(group: Group) -> Fastest | CannotSay | OnlyLevel | NothingSucceeded:
@@ -307,11 +303,8 @@ def level_verdict(level: Level, group: Group, margin: float) -> str:
     """Return what the runs determine of a level beside the fastest, in a few words; nothing where
     it is alone."""
     if level.time is None:
-        return (
-            listed([name.replace("_", " ") for name in level.outcomes])
-            if level.outcomes
-            else "no run"
-        )
+        outcomes = [name.replace("_", " ") for name in level.outcomes]
+        return listed(outcomes) if outcomes else "no run"
     if level.label in group.unfair:
         return {
             "not_learned": "did not learn as well",

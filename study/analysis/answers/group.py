@@ -1,6 +1,7 @@
 """A group of settings that are compared with each other: the time of each level, and which may be
 the fastest."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -141,17 +142,15 @@ def ends_with(study: Study, groups: Sequence[Group], chosen: Mapping[str, object
     A key that no factor varies has the study's own level.
     """
 
-    def words(key: str, level: object) -> str:
-        return level_words(key, shown(study, key, level))
+    def words(levels: Mapping[str, object]) -> list[str]:
+        own = {key: levels.get(key, get(study, key)) for key in chosen}
+        return [level_words(key, shown(study, key, level)) for key, level in own.items()]
 
-    def has(end: End, key: str, wanted: str) -> bool:
-        return words(key, end.levels.get(key, get(study, key))) == wanted
-
-    wanted = {key: words(key, level) for key, level in chosen.items()}
+    wanted = words(chosen)
     ends = []
     for place, group in enumerate(groups):
         ends += [End(place, group, level, level.time) for level in group.levels if level.time]
-    return [end for end in ends if all(has(end, *one) for one in wanted.items())]
+    return [end for end in ends if words(end.levels) == wanted]
 
 
 def group_of(study: Study, group: GroupFit) -> Group:
@@ -190,10 +189,8 @@ def _curve(
     """Return the curve through the levels whose time is determined (where none is, through all);
     None below three."""
     timed = [level for level in levels if level.time]
-    sizes = {
-        level.label: level.x
-        for level in [level for level in timed if not level.undetermined] or timed
-    }
+    known = [level for level in timed if not level.undetermined] or timed
+    sizes = {level.label: level.x for level in known}
     if len(sizes) < 3:
         return None
     return curve_of_model(
@@ -222,7 +219,7 @@ def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | Non
 def _levels(study: Study, group: GroupFit) -> list[Level]:
     """Return the levels of a group along the curve's factor, or as the study lists those of its
     other factors."""
-    x = study.curve.x if study.curve else None
+    x = study.curve_key
     part = group.part
     levels = [_level(study, name, part[part["level"] == name], group, x) for name in group.levels]
     return sorted(levels, key=lambda level: level.x or 0) if x else levels
@@ -242,9 +239,7 @@ def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str 
         setting=group.levels[name],
         x=float(rows[x].iloc[0]) if x else None,
         runs=len(clean),
-        excluded={
-            str(reason): int(count) for reason, count in left["excluded"].value_counts().items()
-        },
+        excluded=dict(Counter(left["excluded"]).most_common()),
         time=time,
         undetermined=group.undetermined.get(name),
         time_without_far=float(np.exp(model.effects[model.levels.index(name)]))
@@ -253,7 +248,5 @@ def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str 
         accuracy=mean_of(clean, "accuracy"),
         resources={str(column): float(value) for column, value in typical.items()},
         phases=phases_of(clean, study.total, time.value, validations) if time else {},
-        outcomes={
-            str(key): int(value) for key, value in recorded["outcome"].value_counts().items()
-        },
+        outcomes=dict(Counter(recorded["outcome"]).most_common()),
     )

@@ -12,15 +12,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.context import (
-    Becomes,
-    Context,
-    End,
-    Means,
-    Statement,
-    bounds,
-    capital,
-)
+from study.analysis.answers.context import Becomes, Context, End, Means, Statement, bounds, capital
 from study.analysis.answers.group import Group
 from study.analysis.groups import GroupFit
 from study.analysis.ratios import quotient_of
@@ -159,17 +151,16 @@ class Ways(Statement):
                 if one
             )
         group = context.group(self.ways[0].group)
-        if group is None or len(group.indistinguishable) < 2:
+        if len(group.indistinguishable) < 2:
             return ""
         words = f"equal within {context.margin}" if group.tied_are_equal else "tied"
         return f"; {context.settings(group.indistinguishable)} are **{words}**"
 
 
 def _least(context: Context, setting: Setting, means: Means) -> float | None:
-    group = context.group(setting)
+    unfair = context.group(setting).unfair
     own = means.get(setting, {}).items()
-    fair = {label: seconds for label, seconds in own if group and label not in group.unfair}
-    return min(fair.values(), default=None)
+    return min((seconds for label, seconds in own if label not in unfair), default=None)
 
 
 def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group]) -> list[Ways]:
@@ -201,13 +192,7 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group]) -
         )
 
     ways = [*map(way, (first, *others))]
-    return [
-        Ways(
-            base=groups[0].setting,
-            ways=ways,
-            margin=study.equivalence_margin,
-        )
-    ]
+    return [Ways(base=groups[0].setting, ways=ways, margin=study.equivalence_margin)]
 
 
 def _model(groups: Sequence[GroupFit], y: str) -> LogModel | None:

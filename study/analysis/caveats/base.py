@@ -1,7 +1,7 @@
 """What every caveat has, and what its detection sees."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -13,7 +13,6 @@ from study.analysis.stats.usable import usable_runs
 from study.analysis.table.exclusions import BY_RULE
 from study.analysis.words import group_names, listed
 from study.artifacts.checked import Records
-from study.artifacts.record import Record
 from study.artifacts.setting import Setting
 from study.base.errors import quantity
 from study.base.strict import Strict
@@ -32,9 +31,9 @@ class Seen:
 
     study: Study
     frame: pd.DataFrame
-    fitted: Sequence[GroupFit] = ()
-    groups: Sequence[Group] = ()
-    records: Records = field(default_factory=Records)
+    fitted: Sequence[GroupFit]
+    groups: Sequence[Group]
+    records: Records
 
     @cached_property
     def recorded(self) -> pd.DataFrame:
@@ -46,15 +45,10 @@ class Seen:
         """The rows of the runs that count and have the time that is compared."""
         return usable_runs(self.frame, self.study.total)
 
-    @property
-    def kept(self) -> Collection[Record]:
-        """The records that the table was made of."""
-        return self.records.included.values()
-
     @cached_property
     def names(self) -> Mapping[Setting, Setting]:
         """The short setting of each group; nothing for a group alone."""
-        return group_names([group.setting for group in self.fitted or self.groups])
+        return group_names([group.setting for group in self.groups])
 
     def setting(self, group: GroupFit | Group, level: Setting) -> Setting:
         """Return a level as it is named in this study: after the short setting of its group, if
@@ -74,7 +68,7 @@ class OneCaveat(Strict):
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
         """Yield each caveat of the kind that a study has."""
-        raise NotImplementedError(cls.__name__)
+        raise NotImplementedError
 
     def text(self) -> str:
         """Return what was seen, in 30 words at most, without a full stop."""
@@ -110,20 +104,11 @@ def means(group: Group) -> dict[str, float]:
     return {level.label: level.time.value for level in group.levels if level.time}
 
 
-def of_levels(group: Group, values: Sequence[OfSetting]) -> dict[str, float]:
-    """Return the numbers of a group's levels, by their labels."""
-    known = {one.setting: one.value for one in values}
-    every = {level.label: level.setting.within(group.setting) for level in group.levels}
-    return {label: known[setting] for label, setting in every.items() if setting in known}
-
-
 def few(names: Sequence[str], thing: str) -> str:
     """Return names where they are short, and their number where they are not."""
-    return (
-        listed(names)
-        if len(names) == 1 or len(listed(names)) <= SHORT
-        else quantity(len(names), thing)
-    )
+    if len(names) == 1 or len(listed(names)) <= SHORT:
+        return listed(names)
+    return quantity(len(names), thing)
 
 
 def spans(values: Sequence[float]) -> str:

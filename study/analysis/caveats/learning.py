@@ -40,18 +40,16 @@ class NotLearned(OneCaveat):
     def find(cls, seen: Seen) -> Iterator[Self]:
         found, labels = [], set()
         for group, told in zip(seen.fitted, seen.groups, strict=True):
-            every = [level.label for level in told.levels]
             lost = [
                 Unlearned(
-                    level=group.levels[label],
-                    setting=seen.setting(group, group.levels[label]),
+                    level=level.setting,
+                    setting=seen.setting(group, level.setting),
                     reason=one.reason,
                     accuracy=one.accuracy or 0.0,
                 )
-                for label, one in sorted(
-                    group.learning.items(), key=lambda item: every.index(item[0])
-                )
-                if one.reason in ("at_chance", "below_best", "unclear")
+                for level in told.levels
+                if (one := group.learning.get(level.label))
+                and one.reason in ("at_chance", "below_best", "unclear")
             ]
             found += lost
             labels.add(frozenset(one.level.label for one in lost))
@@ -96,7 +94,7 @@ class Censored(OneCaveat):
         missed = []
         for group in seen.fitted:
             for level, one in group.censored.items():
-                setting = seen.setting(group, group.levels[str(level)])
+                setting = seen.setting(group, group.levels[level])
                 missed.append(Missed(setting=setting, missed=one.missed, runs=one.runs))
         if missed:
             yield cls(missed=missed)
@@ -130,14 +128,14 @@ class MayLearnLess(OneCaveat):
                 for level in group.levels
                 if level.accuracy is not None and level.label not in group.unfair
             ]
-            best = max(known, key=lambda one: one.value, default=None)
+            if not known:
+                continue
+            best = max(known, key=lambda one: one.value)
             tied = [
                 one for one in known if one.setting.label in (*group.indistinguishable, group.best)
             ]
-            less = [
-                one for one in tied if best and best.value - one.value > seen.study.learning_margin
-            ]
-            if best and less:
+            less = [one for one in tied if best.value - one.value > seen.study.learning_margin]
+            if less:
                 yield cls(
                     group=group.setting, levels=less, best=best, where=seen.names.get(group.setting)
                 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, Self
 
 from study.analysis.answers.group import Group
-from study.analysis.caveats.base import AGAIN, OfSetting, OneCaveat, Seen, means, of_levels
+from study.analysis.caveats.base import AGAIN, OfSetting, OneCaveat, Seen, means
 from study.analysis.stats.log_model import SIGNIFICANCE
 from study.analysis.stats.starts import FEWEST
 from study.analysis.stats.usable import CHANGE_LIMIT, REFERENCE_COLUMNS
@@ -49,9 +49,8 @@ class MachineChanged(OneCaveat):
     def text(self) -> str:
         """Return how much the speed changed."""
         whose = f"{'the CPUs beside ' * self.host}{device_words(self.device, article=True)}"
-        return (
-            f"The speed of {whose} changed {self.slowest_seconds / self.fastest_seconds:.1f}-fold"
-        )
+        change = self.slowest_seconds / self.fastest_seconds
+        return f"The speed of {whose} changed {change:.1f}-fold"
 
 
 class Starts(OneCaveat):
@@ -138,21 +137,19 @@ class DecodedBefore(OneCaveat):
 
     def text(self) -> str:
         """Return what the clock leaves out, and how long it takes."""
-        took = (
-            f": up to {short(max(one.value for one in self.prepared))} s are not counted"
-            if self.prepared
-            else ""
-        )
-        return f"With images on the device, decoding is off the clock{took}"
+        told = "With images on the device, decoding is off the clock"
+        if not self.prepared:
+            return told
+        return f"{told}: up to {short(max(one.value for one in self.prepared))} s are not counted"
 
     def applied(self, group: Group) -> dict[str, float] | None:
         """Return the means with the preparation counted."""
-        extra = of_levels(group, self.prepared)
-        return (
-            {label: time + extra.get(label, 0.0) for label, time in means(group).items()}
-            if extra
-            else None
-        )
+        known = {one.setting: one.value for one in self.prepared}
+        every = {level.label: level.setting.within(group.setting) for level in group.levels}
+        extra = {label: known[setting] for label, setting in every.items() if setting in known}
+        if not extra:
+            return None
+        return {label: time + extra.get(label, 0.0) for label, time in means(group).items()}
 
 
 class RandomWeights(OneCaveat):
@@ -166,10 +163,8 @@ class RandomWeights(OneCaveat):
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
-        weights = [
-            record.weights for record in seen.kept if record.weights and record.weights.fell_back
-        ]
-        for reason in sorted({one.reason for one in weights}):
+        weights = [record.weights for record in seen.records.included.values()]
+        for reason in sorted({one.reason for one in weights if one and one.fell_back}):
             yield cls(reason=_said(reason))
 
     def text(self) -> str:

@@ -1,5 +1,6 @@
 """Runs that failed or were disturbed, and records that are in no number."""
 
+from collections import Counter
 from collections.abc import Iterator
 from statistics import geometric_mean
 from typing import Literal, Self
@@ -44,14 +45,12 @@ class ExcludedRuns(OneCaveat):
             succeeded += len(counted(done)) + len(left)
             found += [
                 SetAsideRun(
-                    setting=seen.setting(group, group.levels[str(run["level"])]),
-                    reason=str(run["excluded"]),
-                    seconds=float(run[y]),
-                    mean_seconds=mean.value
-                    if (mean := group.times.get(str(run["level"])))
-                    else None,
+                    setting=seen.setting(group, group.levels[run["level"]]),
+                    reason=run["excluded"],
+                    seconds=run[y],
+                    mean_seconds=mean.value if (mean := group.times.get(run["level"])) else None,
                 )
-                for _, run in left.iterrows()
+                for run in left.to_dict("records")
             ]
         if found:
             yield cls(runs=found, of=succeeded)
@@ -85,7 +84,7 @@ class FarRuns(OneCaveat):
         y = seen.study.total
         for group in seen.fitted:
             for level, rows in group.clean[group.clean["far"] != 0].groupby("level", sort=False):
-                slow = bool((rows["far"] > 0).sum() * 2 >= len(rows))
+                slow = (rows["far"] > 0).sum() * 2 >= len(rows)
                 own = group.clean[group.clean["level"] == level]
                 far = own["far"] == (1 if slow else -1)
                 yield cls(
@@ -200,9 +199,7 @@ class DisturbedRuns(OneCaveat):
         first = marked["excluded"] == "disturbed"
         again = set(marked.loc[first, "run"])
         yield cls(
-            kinds={
-                str(kind): int(count) for kind, count in kinds.value_counts().sort_index().items()
-            },
+            kinds=dict(sorted(Counter(kinds).items())),
             runs=list(dict.fromkeys(marked["run"])),
             measured_again=len(again),
             disturbed_again=marked.loc[~first & marked["run"].isin(again), "run"].tolist(),

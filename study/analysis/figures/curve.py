@@ -285,4 +285,4 @@ def _published(curve: Curve, axes: Axes) -> list[Beside]:
     xs = [point.x for point in curve.published.band]
     seconds = by_name("power").seconds(curve.published.power.coefficients, xs)
     line(axes, "published", np.log(xs), seconds)
-    return [Beside(float(seconds[-1]), "the published law")]
+    return [Beside(seconds[-1], "the published law")]

@@ -110,13 +110,11 @@ def pairs_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
             levels = ratio.at.levels | {ratio.contrast: name}
             for end in ends_with(plan.study, analysis.groups, levels)[:1]:
                 row = found[end.group.label, end.level.label]
-                words = capital(side(plan.study, ratio.contrast, name))
-                verdict = row.accuracy
                 pair.append(
                     replace(
                         row,
-                        label=words,
-                        verdict=verdict or row.verdict,
+                        label=capital(side(plan.study, ratio.contrast, name)),
+                        verdict=row.accuracy or row.verdict,
                         accuracy="",
                         ratio="",
                         look="other",

@@ -100,7 +100,7 @@ class Sheet:
     def pixel(self, axes: Axes, x: float, y: float) -> tuple[float, float]:
         """Return the pixels of a point of some axes, from the top left."""
         across, up = axes.transData.transform((x, y))
-        return float(across), self.height - float(up)
+        return across, self.height - up
 
     def line(
         self, xs: Sequence[float], ys: Sequence[float], colour: str = "rule", **look: Any

@@ -15,15 +15,7 @@ from study.analysis.progress import Progress, missing_sentence, progress_of, pro
 from study.analysis.stats.equivalence import Noise
 from study.analysis.stats.estimate import Estimate
 from study.analysis.table.exclusions import place_of_record
-from study.analysis.words import (
-    TOTALS,
-    bytes_words,
-    listed,
-    number,
-    short,
-    short_key,
-    three_digits,
-)
+from study.analysis.words import TOTALS, bytes_words, listed, number, short, short_key, three_digits
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.base.errors import quantity
@@ -114,12 +106,11 @@ def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
 
 def _outcome(row: dict[str, Any]) -> str:
     """Return the outcome of a record, with the marks that it bears."""
-    told = [str(row["outcome"]).replace("_", " ")]
+    told = [row["outcome"].replace("_", " ")]
     told += ["disturbed"] if row["disturbed"] else []
     if row["excluded"]:
-        told.append(
-            "excluded" if row["excluded"] == "disturbed" else f"excluded: {row['excluded']}"
-        )
+        why = "" if row["excluded"] == "disturbed" else f": {row['excluded']}"
+        told.append(f"excluded{why}")
     return ", ".join(told)
 
 

@@ -135,8 +135,9 @@ def templates() -> Environment:
         "device": device_words,
         "place": place_words,
         "setting": setting_words,
+        "noise": noise_words,
+        "sha256": content_hash,
     }
-    environment.filters |= {"noise": noise_words, "sha256": content_hash}
     return environment
 
 

@@ -43,12 +43,12 @@ def _training(study: Study, used: Sequence[Record]) -> str:
     }
     if len(kinds) == 1:
         told.append({"random": "random weights"}.get(*kinds, "ImageNet weights"))  # type: ignore[call-overload]
-    if study.total not in TOTALS_OF_INFERENCE and "training.epochs" not in study.factors:
+    timed = study.total not in TOTALS_OF_INFERENCE
+    if timed and "training.epochs" not in study.factors:
         most = "at most " * bool(study.training.target_accuracy)
         told.append(f"{most}{quantity(study.training.every_epoch, 'epoch')}")
     for key, words in (("training.batch_size", "batch size {}"), ("training.precision", "{}")):
         level = get(study, key)
-        timed = study.total not in TOTALS_OF_INFERENCE
         if timed and key not in study.factors and level not in ("auto", "fp32"):
             told.append(words.format(level))
     return ", ".join(told)
@@ -79,24 +79,18 @@ def _machines(used: Sequence[Record]) -> list[str]:
         elif machine:
             name = processor_words(machine.cpu_name)
             cores = machine.cpu_cores or 1
-            share = _share_of(record)
+            share = _share_of(record, cores)
             brief = f"{share}{cores} {name.partition(' ')[2] or name} core{'s' * (cores != 1)}"
             told[brief if beside else f"{name}, {share}{quantity(cores, 'core')}"] = None
     return list(told)
 
 
-def _share_of(record: Record) -> str:
+def _share_of(record: Record, cores: int) -> str:
     """Return ``16 of`` where torch itself chose fewer threads than the machine has cores: it may
     use no others."""
-    measured, cores = record.measurement, record.machine.cpu_cores if record.machine else None
-    if (
-        measured is None
-        or cores is None
-        or record.settings.training.threads != "auto"
-        or measured.threads >= cores
-    ):
-        return ""
-    return f"{measured.threads} of "
+    measured = record.measurement
+    chosen = record.settings.training.threads == "auto"
+    return f"{measured.threads} of " if measured and chosen and measured.threads < cores else ""
 
 
 def processor_words(name: str) -> str:

@@ -32,7 +32,7 @@ def law_of(context: Context, title: str) -> Law | None:
     """Return the curve in words; None without one. ``title`` is that of a chart of several
     curves."""
     curves = [(group, group.curve) for group in context.groups if group.curve]
-    key = short_key(context.study.curve.x) if context.study.curve else ""
+    key = short_key(context.study.curve_key or "")
     if len(curves) > 1:
         told = [
             f"**{capital(context.who(group.setting))}:** {_heading(group, curve, key)}."

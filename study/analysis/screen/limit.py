@@ -99,14 +99,14 @@ def limit_of(plan: Plan, context: Context, first: Answer | Switches) -> Limit | 
     split = with_parts if found.get("computing", 0.0) >= MOSTLY * total else summed
     return Limit(
         phase=largest,
-        busy=_busy(level, str((end[0].levels | level.setting.levels).get("device"))),
+        busy=_busy(level, (end[0].levels | level.setting.levels).get("device")),
         text=f"It takes {share}.",
         parts=list(_parts(plan, found, total, level.resources.get("workers", 0))),
         ends=[(capital(name_of(context, end)), split(own.phases)) for end, own in ends[:2]],
     )
 
 
-def _busy(level: Level, device: str) -> str:
+def _busy(level: Level, device: object) -> str:
     percent = level.resources.get("gpu_utilisation_percent" if device == "cuda" else "cpu_percent")
     who = "The GPU is" if device == "cuda" else "The CPUs are"
     return "" if percent is None else f"{who} busy {percent:.0f}% of the time"

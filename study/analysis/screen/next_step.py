@@ -61,20 +61,18 @@ def next_of(
         return Next(title="mend what the runs failed of, then", command=plan.start.retry(plan.name))
     if lack and lack.what in ("interval", "blocks"):
         more = plan.study.replicates if lack.what == "blocks" else MORE_RUNS
-        return _replicates(plan, frame, plan.study.replicates + more, "the ratio")
+        return _replicates(plan, frame, more, "the ratio")
     lack = next((one.lacks for one in (first, *answers) if one.lacks), None)
     if lack and not first.decided and lack.what == "runs":
-        return _replicates(plan, frame, plan.study.replicates + lack.runs, "an answer")
+        return _replicates(plan, frame, lack.runs, "an answer")
     if lack and not first.decided and lack.what == "learning":
         longer = {"training.epochs": TIMES_THE_EPOCHS * plan.study.training.epochs}
         return Next(title="train for longer", command=plan.start.again(plan.name, overrides=longer))
     found = None
-    if first.about in ("times", "ways") and lack and lack.what == "calm":
-        more = plan.study.replicates + MORE_RUNS
-        found = _replicates(
-            plan, frame, more, "whether it was the machine", "Close other programs before."
-        )
-    elif first.about in ("times", "ways") and lack and lack.what == "tie":
+    if lack and lack.what == "calm" and first.about in ("times", "ways"):
+        what = "whether it was the machine"
+        found = _replicates(plan, frame, MORE_RUNS, what, "Close other programs before.")
+    elif lack and lack.what == "tie" and first.about in ("times", "ways"):
         found = _more_sizes(plan, context, frame) or _tie(plan, context, lack, frame)
     return found or _beyond(plan, context, first, frame) or _test_of_limit(plan, limit, frame)
 
@@ -84,7 +82,7 @@ def _beyond(
 ) -> Next | None:
     """Return the start that tries a larger batch size, where the largest that was tried is the
     fastest."""
-    key = plan.study.curve.x if plan.study.curve else ""
+    key = plan.study.curve_key
     if key not in SIZES or first.about != "times" or len(context.groups) != 1:
         return None
     largest, (group,) = max(plan.study.factors[key]), context.groups
@@ -108,7 +106,7 @@ def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | Non
     """Return the start that adds sizes, where the time falls and its law is not determined: sizes
     determine it sooner than blocks do."""
     fit = context.groups[0].curve if len(context.groups) == 1 else None
-    key = plan.study.curve.x if plan.study.curve else ""
+    key = plan.study.curve_key
     if fit is None or fit.verdict.reason != "wide_interval" or key not in SIZES:
         return None
     sizes = plan.study.factors[key]
@@ -117,7 +115,7 @@ def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | Non
     added = [size for size in tried if 1 < size <= most]
     extra = (frame["process_seconds"] - frame[plan.study.total]).median()
     each = by_name("power").seconds(fit.power.coefficients, added) + extra
-    seconds = plan.study.replicates * float(each.sum())
+    seconds = plan.study.replicates * each.sum()
     if len(added) < 2 or seconds > LONGEST_SECONDS:
         return None
     overrides = {key: sorted([*sizes, *added])}
@@ -142,15 +140,12 @@ def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next
     )
 
 
-def _replicates(
-    plan: Plan, frame: pd.DataFrame, replicates: int, what: str, text: str = ""
-) -> Next:
-    more = replicates - plan.study.replicates
+def _replicates(plan: Plan, frame: pd.DataFrame, more: int, what: str, text: str = "") -> Next:
     minutes = duration_words(more * block_seconds(frame))
-    command = plan.start.again(plan.name, overrides={"replicates": replicates})
+    overrides = {"replicates": plan.study.replicates + more}
     return Next(
         title=f"{minutes} decide {what}",
-        command=command,
+        command=plan.start.again(plan.name, overrides=overrides),
         text=text or f"{quantity(more, 'more block')}.",
     )
 
@@ -162,7 +157,7 @@ def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next 
     group, (best, *others) = context.group(lack.group), lack.labels
     known = {label: context.seconds(lack.group, label) for label in others}
     rivals = {label: seconds for label, seconds in known.items() if seconds}
-    if not rivals or group is None or group.noise is None:
+    if not rivals or group.noise is None:
         return None
     rival = min(rivals, key=rivals.__getitem__)
     ratio = rivals[rival] / (context.seconds(lack.group, best) or 1.0)
@@ -174,7 +169,8 @@ def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next 
             command=None,
             text=f"It needs over {MOST_BLOCKS} blocks.",
         )
-    there, factor = math.floor(group.noise.blocks), context.factor
+    there = group.noise.blocks
+    factor = context.factor
     far = any(level.time_without_far for level in group.levels if level.label in (best, rival))
     # A far run is set aside once it is the only one of many.
     more = max(blocks - there, MANY - there if far else 1, 1)

@@ -78,12 +78,9 @@ def _between(value: Callable[[float], float], degrees: Array) -> Array:
     above = np.clip(np.searchsorted(GRID, known), 1, len(GRID) - 1)
     high, low = GRID[above], GRID[above - 1]
     share = (1 / low - 1 / known) / (1 / low - 1 / high)
-    at = {one: value(float(one)) for one in np.unique([low, high])}
-    found: Array = (
-        np.array([at[one] for one in low]) * (1 - share)
-        + np.array([at[one] for one in high]) * share
-    )
-    return found
+    at = {one: value(one) for one in np.unique([low, high])}
+    below = np.array([at[one] for one in low])
+    return below * (1 - share) + np.array([at[one] for one in high]) * share
 
 
 def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tests: int) -> float:
@@ -98,7 +95,7 @@ def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tes
     spreads, weights = _spreads(degrees)
     return float(
         optimize.brentq(
-            lambda value: float(weights @ within(value * spreads)) - CONFIDENCE,
+            lambda value: weights @ within(value * spreads) - CONFIDENCE,
             0.99 * least,
             1.01 * most,
             xtol=1e-9,
@@ -118,7 +115,7 @@ def _spreads(degrees: float) -> tuple[Array, Array]:
         return np.ones(1), np.ones(1)
     chi = stats.chi(degrees, scale=1 / math.sqrt(degrees))
     logs, weights = _legendre(math.log(chi.ppf(RARE)), math.log(chi.isf(RARE)))
-    spreads: Array = np.exp(logs)
+    spreads = np.exp(logs)
     return spreads, weights * spreads * chi.pdf(spreads)
 
 
@@ -127,11 +124,10 @@ def _all_within(limits: Array, others: int, two_sided: bool) -> Array:
 
     Given the mean of the one level the others are independent of each other.
     """
-    shared, weights = _legendre(-FAR, FAR)
+    shared, weights = _normal()
     reach = math.sqrt(2) * limits[:, None]
     each = special.ndtr(shared + reach) - (special.ndtr(shared - reach) if two_sided else 0.0)
-    found: Array = each**others @ (weights * np.exp(-(shared**2) / 2) / math.sqrt(2 * math.pi))
-    return found
+    return np.asarray(each**others @ weights)
 
 
 def _none_apart(limits: Array, levels: int) -> Array:
@@ -140,13 +136,16 @@ def _none_apart(limits: Array, levels: int) -> Array:
 
     Given the smallest mean, all others lie within the limit above it.
     """
-    least, weights = _legendre(-FAR, FAR)
+    least, weights = _normal()
     reach = math.sqrt(2) * limits[:, None]
     each = special.ndtr(least + reach) - special.ndtr(least)
-    found: Array = (
-        levels * each ** (levels - 1) @ (weights * np.exp(-(least**2) / 2) / math.sqrt(2 * math.pi))
-    )
-    return found
+    return np.asarray(levels * each ** (levels - 1) @ weights)
+
+
+def _normal() -> tuple[Array, Array]:
+    """Return values of a normal variable, and the weight of each."""
+    values, weights = _legendre(-FAR, FAR)
+    return values, weights * np.exp(-(values**2) / 2) / math.sqrt(2 * math.pi)
 
 
 def _legendre(low: float, high: float) -> tuple[Array, Array]:

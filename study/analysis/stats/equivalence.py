@@ -34,7 +34,7 @@ def smallest_difference(blocks: int) -> float:
     degrees, error = blocks - 1, math.sqrt(2 / blocks)
     rng = np.random.default_rng(SEED)
     noise, stated = (np.sqrt(rng.chisquare(degrees, DRAWS) / degrees) for _ in range(2))
-    needed = noise * largest_of_all(2, float(degrees)) * error
+    needed = noise * largest_of_all(2, degrees) * error
     by_chance = error * rng.standard_normal(DRAWS)
     return float(np.quantile((needed - by_chance) / stated, POWER))
 
@@ -75,20 +75,17 @@ def _inside(model: LogModel, weights: Array, margin: float, count: int) -> bool:
     """Return whether a ratio lies within the margin, with noises of their own and with one for
     all."""
     reaches = [
-        one.interval(weights, lambda degrees: float(with_best(count, np.array([degrees]))[0]))
+        one.interval(weights, lambda degrees: with_best(count, np.array([degrees]))[0])
         for one in (model, model.even)
     ]
-    return all(
-        one.low and one.high and 1 / (1 + margin) <= one.low < one.high <= 1 + margin
-        for one in reaches
-    )
+    return all(one.within(margin) and one.low != one.high for one in reaches)
 
 
 def noise_of(model: LogModel) -> Noise | None:
     """Return the noise of two levels or more; None without replicates."""
     if model.spare <= 0 or model.spreads["noise"] <= 0 or len(model.levels) < 2:
         return None
-    return Noise(spreads=model.spreads, blocks=max(round(float(model.counts.mean())), 2))
+    return Noise(spreads=model.spreads, blocks=max(round(model.counts.mean()), 2))
 
 
 def blocks_to_find(noise: float, ratio: float) -> int | None:

@@ -93,11 +93,9 @@ def undetermined(
         return "few_runs"
     if blocks.nunique() < 2:
         return "one_block"
-    return (
-        "wide_interval"
-        if mean.bounds and mean.wide and all(ratio.wide for ratio in ratios)
-        else None
-    )
+    if mean.bounds and mean.wide and all(ratio.wide for ratio in ratios):
+        return "wide_interval"
+    return None
 
 
 def printed(mean: Estimate, times: "pd.Series[float]", noise: float) -> Estimate:

@@ -96,13 +96,10 @@ def accuracy_of(accuracies: Sequence[float], tests: int) -> Estimate | None:
         return None
     mean, runs = fmean(accuracies), len(accuracies)
     spread = float(np.std(accuracies, ddof=1)) if runs >= FEW_RUNS else 0.0
-    reach = (
-        float(special.stdtrit(runs - 1, 1 - SIGNIFICANCE / 2 / tests)) * spread / runs**0.5
-        if spread
-        else None
-    )
-    low, high = (None, None) if reach is None else (mean - reach, mean + reach)
-    return Estimate(value=mean, low=low, high=high)
+    if not spread:
+        return Estimate(value=mean)
+    reach = float(special.stdtrit(runs - 1, 1 - SIGNIFICANCE / 2 / tests)) * spread / runs**0.5
+    return Estimate(value=mean, low=mean - reach, high=mean + reach)
 
 
 def _against_chance(

@@ -81,8 +81,7 @@ class LogModel:
     @property
     def effects(self) -> Array:
         """Mean log seconds (m,) of each level, at the average state of the machine."""
-        effects: Array = self.fit.beta[: len(self.levels)]
-        return effects
+        return self.fit.beta[: len(self.levels)]
 
     @property
     def spare(self) -> int:
@@ -98,7 +97,7 @@ class LogModel:
     def covariance(self) -> Array:
         """Covariance (m, m) of ``effects``."""
         count = len(self.levels)
-        shared: Array = self.fit.covariance[:count, :count]
+        shared = self.fit.covariance[:count, :count]
         if not self.uneven:
             return _without_negative(shared)
         common = np.diag(self.fit.variances["noise"] / self.counts)
@@ -158,8 +157,7 @@ class LogModel:
             else self.noise.variances.mean()
         )
         return {
-            name: math.sqrt(one)
-            for name, one in (self.fit.variances | {"noise": float(inside)}).items()
+            name: math.sqrt(one) for name, one in (self.fit.variances | {"noise": inside}).items()
         }
 
     def end(self, rows: Array, side: int) -> tuple[Array, Array, Array]:
@@ -200,17 +198,18 @@ class LogModel:
         ``critical`` (of the degrees of freedom) replaces the quantile of t.
         """
         middle = float(weights @ (self.effects + self.readings.middle))
+        value = float(np.exp(middle))
         if self.spare <= 0:
-            return Estimate(value=float(np.exp(middle)))
+            return Estimate(value=value)
         bounds = []
         for side in (-1, 1):
             estimate, error, degrees = (float(part[0]) for part in self.end(weights[None], side))
             bounds.append(estimate + side * (critical or together(1))(degrees) * error)
         if not np.isfinite(bounds).all():
-            return Estimate(value=float(np.exp(middle)))
+            return Estimate(value=value)
         with np.errstate(over="ignore"):
             low, high = np.exp(min(bounds[0], middle)), np.exp(max(bounds[1], middle))
-            return Estimate(value=float(np.exp(middle)), low=float(low), high=float(high))
+        return Estimate(value=value, low=float(low), high=float(high))
 
     def slower(self, place: int, others: Sequence[int]) -> tuple[Array, Array, Array]:
         """Return by how much the level at a place is slower than ``others`` (k) at least, with
@@ -224,7 +223,8 @@ class LogModel:
     def degrees_of(self, rows: Array) -> Array:
         """Return Satterthwaite's degrees of freedom (r,) for each row of weights (r, m)."""
         # the variances that all levels share
-        shared, count = (slice(int(self.uneven), None), len(self.levels))
+        shared = slice(int(self.uneven), None)
+        count = len(self.levels)
         covariances = (self.covariance, *self.fit.slopes[shared, :count, :count])
         variances, *slopes = (((rows @ matrix) * rows).sum(1) for matrix in covariances)
         scatter = self._own_scatter(rows**2)
@@ -234,8 +234,7 @@ class LogModel:
             ).sum(0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             few = np.clip(2 * np.maximum(variances, 0) ** 2 / scatter, 1.0, self.spare)
-        found: Array = np.where(scatter > 0, few, float(max(self.spare, 0)))
-        return found
+        return np.where(scatter > 0, few, float(max(self.spare, 0)))
 
     def _own_scatter(self, squares: Array) -> Array:
         """Return the variance (r,) of what the noises of levels add to a variance, of squared
@@ -257,11 +256,9 @@ class LogModel:
         """The median, over all pairs of levels, of the degrees of freedom of their difference."""
         one, other = np.tril_indices(len(self.levels), -1)
         whole = np.eye(len(self.levels))
-        return (
-            float(np.median(self.degrees_of(whole[one] - whole[other])))
-            if len(one)
-            else float(max(self.spare, 0))
-        )
+        if not len(one):
+            return float(max(self.spare, 0))
+        return float(np.median(self.degrees_of(whole[one] - whole[other])))
 
 
 def fit_log_model(
@@ -281,20 +278,18 @@ def fit_log_model(
     ``far`` has 1 for a far run that is slow, -1 for one that is fast, and 0 for the others.
     """
     logs, level = np.log(np.asarray(seconds, float)), places(levels)
-    sides = np.zeros(len(seconds)) if far is None else np.nan_to_num(np.asarray(far, float))
+    sides = np.zeros(len(seconds)) if far is None else np.asarray(far, float)
     # A level of which no other run is left keeps its far runs.
-    ends: NDArray[np.int64] = np.where(np.bincount(level, sides == 0)[level] > 0, sides, 0).astype(
-        np.int64
-    )
+    ends = np.where(np.bincount(level, sides == 0)[level] > 0, sides, 0).astype(np.int64)
     start, kept = places([0] * len(seconds) if starts is None else starts), ends == 0
     block = places(list(zip(start.tolist(), blocks, strict=True)))
-    dummies = np.eye(int(level.max()) + 1)[level]
+    dummies = np.eye(level.max() + 1)[level]
     random = [
         Groups(name, places(one[kept].tolist()))
         for name, one in (("block", block), ("start", start))
     ]
     fit = fit_mixed(logs[kept], dummies[kept], random)
-    shifts = np.zeros(int(block.max()) + 1)
+    shifts = np.zeros(block.max() + 1)
     shifts[block[kept]] = fit.shifts
     without = logs - shifts[block]
     noise = noises_of(logs[kept], level[kept], block[kept], fit.variances["noise"])
@@ -306,7 +301,7 @@ def fit_log_model(
         else within_blocks(logs[kept], level[kept], block[kept])
     )
     sets = connected(level[kept], start[kept])
-    beside = np.full((len(sets),) * 2, True) if "start" in fit.variances else sets[:, None] == sets
+    beside = (sets[:, None] == sets) | ("start" in fit.variances)
     rounded = readings.rounded(half_step(seconds, math.sqrt(fit.variances["noise"])), level)
     return LogModel(
         list(dict.fromkeys(levels)), level[kept], fit, noise, within, rounded, met, beside
@@ -317,8 +312,9 @@ def _without_negative(covariance: Array) -> Array:
     """Return a covariance (m, m) without the negative eigenvalues that Kenward and Roger's
     correction can leave."""
     values, vectors = np.linalg.eigh(covariance)
-    found: Array = (vectors * np.maximum(values, 0)) @ vectors.T if values.min() < 0 else covariance
-    return found
+    if values.min() < 0:
+        covariance = (vectors * np.maximum(values, 0)) @ vectors.T
+    return covariance
 
 
 def together(tests: int) -> Critical:

@@ -104,6 +104,7 @@ def fit_mixed(y: Array, x: Array, candidates: Sequence[Groups]) -> MixedFit:
     return _Restricted(y, x, len(y) - rank, random).fit()
 
 
+@dataclass(frozen=True)
 class _Restricted:
     """Restricted likelihood of y = X beta + random factors + noise.
 
@@ -112,22 +113,28 @@ class _Restricted:
     then the next.
     """
 
-    def __init__(self, y: Array, x: Array, spare: int, random: list[Groups]) -> None:
-        self.y, self.x, self.spare, self.random = y, x, spare, random
-        self.both = np.column_stack([x, y])
+    y: Array
+    x: Array
+    spare: int
+    random: list[Groups]
+
+    @functools.cached_property
+    def both(self) -> Array:
+        """The columns of X, and y."""
+        return np.column_stack([self.x, self.y])
 
     def solve(self, ratios: Array, values: Array) -> tuple[Array, float]:
         """Return V^-1 ``values`` (n, k) and the logarithm of the determinant of V, both for a noise
         of variance 1."""
-        solved: Array = values
-        column: Array = np.ones((len(self.y), 1))
+        solved = values
+        column = np.ones((len(self.y), 1))
         determinant = 0.0
         for groups, ratio in zip(self.random, ratios, strict=True):
             # z'A^-1z of each group, A being what is already taken out
             weights = groups.sums(column)
             scale = ratio / (1 + ratio * weights)
             solved = solved - column * (scale * groups.sums(solved))[groups.places]
-            determinant += float(np.log1p(ratio * weights).sum())
+            determinant += np.log1p(ratio * weights).sum()
             column = column - column * (scale * weights)[groups.places]
         return solved, determinant
 
@@ -139,7 +146,7 @@ class _Restricted:
         values, vectors = np.linalg.eigh(gram)
         kept = values > values[-1] * 1e-10
         values, vectors = values[kept], vectors[:, kept]
-        inverse: Array = (vectors / values) @ vectors.T
+        inverse = (vectors / values) @ vectors.T
         beta = inverse @ right
         return (
             inverse,
@@ -183,8 +190,8 @@ class _Restricted:
     def _is_rounding(self, ratios: Array) -> bool:
         """Return whether the factors and the fixed part leave nothing of the observations but
         rounding."""
-        squares = float(((self.y - self.y.mean()) ** 2).sum())
-        return self.moments(ratios)[2] <= ROUNDING * squares
+        squares = ((self.y - self.y.mean()) ** 2).sum()
+        return bool(self.moments(ratios)[2] <= ROUNDING * squares)
 
     def _polished(self, best: Array) -> Array:
         """Return the ratios that are not zero moved to where the slope of the deviance is zero."""
@@ -237,7 +244,7 @@ class _Restricted:
         found = optimize.minimize_scalar(
             at, bounds=(low, high), method="bounded", options={"xatol": 1e-4 * high}
         )
-        return float(found.x) if found.fun < at(float(ratios[place])) else float(ratios[place])
+        return float(found.x if found.fun < at(ratios[place]) else ratios[place])
 
     def fit(self) -> MixedFit:
         """Return the fit at the largest restricted likelihood."""
@@ -293,7 +300,7 @@ class _Restricted:
         for i in factors:
             q[i + 1, 0] = (p[i + 1] - np.tensordot(s, q[i + 1, 1:], 1)) / noise
             q[0, i + 1] = q[i + 1, 0].T
-            trace = float(np.trace(zz[i][i] - zx[i] @ plain @ zx[i].T))
+            trace = np.trace(zz[i][i] - zx[i] @ plain @ zx[i].T)
             information[0, i + 1] = information[i + 1, 0] = (
                 trace - s @ information[i + 1, 1:]
             ) / noise

@@ -37,7 +37,7 @@ class Within:
     @property
     def variance(self) -> float:
         """Variance of a run; NaN where nothing tells it."""
-        return float((self.residuals**2).sum() / self.degrees) if self.degrees > 0 else float("nan")
+        return float((self.residuals**2).sum() / self.degrees) if self.degrees > 0 else np.nan
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def within_blocks(logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int
     """Return what runs with log seconds (n,) differ by within ``blocks`` (n,), of their ``levels``
     (n,)."""
     runs = np.bincount(blocks)
-    x = np.column_stack([np.eye(int(levels.max()) + 1)[levels], logs])
+    x = np.column_stack([np.eye(levels.max() + 1)[levels], logs])
     sums = np.zeros((len(runs), x.shape[1]))
     np.add.at(sums, blocks, x)
     x -= (sums / np.maximum(runs, 1)[:, None])[blocks]
@@ -92,12 +92,8 @@ def noises_of(
             break
         spread, shared = others.spread_of(most)
         ratio = spread / others.within.variance / (1 + shared)
-        p = (len(counts) - len(own) + 1) * float(
-            special.fdtrc(counts[most] - 1, others.within.degrees, ratio)
-        )
-        if counts[most] < OWN_RUNS:
-            continue
-        if p < OWN:
+        p = special.fdtrc(counts[most] - 1, others.within.degrees, ratio)
+        if counts[most] >= OWN_RUNS and (len(counts) - len(own) + 1) * p < OWN:
             variances = np.full(len(counts), others.within.variance)
             for level in own:
                 variances[level] = others.variance_of(level)
@@ -117,12 +113,13 @@ class _Others:
         alike: NDArray[np.bool_],
     ) -> None:
         kept = alike[levels]
-        self.logs, self.levels, self.blocks = logs, levels, blocks
-        self.within = within_blocks(logs[kept], levels[kept], blocks[kept])
-        self.runs = np.bincount(blocks[kept], minlength=int(blocks.max()) + 1)
+        runs = np.bincount(blocks[kept], minlength=blocks.max() + 1)
         means = np.bincount(levels[kept], logs[kept], len(alike)) / np.bincount(levels)
-        sums = np.bincount(blocks[kept], (logs - means[levels])[kept], len(self.runs))
-        self.shifts = sums / np.maximum(self.runs, 1)
+        sums = np.bincount(blocks[kept], (logs - means[levels])[kept], len(runs))
+        self.levels = levels
+        self.within = within_blocks(logs[kept], levels[kept], blocks[kept])
+        self.runs = runs[blocks]
+        self.apart = logs - (sums / np.maximum(runs, 1))[blocks]
 
     def spread_of(self, level: int) -> tuple[float, float]:
         """Return the variance of a level's runs beside the mean of the others in their blocks, and
@@ -130,11 +127,10 @@ class _Others:
 
         The share is the variance of such a mean over that of a run of the others.
         """
-        at = (self.levels == level) & (self.runs[self.blocks] > 0)
-        beside = (self.logs - self.shifts[self.blocks])[at]
-        return float(beside.var(ddof=1)) if len(beside) > 1 else 0.0, float(
-            (1 / self.runs[self.blocks[at]]).mean()
-        )
+        at = (self.levels == level) & (self.runs > 0)
+        apart = self.apart[at]
+        variance = float(apart.var(ddof=1)) if len(apart) > 1 else 0.0
+        return variance, float((1 / self.runs[at]).mean())
 
     def variance_of(self, level: int) -> float:
         """Return the variance of a run of a level: no less than that of the others."""

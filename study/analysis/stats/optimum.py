@@ -17,7 +17,6 @@ from scipy import special
 from study.analysis.stats.critical_values import against_one, largest_of_all, ranges, with_best
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
-from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.starts import ROUNDING
 from study.base.strict import Strict
 
@@ -95,9 +94,7 @@ def _left(model: LogModel, levels: Sequence[Level]) -> list[Level]:
         reach = ranges(count, degrees) * errors
         # errors are 0 for a clock that shows no noise
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: Array = np.where(
-                reach > 0, differences / reach, np.where(differences > 0, np.inf, 0.0)
-            )
+            found = np.where(reach > 0, differences / reach, np.where(differences > 0, np.inf, 0.0))
         return float(found.max())
 
     ranked = sorted(range(len(levels)), key=lambda rank: excess(rank, len(levels)))
@@ -116,7 +113,7 @@ def _left_over_starts(model: LogModel, levels: Sequence[Level]) -> set[Level]:
     Hsu's comparison with the best (1984) and the F test must agree, among all levels and among the
     level and all that look faster: with few degrees a part of the levels must not tell by itself.
     """
-    ranked = sorted(levels, key=lambda level: float(model.effects[model.levels.index(level)]))
+    ranked = sorted(levels, key=lambda level: model.effects[model.levels.index(level)])
     places = [model.levels.index(level) for level in ranked]
     left = set[Level]()
     for rank in range(1, len(ranked)):

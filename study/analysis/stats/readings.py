@@ -47,10 +47,8 @@ class Readings:
         their ``levels``."""
         most = np.zeros(len(self.middle))
         np.maximum.at(most, levels, hidden)
-        fast, slow = (
-            replace(one, shifts=one.shifts + side * most)
-            for one, side in ((self.fast, -1), (self.slow, 1))
-        )
+        fast = replace(self.fast, shifts=self.fast.shifts - most)
+        slow = replace(self.slow, shifts=self.slow.shifts + most)
         return Readings(fast, slow, self.middle)
 
 
@@ -80,9 +78,8 @@ def _reading(
     for level in np.unique(levels[far == side]):
         kept = left[(levels == level) & (far != -side)]
         shifts[level] = kept.mean()
-        variances[level] = max(
-            float(kept.var(ddof=1)) if len(kept) > 1 else 0.0, noises[level]
-        ) / len(kept)
+        own = kept.var(ddof=1) if len(kept) > 1 else 0.0
+        variances[level] = max(own, noises[level]) / len(kept)
         degrees[level] = max(len(kept) - 1, 1)
     return Reading(shifts, variances, degrees)
 

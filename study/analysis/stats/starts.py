@@ -78,7 +78,7 @@ class Starts:
         known = self.effects[:, np.isfinite(self.effects).sum(0) >= FEWEST]
         known = known[np.isfinite(known).any(1)]  # a start may have met none of them
         if known.shape[1] < 2:
-            return float("nan")
+            return np.nan
         apart = known - np.nanmean(known, 1, keepdims=True)
         return float(np.nanvar(apart, 0, ddof=1).mean() * known.shape[1] / (known.shape[1] - 1))
 
@@ -96,13 +96,13 @@ def starts_of(
     ``left`` (n,) are log seconds without blocks, ``logs`` (n,) as they were measured.
     """
     start, block = places(start.tolist()), places(block.tolist())
-    count, most = int(start.max()) + 1, int(levels.max()) + 1
+    count = start.max() + 1
+    most = levels.max() + 1
     if count < 2 or block.max() == start.max():
         return None
     cells = start * most + levels
-    sums, runs = (
-        np.bincount(cells, weights, count * most) for weights in (left, np.ones(len(left)))
-    )
+    sums = np.bincount(cells, left, count * most)
+    runs = np.bincount(cells, minlength=count * most)
     with np.errstate(invalid="ignore"):
         effects = (sums / runs).reshape(count, most)
     # A level's mean in a start has what the start itself shifts.
@@ -115,7 +115,7 @@ def starts_of(
     ratio = (
         (own.variance * own.degrees - inside.variance * spare) / more / max(inside.variance, 1e-300)
     )
-    return Starts(effects, inside, ratio > 1, float(special.fdtrc(more, spare, ratio)))
+    return Starts(effects, inside, ratio > 1, special.fdtrc(more, spare, ratio))
 
 
 def connected(levels: NDArray[np.int64], blocks: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -125,10 +125,10 @@ def connected(levels: NDArray[np.int64], blocks: NDArray[np.int64]) -> NDArray[n
     ``levels`` and ``blocks`` have an entry for each run. The sets are in the order of their first
     level.
     """
-    most, whole = int(levels.max()) + 1, int(levels.max() + blocks.max()) + 2
+    most = levels.max() + 1
+    whole = most + blocks.max() + 1
     graph = coo_array((np.ones(len(levels)), (levels, most + blocks)), shape=(whole, whole))
-    found: NDArray[np.int64] = csgraph.connected_components(graph, directed=False)[1][:most]
-    return found
+    return np.asarray(csgraph.connected_components(graph, directed=False)[1][:most])
 
 
 def separate_sets(levels: Sequence[Level], blocks: Sequence[Hashable]) -> list[list[Level]]:

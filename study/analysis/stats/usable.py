@@ -58,7 +58,7 @@ def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
     A GPU has two reference workloads, its own and that of the CPUs that load its data; the one that
     changed more counts.
     """
-    paces = pd.Series(float("nan"), index=frame.index)
+    paces = pd.Series(np.nan, index=frame.index)
     for _, rows in frame.groupby("device", sort=False):
         logs = [
             np.log(rows[column].astype(float))
@@ -74,7 +74,7 @@ def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
 def machine_change(frame: pd.DataFrame) -> float | None:
     """Return the machine's slowest state over its fastest during these runs; None without a
     reference workload."""
-    if frame.empty or frame["pace"].isna().any():
+    if frame["pace"].isna().any():
         return None
     return float(frame["pace"].max() / frame["pace"].min())
 
@@ -89,12 +89,13 @@ def felt(runs: pd.DataFrame, y: str) -> "pd.Series[float]":
     """
     x, seconds = (one.astype(float).apply(np.log) for one in (runs["pace"], runs[y]))
     x, seconds = (one - one.groupby(runs["level"]).transform("mean") for one in (x, seconds))
-    spread, degrees = float((x**2).sum()), len(runs) - runs["level"].nunique() - 1
+    spread = (x**2).sum()
+    degrees = len(runs) - runs["level"].nunique() - 1
     if degrees < FEWEST_STILL or not spread > 0:
         return runs["pace"]
-    slope = float((x * seconds).sum()) / spread
-    error = float(np.sqrt(((seconds - slope * x) ** 2).sum() / degrees / spread))
-    most = max(slope + float(special.stdtrit(degrees, 0.975)) * error, 0.0)
+    slope = (x * seconds).sum() / spread
+    error = np.sqrt(((seconds - slope * x) ** 2).sum() / degrees / spread)
+    most = max(slope + special.stdtrit(degrees, 0.975) * error, 0.0)
     return runs["pace"] ** (most if most < HALF else 1.0)
 
 

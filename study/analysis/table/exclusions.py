@@ -46,12 +46,6 @@ def place_of_record(run: str, excluded: object) -> str:
     return f"{folder}/{run}" if folder else run
 
 
-def of_planned_runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the one row of each planned run: those of the records in the folders ``ASIDE`` are
-    left out."""
-    return frame[~frame["excluded"].isin(ASIDE.values())]
-
-
 def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with every reason in its column ``excluded``, which is empty for a run that
     counts.
@@ -95,7 +89,7 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
         runs = Counter(own)
         found = Counter(level for level, one in zip(own, far, strict=True) if one)
         lone = [
-            bool(one) and found[at] == 1 and runs[at] >= MANY
+            one != 0 and found[at] == 1 and runs[at] >= MANY
             for at, one in zip(own, far, strict=True)
         ]
         frame.loc[rows.index[kept][lone], "excluded"] = FAR
@@ -111,13 +105,7 @@ def _starts(frame: pd.DataFrame) -> pd.Series:
     nodes = frame["node"].fillna("")
     if (nodes.groupby(frame["session"]).nunique() <= 1).all():
         return frame["session"]
-    both = pd.Series(list(zip(frame["session"], nodes, strict=True)), index=frame.index).where(
-        frame["session"].notna()
-    )
-    numbers = {
-        start: float(number) for number, start in enumerate(sorted(both.dropna().unique()), 1)
-    }
-    return both.map(numbers)
+    return frame.groupby(["session", nodes]).ngroup() + 1.0
 
 
 def keys_of(study: Study) -> tuple[list[str], list[str]]:

@@ -71,11 +71,9 @@ def summary_of(record: Record, path: Path) -> Sampled | None:
         samples = read_samples(record, path)
     except StudyError as error:
         return str(error)
-    return (
-        None
-        if samples is None
-        else telemetry_table.summarise(samples, *window, record.settings.device)
-    )
+    if samples is None:
+        return None
+    return telemetry_table.summarise(samples, *window, record.settings.device)
 
 
 def _window(measured: Measurement) -> tuple[float, float] | None:
@@ -84,11 +82,9 @@ def _window(measured: Measurement) -> tuple[float, float] | None:
     asked = measured.inference
     if asked:
         return asked.started, asked.started + asked.seconds
-    return (
-        None
-        if measured.fit_started is None
-        else (measured.fit_started, measured.fit_started + measured.fit_seconds)
-    )
+    if measured.fit_started is None:
+        return None
+    return measured.fit_started, measured.fit_started + measured.fit_seconds
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:

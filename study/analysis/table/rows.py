@@ -58,10 +58,7 @@ def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     Keys that :class:`Timing` does not declare become columns, too: they are the study's factors.
     """
     rows = list(rows)
-    keys = [
-        key for key in dict.fromkeys(chain.from_iterable(rows)) if key not in Timing.model_fields
-    ]
-    names = columns(keys)
+    names = columns(dict.fromkeys(chain.from_iterable(rows)))
     numbers = [name for name, kind in TYPES.items() if kind == "float64"]
     # One array of all numbers: pandas converts column by column, which takes longer than all else
     # on a small table.
@@ -69,7 +66,7 @@ def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
         len(rows), len(numbers)
     )
     rest = pd.DataFrame(rows, columns=[name for name in names if name not in numbers])
-    rest = rest.where(rest.notna(), float("nan")).astype(
+    rest = rest.where(rest.notna(), np.nan).astype(
         {name: TYPES[name] for name in rest if name in TYPES}
     )
     # The copy has one block for each type, not one for each column.
@@ -182,13 +179,13 @@ def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
     timed = [batch for batch in asked.batches if not batch.warm_up]
     seconds, images = [batch.seconds for batch in timed], sum(batch.images for batch in timed)
     # The nearest rank: always a measured value, never interpolated.
-    latencies = np.percentile(seconds, [50, 90, 99], method="inverted_cdf").tolist()
+    p50, p90, p99 = np.percentile(seconds, [50, 90, 99], method="inverted_cdf").tolist()
     return {
         "thousand_images_seconds": 1000 * sum(seconds) / images,
         "images_per_second": images / sum(seconds),
-        **dict(
-            zip([f"latency_p{percent}_seconds" for percent in (50, 90, 99)], latencies, strict=True)
-        ),
+        "latency_p50_seconds": p50,
+        "latency_p90_seconds": p90,
+        "latency_p99_seconds": p99,
         "batches": len(timed),
         "accuracy": asked.accuracy,
         "fp32_accuracy": measured.epochs[-1].accuracy,

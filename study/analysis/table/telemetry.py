@@ -75,8 +75,7 @@ def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dic
         "peak_device_used_bytes": _of_known(np.max, window["gpu_memory_used_bytes"], int),
         "sm_clock_mhz": _of_known(np.mean, window["gpu_sm_clock_mhz"]),
         "gpu_temperature_celsius": _of_known(np.max, window["gpu_temperature_celsius"]),
-        "throttle_reasons": "; ".join(throttle_words(masks[~np.isnan(masks)].astype("int64")))
-        or None,
+        "throttle_reasons": "; ".join(throttle_words(masks[~np.isnan(masks)])) or None,
         "energy_joules": energy.joules,
         "energy_method": energy.method,
         "energy_refused": energy.refused,
@@ -141,11 +140,9 @@ def _too_little(inside: Array, start: float, end: float) -> str | None:
 
 def _hole(gaps: Iterable[float]) -> str | None:
     longest = max(gaps)
-    return (
-        f"The samples leave out {longest:.1f} s of the window."
-        if longest > LONGEST_HOLE_SECONDS
-        else None
-    )
+    if longest > LONGEST_HOLE_SECONDS:
+        return f"The samples leave out {longest:.1f} s of the window."
+    return None
 
 
 def _of_known(summary: Callable[[Array], Any], values: Array, number: type = float) -> Any:
