@@ -210,7 +210,7 @@ def _model(groups: Sequence[GroupFit], y: str) -> LogModel | None:
         over = (
             np.log(group.clean[y])
             - group.clean["level"].map(means)
-            + float(means[list(shared)].mean())
+            + float(means[sorted(shared)].mean())
         )
         blocks = over.groupby([group.clean["session"], group.clean["session_block"]]).mean()
         parts.append(blocks.rename("y").reset_index().assign(way=place))
