@@ -87,7 +87,10 @@ class Download:
                 if not self.fits(temporary):
                     raise OSError(f"its {self.algorithm} is not {self.checksum}")
         except OSError as error:  # requests' own errors are such, too
-            raise StudyError(f"{self.address}: {first_line(error)}") from None
+            first: BaseException = error
+            while first.__context__:
+                first = first.__context__
+            raise StudyError(f"{self.address}: {first_line(first)}") from None
         return target
 
 
