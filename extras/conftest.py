@@ -3,3 +3,4 @@
 import tests.conftest as tests_conftest
 
 assert tests_conftest.SHARED
+here = tests_conftest.here

@@ -91,7 +91,7 @@ def test_the_wheel_holds_the_package_and_what_a_start_needs_beside_them_and_noth
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     home = {f"study_home/{name}" for name in {*FILES, *below(*FOLDERS)}}
-    assert held == below("study") | home
+    assert held == below("study", "snakemake_logger_plugin_study") | home
 
 
 def test_the_version_is_in_one_place(wheel: Path) -> None:

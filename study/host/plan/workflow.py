@@ -276,14 +276,15 @@ class Workflow:
 
     def resource(self, study: str, block: str, name: str) -> str | int | None:
         """Return what a block asks an executor for under Snakemake's ``name`` of a resource; None
-        for nothing."""
+        for nothing, or 0 where Snakemake takes numbers alone."""
+        nothing = 0 if name in ("mem_mb", "runtime") else None
         found, known = self.blocks.get((study, block)), scheduler()
         if not found or not known:
-            return None
+            return nothing
         asked: dict[str, str | int | None] = known.requested_resources(
             [run.settings for run in found.runs], self.machines
         )
-        return asked[name]
+        return asked[name] or nothing
 
     def foretold(self) -> str:
         """Return what a start will do, in lines, for Snakemake's words about its first step."""
