@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError, first_line, say
@@ -44,10 +44,6 @@ class DatasetInfo:
     """None if the user gave no files."""
 
 
-DOWNLOAD_SECONDS = 20
-"""Seconds for which a server may be silent."""
-
-
 @dataclass(frozen=True)
 class Download:
     """A file that the host downloads once."""
@@ -55,7 +51,8 @@ class Download:
     path: str
     """Its place, relative to the folder of such files."""
     address: str
-    algorithm: Literal["md5", "sha256"]
+    algorithm: str
+    """``md5`` or ``sha256``."""
     checksum: str
     """Its checksum, or how that begins."""
 
@@ -80,7 +77,7 @@ class Download:
         say(f"downloading {self.address}")
         # What OpenSSL trusts here, a site's own certificates among it.
         trusted = ssl.get_default_verify_paths().cafile or True
-        get = pooch.HTTPDownloader(timeout=DOWNLOAD_SECONDS, verify=trusted)
+        get = pooch.HTTPDownloader(verify=trusted)
         try:
             with whole(target) as temporary:
                 get(self.address, str(temporary), None)

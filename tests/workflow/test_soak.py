@@ -45,8 +45,8 @@ WORKERS = {"factors": {"device": ["cpu"], "loader.kind": ["device", "workers"]},
 RANKS = {"training.strategy": ["ddp"], "device": ["cpu"]}
 MANY_SHARE = 0.1
 """Share of the rounds that start another study, whose runs have two ranks with a worker each."""
-OF_SNAKEMAKE = "Using workflow specific profile"
-"""How the one line begins that is Snakemake's own, and which ``study start`` hides."""
+OF_SNAKEMAKE = ("Using workflow specific profile", "Config file ")
+"""How the lines begin that are Snakemake's own, and which ``study start`` hides."""
 
 
 @dataclass
@@ -204,7 +204,7 @@ class Soak:
 
     def _start_read_only(self) -> None:
         before = _contents(self.results)
-        done = self.checkout.snakemake("overrides={replicates: 4}")
+        done = self.checkout.snakemake()
         said = [
             line
             for line in (done.stdout + done.stderr).splitlines()

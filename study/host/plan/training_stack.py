@@ -20,6 +20,8 @@ from study.host.engine.engine_choice import choose_engine
 from study.host.plan import configuration
 from study.host.plan.make import ON_A_CPU_ALONE
 
+DRY_RUN = {"-n", "--dry-run", "--dryrun"}
+
 
 def check_training_stack(plan: Plan) -> None:
     """Raise :class:`StudyError` if runs are to execute on a host that lacks a package which they
@@ -75,7 +77,7 @@ def bring_training_stack(
         wanted is None or (wanted == "installed") == there.takes_installed_torch
     ):
         return
-    if {"-n", "--dry-run", "--dryrun"} & {*arguments}:
+    if DRY_RUN & {*arguments}:
         return
     given = {"studies": [*studies]} if studies else {}
     selection = read_selection(configuration.as_snakemake_reads_it(arguments) | given)

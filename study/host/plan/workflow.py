@@ -48,7 +48,7 @@ from study.host.plan.checks import (
 )
 from study.host.plan.configuration import study_folders
 from study.host.plan.make import make_plan
-from study.host.plan.training_stack import check_training_stack
+from study.host.plan.training_stack import DRY_RUN, check_training_stack
 
 
 class Request(Strict):
@@ -446,7 +446,7 @@ def planned(
     files = Results(results)
     earlier = [int(path.name.rpartition("-")[2]) for path in results.glob(".start-*[0-9]")]
     number = 1 + max(earlier, default=0)
-    return Workflow(
+    flow = Workflow(
         plans,
         files,
         read_selection(config).machines,
@@ -455,6 +455,11 @@ def planned(
         files.start(number),
         Request(config=config, on_other_machines=on_other_machines, arguments=[*arguments]),
     )
+    if results.exists() and not (os.access(results, os.W_OK) or DRY_RUN & {*arguments}):
+        raise StudyError(
+            f"{files.lock.absolute()}: the results folder cannot be written (it is read-only)"
+        )
+    return flow
 
 
 def begin(told: str, results: Path, say: Callable[[str], None]) -> None:

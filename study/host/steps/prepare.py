@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 
 from filelock import FileLock
@@ -22,7 +23,7 @@ from study.base.errors import StudyError, say
 from study.base.files import PACKAGE, room_for, whole, write_if_changed
 from study.base.privacy import anonymous
 from study.base.strict_yaml import read_mapping
-from study.config.sections import Dataset, Limits
+from study.config.sections import Limits
 from study.config.settings import Settings
 from study.data.sources import Download, given_folder, inspect, not_obtained, source_of
 from study.data.splits import check_batch_size
@@ -152,8 +153,7 @@ def bring_imagenet(model: str, hub: Path) -> None:
     # Its name ends with the first digits of its checksum.
     checksum = Path(name).stem.rpartition("-")[2]
     wanted = Download(f"checkpoints/{name}", IMAGENET_SERVER + name, "sha256", checksum)
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    home = Path(os.environ.get("TORCH_HOME") or caches / "torch").expanduser()
+    home = Path(os.environ.get("TORCH_HOME", "~/.cache/torch")).expanduser()
     target, cached = hub / wanted.path, home / "hub" / wanted.path
     if not wanted.fits(target) and wanted.fits(cached):
         with whole(target) as temporary:
@@ -193,11 +193,8 @@ def decide_weights(
     """
     plan, files = Plan.read(plan_file), Results(results)
     runs = [run.settings for run in plan.runs_with("weights", weights)]
-    found = {
-        name: inspect(Dataset.model_validate_json(name))
-        for name in {one.dataset.model_dump_json() for one in runs}
-    }
-    known = [(one, found[one.dataset.model_dump_json()]) for one in runs]
+    found = cache(inspect)
+    known = [(one, found(one.dataset)) for one in runs]
     decision = decide(known, files.hub, without)
     write_if_changed(files.weights(plan.name, weights), decision.model_dump_json(indent=1))
 
