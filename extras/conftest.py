@@ -1,6 +1,3 @@
-"""The tests of extras have the environment, and the shared folder, of all others."""
+"""The tests of extras have the environment, the shared folder and an empty folder as all others."""
 
-import tests.conftest as tests_conftest
-
-assert tests_conftest.SHARED
-here = tests_conftest.here
+from tests.conftest import SHARED, here  # noqa: F401 - pytest finds the fixture here
