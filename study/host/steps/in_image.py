@@ -49,7 +49,9 @@ def dataset_task(dataset: str, unpacks: bool) -> Task:
     """Return the step that makes a dataset: it unpacks, opens a user's files, or needs the image's
     packages."""
     files = Results(Path())
-    left = [*([files.unpacked] if unpacks else []), files.data(dataset)]
+    left = [files.data(dataset)]
+    if unpacks:
+        left.append(files.unpacked)
     return Task("dataset", dataset, files.downloads, left)
 
 
@@ -86,19 +88,19 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
         for folder in (path for path in [inside, *inside.rglob("*")] if path.is_dir()):
             folder.chmod(0o777)  # the user inside may be another
         at = Results(Path(container.SCRATCH, "results"))
-        own = task.runs_own_code
-        limits = trial_limits(run.settings.limits) if own else Limits()
+        shown = [code_mount(), *mounts]
+        if seen.is_dir():
+            shown.append(Mount(seen.resolve(), str(at.root / task.seen)))
+        limits = Limits()
+        if task.runs_own_code:
+            shown += own_mounts(settings)
+            limits = trial_limits(run.settings.limits)
         ended = lifetime.enter(
             engine(plan.engine),
             image.id,
             ["python", "-m", "study", *arguments(task, at.plan(plan.name), at.root)],
             scratch,
-            [
-                code_mount(),
-                *(own_mounts(settings) if own else []),
-                *([Mount(seen.resolve(), str(at.root / task.seen))] if seen.is_dir() else []),
-                *mounts,
-            ],
+            shown,
             file,
             f"{task.verb} {task.name}",
             limits=limits,
@@ -111,7 +113,8 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
 def arguments(task: Task, plan: Path, results: Path) -> list[str]:
     """Return the command line of the step where it does its work."""
     here = ["--here"] if task.verb == "weights" else []
-    here += [f"--without={task.without}"] if task.without else []
+    if task.without:
+        here.append(f"--without={task.without}")
     return [task.verb, str(plan), task.name, "--results", str(results), *here]
 
 

@@ -62,11 +62,12 @@ def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | No
         if source.downloads
         else nullcontext()
     ):
-        try:
-            for one in () if wanted.path else source.downloads:
-                one.bring(files.downloads)
-        except StudyError as error:
-            raise not_obtained(wanted, str(error)) from None
+        if not wanted.path:
+            try:
+                for one in source.downloads:
+                    one.bring(files.downloads)
+            except StudyError as error:
+                raise not_obtained(wanted, str(error)) from None
         if plan.engine != "none" and source.in_the_image:
             made = _made_inside(plan, dataset, results, log or files.log("data", dataset))
         else:
@@ -122,7 +123,8 @@ def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | No
     plan, files = Plan.read(plan_file), Results(results)
     # A network may be too deep for the smallest images.
     run = min(plan.runs_with("weights", weights), key=lambda run: run.settings.dataset.image_size)
-    model, without = run.settings.model, None
+    model = run.settings.model
+    without = None
     if model.weights == "imagenet":
         try:
             bring_imagenet(model.name, files.hub)
@@ -149,12 +151,16 @@ def bring_imagenet(model: str, hub: Path) -> None:
 
     Raise :class:`StudyError` if it cannot be had.
     """
-    name = read_mapping(IMAGENET)[model]
+    name = read_mapping(IMAGENET).get(model)
+    if name is None:
+        raise StudyError(f"torchvision has none for {model!r}")
     # Its name ends with the first digits of its checksum.
     checksum = Path(name).stem.rpartition("-")[2]
     wanted = Download(f"checkpoints/{name}", IMAGENET_SERVER + name, "sha256", checksum)
-    home = Path(os.environ.get("TORCH_HOME", "~/.cache/torch")).expanduser()
-    target, cached = hub / wanted.path, home / "hub" / wanted.path
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    home = Path(os.environ.get("TORCH_HOME") or f"{caches}/torch").expanduser()
+    target = hub / wanted.path
+    cached = home / "hub" / wanted.path
     if not wanted.fits(target) and wanted.fits(cached):
         with whole(target) as temporary:
             shutil.copyfile(cached, temporary)

@@ -283,6 +283,8 @@ def test_imagenet_weights_come_from_torchs_cache_or_their_server_and_the_reason_
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     with pytest.raises(StudyError, match=f"{name}: 404"):
         prepare.bring_imagenet("resnet18", tmp_path / "hub")
+    with pytest.raises(StudyError, match="none for 'resnt18'"):
+        prepare.bring_imagenet("resnt18", tmp_path / "hub")
     for place in (tmp_path / "torch/hub/checkpoints", folder):
         place.mkdir(parents=True, exist_ok=True)
         (place / name).write_bytes(b"weights")
