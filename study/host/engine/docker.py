@@ -246,12 +246,10 @@ class Docker:
         try:
             ask(self.name, "manifest", "inspect", missing)
         except StudyError as error:
-            reason = (
-                f"the image of {key} is not here and its registry does not offer it"
-                if wanted.kind == "reference"
-                else "the base image is not here and its registry does not offer it; name one "
-                f"that is here as base_image, or a prebuilt image as {key}"
-            )
+            what = f"the image of {key}"
+            if wanted.kind == "built":
+                what = f"the base_image of {key}"
+            reason = f"{self.name}: {what} is neither here nor in its registry: name one that is here"
             return Trouble(reason, f"{missing}: {error}")
         return None
 
