@@ -246,10 +246,8 @@ class Docker:
         try:
             ask(self.name, "manifest", "inspect", missing)
         except StudyError as error:
-            what = f"the image of {key}"
-            if wanted.kind == "built":
-                what = f"the base_image of {key}"
-            reason = f"{self.name}: {what} is neither here nor in its registry: name one that is here"
+            noun = "base_image" if wanted.kind == "built" else "image"
+            reason = f"{self.name}: the {noun} of {key} is not here nor in its registry"
             return Trouble(reason, f"{missing}: {error}")
         return None
 

@@ -268,9 +268,12 @@ class TestTheChoiceOfAnEngine:
         self.engine(
             f'case "$1" in version) echo 1;; pull) echo >{pulled}; exit 1;; *) exit 1;; esac'
         )
-        assert "the base image is not here and its registry does not" in self.choose().reason
+        assert (
+            "docker: the base_image of images.cpu is not here nor in its registry"
+            in self.choose().reason
+        )
         assert not pulled.exists()
-        with pytest.raises(StudyError, match=r"the base image is not here .*base_image.*other:1"):
+        with pytest.raises(StudyError, match=r"the base_image of images.cpu is not here .*other:1"):
             self.choose(container="docker", base_image="other:1")
         with pytest.raises(StudyError, match=r"tag may name another one .*docker pull no/such:1"):
             self.choose(container="docker", images={"cpu": "no/such:1"})
