@@ -6,15 +6,15 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.stats.usable import counted
-from study.analysis.words import bytes_words, number, short_key
+from study.analysis.words import bytes_words, number
 from study.artifacts.checked import Records
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.privacy import plain
 from study.config import names
+from study.config.keys import as_yaml
 from study.config.names import level_words
-from study.config.rules import as_yaml
-from study.config.settings import Settings, description
+from study.config.settings import Settings, description, in_words
 from study.config.study import Study, shown
 
 
@@ -113,7 +113,7 @@ def glossary(study: Study) -> list[tuple[str, str]]:
     keys = [key for key in study.compared if key != "device"]
     return [
         *told,
-        *((f"{short_key(key)} ({_shown(study, key)})", description(key)) for key in keys),
+        *((f"{in_words(key)} ({_shown(study, key)})", description(key)) for key in keys),
     ]
 
 

@@ -8,28 +8,9 @@ from typing import Any
 
 from study.analysis.stats.estimate import WIDEST
 from study.artifacts.setting import Setting, joined, with_names
-from study.config.names import LEVELS, leaf_words, level_words
+from study.config.names import level_words
+from study.config.settings import KEYS, in_words
 
-SHORT_KEYS = {
-    "training.batch_size": "batch size",
-    "inference.batch_size": "batch size",
-    "loader.workers": "loader workers",
-    "loader.kind": "loader",
-    "model.name": "model",
-    "training.precision": "precision",
-    "training.gradient_accumulation": "gradient accumulation",
-    "dataset.image_size": "image size",
-}
-TOTALS = {
-    "fit_seconds": "training time (s)",
-    "blog_seconds": "training time with model construction (s)",
-    "train_seconds": "training time without validation (s)",
-    "epoch_seconds": "training time of an epoch (s)",
-    "valid_seconds": "validation time (s)",
-    "step_seconds": "step time (s)",
-    "target_seconds": "time to the target accuracy (s)",
-    "thousand_images_seconds": "inference time of 1000 images (s)",
-}
 EVIDENCE = {
     "others_cpu_percent": "CPU time of others",
     "steal_percent": "CPU time taken by the virtual machine's host",
@@ -40,7 +21,7 @@ EVIDENCE = {
 }
 
 
-DEVICES = LEVELS["device"]
+DEVICES = KEYS["device"].words
 
 
 def device_words(device: str, article: bool = False) -> str:
@@ -123,7 +104,7 @@ def setting_words(at: Setting, article: bool = False) -> str:
     words = {key: level_words(key, level) for key, level in at.levels.items()}
     for key, level in at.levels.items():
         if isinstance(level, (int, float)) and not isinstance(level, bool):
-            words[key] = f"{short_key(key)} {words[key]}"
+            words[key] = f"{in_words(key)} {words[key]}"
     told = {key: WITH.get(word, word) for key, word in words.items()} if article else words
     return joined([*with_names(told, at.named).values()])
 
@@ -131,7 +112,7 @@ def setting_words(at: Setting, article: bool = False) -> str:
 def with_key(key: str, word: str) -> str:
     """Return the words of a level, with the key's name where they say too little: ``batch size
     64``, ``bf16``."""
-    return word if key in LEVELS and not is_number(word) else f"{short_key(key)} {word}"
+    return word if KEYS[key].words and not is_number(word) else f"{in_words(key)} {word}"
 
 
 def is_number(word: str) -> bool:
@@ -154,11 +135,6 @@ def at_setting(at: Setting) -> str:
     parts += [f"with {listed(told)}"] if told else []
     parts += [f"at {setting_words(rest)}"] if rest.levels else []
     return " ".join(parts)
-
-
-def short_key(key: str) -> str:
-    """Return a dotted key in words."""
-    return SHORT_KEYS.get(key, leaf_words(key))
 
 
 def listed(items: Sequence[str]) -> str:

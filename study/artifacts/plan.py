@@ -20,7 +20,7 @@ from study.base.errors import StudyError, ValueRefused
 from study.base.files import INSTALLED, ROOT, write_if_changed
 from study.base.privacy import plain
 from study.base.strict import Strict, Versioned, without_gone
-from study.config.settings import get
+from study.config.settings import KEYS, get
 from study.config.study import Study
 
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*(:[\w./-]+)*")
@@ -129,10 +129,6 @@ def flow(value: Any) -> str:
     return json.dumps(value)
 
 
-SHARED_WORK = {"training.strategy", "training.processes", "training.deterministic", "control"}
-"""Factors that change how the work is done, or repeat it, without changing the work itself."""
-
-
 FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 """A name that leads into no other folder."""
 
@@ -191,16 +187,16 @@ class Plan(Versioned):
         return min(used, key=lambda name: ("-" in name, name), default=None)
 
     def seed_name(self, run: Run) -> str:
-        """Return the name from which a run's seed is computed: its own, without the factors in
-        ``SHARED_WORK``.
+        """Return the name from which a run's seed is computed: its own, without the factors
+        that leave the work the same.
 
         One process and several, and both runs of a null control, therefore start from the same
         weights, and draw the same batches.
         """
         levels = run.setting.levels
-        if not SHARED_WORK & levels.keys():
+        rest = {key: level for key, level in levels.items() if not KEYS[key].same_work}
+        if rest == levels:
             return run.name
-        rest = {key: level for key, level in levels.items() if key not in SHARED_WORK}
         return f"{name_of(self.study, rest)}-r{run.block}"
 
     def runs_with(self, kind: Literal["dataset", "weights"], name: str) -> list[Run]:

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Strict
+from study.config.times import PHASES
 
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 """A time that may be 0; 1e9 s are 31 years."""
@@ -34,15 +35,6 @@ class Samples(Strict):
     model_config = ConfigDict(allow_inf_nan=False)
 
 
-PHASES = (
-    "data_wait",
-    "transfer",
-    "graph_warm_up",
-    "device_transform",
-    "forward",
-    "backward",
-    "optimizer",
-)
 WARM_UP_REPETITIONS = 3
 """Number of the reference workload's warm-up repetitions, before and again after the run."""
 LONGEST_REPETITION = 5

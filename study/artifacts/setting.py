@@ -15,20 +15,14 @@ from study.base.errors import StudyError
 from study.base.files import digest
 from study.base.strict import Strict
 from study.config import names
-from study.config.names import APART, leaf_words, level_words
+from study.config.names import APART, level_words
 from study.config.sections import Device, short_name
+from study.config.settings import KEYS, leaf_words
 from study.config.study import Study, shown
 
 Level = str | bool | int | float | None
 Levels = Mapping[str, Level]
 """Levels by the dotted keys of their factors."""
-SHORT = {
-    "training.batch_size": "bs",
-    "inference.batch_size": "bs",
-    "loader.workers": "workers",
-    "dataset.image_size": "px",
-    "training.epochs": "epochs",
-}
 FIRST_LEVELS = "first levels"
 """The setting with the first level of every switch."""
 
@@ -215,9 +209,10 @@ def _short(levels: Levels, first: str | None = None) -> str:
 
 
 def _part(key: str, level: Any) -> str:
-    if isinstance(level, str) and key not in SHORT:
+    short = KEYS[key].short
+    if isinstance(level, str) and not short:
         return slug(short_name(level) if key == "model.name" else level)
-    return SHORT.get(key, key.rsplit(".", 1)[-1].replace("_", "")) + slug(level)
+    return (short or leaf_words(key).replace(" ", "")) + slug(level)
 
 
 def slug(level: Any) -> str:

@@ -1,109 +1,43 @@
-"""What people call a setting: the names that a study gives, and words for the levels of every
-key."""
+"""What people call a setting: the names that a study gives, and the words for its levels."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from study.base.errors import ValueRefused, check_known
+from study.config.keys import Key
+from study.config.settings import KEYS, leaf_words
 
 APART = (", ", " + ")
 """What parts the levels in a label."""
 LONGEST = 40
 """Letters of a name."""
-LEVELS: dict[str, dict[str, str]] = {
-    "device": {"cpu": "CPU", "cuda": "GPU"},
-    "process": {"forked": "forked process", "fresh": "fresh process"},
-    "machine": {"None": "any machine"},
-    "image": {"None": "the device's image"},
-    "environment": {"None": "the start's packages"},
-    "dataset.source": {
-        "generated": "drawn images",
-        "folder": "own photographs",
-        "cifar10": "CIFAR-10",
-        "mnist": "MNIST",
-        "digits": "scanned digits",
-    },
-    "model.weights": {"imagenet": "ImageNet weights", "none": "random weights"},
-    "training.loop": {"torch": "PyTorch loop"},
-    "training.batch_size_is": {
-        "global": "batch of all processes",
-        "replica": "batch of each process",
-    },
-    "training.strategy": {
-        "single": "one process",
-        "ddp": "several processes",
-        "ddp_two_nodes": "two nodes",
-    },
-    "training.processes": {"auto": "default processes"},
-    "training.optimizer": {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"},
-    "training.schedule": {
-        "one_cycle": "one cycle",
-        "constant": "constant rate",
-        "step": "rate in steps",
-    },
-    "training.learning_rate_rule": {
-        "constant": "one learning rate",
-        "linear": "linear learning rate",
-        "square_root": "square-root learning rate",
-    },
-    "training.precision": {"auto": "default precision"},
-    "training.validation": {"epoch": "validation each epoch", "end": "validation at the end"},
-    "training.drop_last": {"drop last": "last batch dropped", "no drop last": "last batch kept"},
-    "training.memory_format": {"contiguous": "channels first", "channels_last": "channels last"},
-    "training.compile": {"compile": "compiled", "no compile": "not compiled"},
-    "training.cuda_graph": {"cuda graph": "CUDA graphs", "no cuda graph": "no CUDA graphs"},
-    "training.optimizer_implementation": {
-        "auto": "default optimizer",
-        "for_loop": "optimizer in a loop",
-        "foreach": "foreach optimizer",
-        "fused": "fused optimizer",
-    },
-    "training.deterministic": {"no deterministic": "not deterministic"},
-    "training.cudnn_benchmark": {
-        "cudnn benchmark": "cuDNN benchmark",
-        "no cudnn benchmark": "no cuDNN benchmark",
-    },
-    "training.threads": {"auto": "default threads"},
-    "loader.kind": {
-        "workers": "data loader",
-        "threads": "loader threads",
-        "device": "decoded beforehand",
-        "alone": "loader alone",
-    },
-    "loader.decoder": {"pillow": "Pillow", "torchcodec": "TorchCodec"},
-    "loader.workers": {"auto": "default workers"},
-    "loader.pin_memory": {
-        "auto": "default pinning",
-        "pin memory": "pinned memory",
-        "no pin memory": "no pinned memory",
-    },
-    "loader.prefetch_factor": {"None": "default prefetching"},
-    "inference.precision": {"fp32_onnx": "fp32 in ONNX Runtime", "int8": "int8 in ONNX Runtime"},
-}
-"""Words for the levels of a key, where tables show the level otherwise; all of a key differ."""
-for _same in ("memory_format", "compile", "cuda_graph"):
-    LEVELS[f"inference.{_same}"] = LEVELS[f"training.{_same}"]
 
 
 def level_words(key: str, level: Any) -> str:
     """Return one level in words, whether it is the level itself or as tables show it."""
+    text = _text(key, level)
+    return _words(key).get(text, f"no {leaf_words(key)}" if level is None else text)
+
+
+def _text(key: str, level: Any) -> str:
     if isinstance(level, bool):
-        text = switch_words(key, level)
-    elif isinstance(level, float) and float(f"{level:g}") == level:
-        text = f"{level:g}"
-    else:
-        text = str(level)
-    return LEVELS.get(key, {}).get(text, f"no {leaf_words(key)}" if level is None else text)
+        return switch_words(key, level)
+    if isinstance(level, float) and float(f"{level:g}") == level:
+        return f"{level:g}"
+    return str(level)
+
+
+@cache
+def _words(key: str) -> dict[str, str]:
+    """Return the words of a key's levels, by the levels as tables show them."""
+    known = KEYS.get(key, Key()).words
+    return {_text(key, level): words for level, words in known.items()}
 
 
 def switch_words(key: str, on: bool) -> str:
     """Return the name of a switch that is on, or `no` and its name."""
     return f"{'' if on else 'no '}{leaf_words(key)}"
-
-
-def leaf_words(key: str) -> str:
-    """Return the end of a dotted key in words."""
-    return key.rpartition(".")[2].replace("_", " ")
 
 
 Names = Mapping[str, Mapping[str, Any]]

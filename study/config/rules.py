@@ -4,27 +4,15 @@ only some values.
 ``make schema`` prints the same table into ``config/README.md``.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
 
 from pydantic import BaseModel
 
 from study.base.errors import ValueRefused
-from study.config.sections import AUXILIARY, SCANS, is_own
-
-
-@dataclass(frozen=True)
-class Values:
-    """Some values of a key: their names, and the test that tells them from all other values."""
-
-    names: str
-    hold: Callable[[Any], bool]
-
-
-When = Mapping[str, Values]
-"""Keys with the values with which a row counts."""
+from study.config.keys import Values, When, all_hold, one_of, values_of
+from study.config.sections import ALONE, AUXILIARY, DIGITS, NO_GPU, SCANS, is_own
 
 
 @dataclass(frozen=True)
@@ -53,16 +41,6 @@ class Rule:
         )
 
 
-def all_hold(when: When, settings: BaseModel) -> bool:
-    """Return whether every key of ``when`` has one of its values."""
-    return all(values.hold(attrgetter(key)(settings)) for key, values in when.items())
-
-
-def values_of(when: When, settings: BaseModel) -> str:
-    """Return the values that the keys of ``when`` have, as the context of an error."""
-    return f"with {' and '.join(f'{key} {as_yaml(attrgetter(key)(settings))}' for key in when)}"
-
-
 def check(settings: BaseModel) -> None:
     """Raise :class:`ValueRefused` for the first rule that ``settings`` break."""
     for rule in broken(settings):
@@ -74,18 +52,6 @@ def broken(settings: BaseModel) -> Iterator[Rule]:
     return (rule for rule in RULES if rule.is_broken(settings))
 
 
-def as_yaml(value: Any) -> str:
-    """Return ``value`` as a study's file has it; ``none`` if there is no value."""
-    return (
-        "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    )
-
-
-def one_of(*values: Any) -> Values:
-    """Return these values."""
-    return Values(", ".join(map(as_yaml, values)), lambda value: value in values)
-
-
 FOLDER = Values("the path of the folder", bool)
 A_FILE = Values("none, or the path of a weights file", lambda weights: weights != "imagenet")
 TORCHVISION = Values("a model of torchvision", lambda name: not is_own(name))
@@ -93,12 +59,10 @@ OTHERS = Values("a model that is not torchvision's", is_own)
 
 PLAIN = Values(f"a model other than {' and '.join(AUXILIARY)}", lambda name: name not in AUXILIARY)
 
-DIGITS = {"dataset.source": one_of("digits")}
 A_PART = Values(f"20 to {SCANS}", lambda images: 20 <= images <= SCANS)
 FASTAI = {"training.loop": one_of("fastai")}
 FASTAI_ON_GPU = FASTAI | {"device": one_of("cuda"), "model.name": TORCHVISION}
 REPLICAS = {"training.strategy": one_of("ddp", "ddp_two_nodes")}
-ALONE = {"loader.kind": one_of("alone")}
 INFERENCE = {"task": one_of("inference")}
 TRAINED_FIRST = "one process of the plain loop first trains the model"
 TARGET = {"training.target_accuracy": Values("an accuracy", bool)}
@@ -110,7 +74,6 @@ THREADS = {"loader.kind": one_of("threads")}
 ONNX = {"inference.precision": one_of("fp32_onnx", "int8")}
 NO_TF32 = one_of("fp32", "bf16", "fp32_onnx", "int8")
 TRAINS = one_of("workers", "threads", "device")
-NO_GPU = {"device": one_of("cpu")}
 SWITCHES = {
     "training.compile": False,
     "training.cuda_graph": False,

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
+from study.config.keys import Idle, Key, Values, one_of
 
 MOST_IMAGES = 100_000_000
 """Images of a dataset or of a step up to which a study is planned: no one trains on more here."""
@@ -26,6 +27,24 @@ LONGEST_NAME = 128
 """Bytes of a model's name: it becomes a part of names of files, which may have 255."""
 LARGEST_SEED = 2**32 - 1
 """The largest seed that every generator takes."""
+
+DIGITS = {"dataset.source": one_of("digits")}
+GENERATED = {"dataset.source": one_of("generated")}
+FOUND = {"dataset.source": one_of("folder", "cifar10", "mnist")}
+OWN_SPLIT = {"dataset.source": one_of("cifar10", "mnist")}
+READY_MADE = {"dataset.source": one_of("cifar10", "mnist", "digits")}
+NO_GPU = {"device": one_of("cpu")}
+ALONE = {"loader.kind": one_of("alone")}
+ON_DEVICE = {"loader.kind": one_of("device")}
+ONE_EPOCH = {"training.epochs": one_of(1), "training.freeze_epochs": one_of(0)}
+OF_A_GPU = Idle(NO_GPU, "device cuda")
+OF_A_TRAINING = Idle(ALONE, "another loader.kind: `alone` trains nothing")
+OF_A_LOADER = Idle(ON_DEVICE, "loader.kind workers, threads or alone")
+OF_SEVERAL = Idle({"training.strategy": one_of("single")}, "training.strategy ddp or ddp_two_nodes")
+JPEG = "images that are JPEG files"
+ORDERS = {"contiguous": "channels first", "channels_last": "channels last"}
+COMPILED = {True: "compiled", False: "not compiled"}
+GRAPHS = {True: "CUDA graphs", False: "no CUDA graphs"}
 
 Device = Literal["cpu", "cuda"]
 Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
@@ -70,29 +89,60 @@ def short_name(model: str) -> str:
 class Dataset(Declared):
     """The images, and how they are split. A source ignores the keys that it does not use."""
 
-    source: Literal["generated", "folder", "cifar10", "mnist", "digits"] = "generated"
+    source: Annotated[
+        Literal["generated", "folder", "cifar10", "mnist", "digits"],
+        Key(
+            words={
+                "generated": "drawn images",
+                "folder": "own photographs",
+                "cifar10": "CIFAR-10",
+                "mnist": "MNIST",
+                "digits": "scanned digits",
+            }
+        ),
+    ] = "generated"
     """`generated`: images drawn from a seed, without a network. `folder`: your own photographs, one
     subfolder per class, or `train` and `val` above these. `cifar10`, `mnist`: the dataset of that
     name from torchvision, read from disk if it is there and downloaded otherwise. `digits`:
     scikit-learn's 1,797 scans of handwritten digits, of 8 x 8 pixels, without a network."""
-    path: str | None = None
+    path: Annotated[
+        str | None,
+        Key(
+            idle=[
+                Idle(
+                    {"dataset.source": one_of("generated", "digits")},
+                    "dataset.source folder, cifar10 or mnist",
+                )
+            ]
+        ),
+    ] = None
     """`folder`: the folder that holds one subfolder per class. `cifar10`, `mnist`: the folder in
     torchvision's layout; without a path the data are downloaded to `results/data`."""
-    classes: int = Field(2, ge=2, le=1000)
+    classes: Annotated[int, Key(idle=[Idle(FOUND, "dataset.source generated")])] = Field(
+        2, ge=2, le=1000
+    )
     """`generated`: number of classes to draw. `digits`: 10."""
-    images: int = Field(1030, ge=4, le=MOST_IMAGES)
+    images: Annotated[int, Key(idle=[Idle(FOUND, "dataset.source generated or digits")])] = Field(
+        1030, ge=4, le=MOST_IMAGES
+    )
     """`generated`, `digits`: number of images over all classes, divided evenly among the
     classes."""
-    channels: Literal[1, 3] = 3
+    channels: Annotated[Literal[1, 3], Key(identifies="always")] = 3
     """Colour channels of the model's input images."""
-    image_size: int = Field(192, ge=8, le=4096)
+    image_size: Annotated[int, Key(short="px", identifies="always")] = Field(192, ge=8, le=4096)
     """Side of the square that each image is squished to, in pixels. `generated` draws photographs
     if there are two classes, three channels and more than 32 pixels, and patterns of this size
     otherwise."""
-    valid_fraction: float = Field(0.2, gt=0, lt=1)
+    valid_fraction: Annotated[
+        float,
+        Key(idle=[Idle(OWN_SPLIT, "dataset.source generated, folder or digits")]),
+    ] = Field(0.2, gt=0, lt=1)
     """Share of each class that is held out for validation. `cifar10` and `mnist` keep their own
     split."""
-    seed: int = Field(42, ge=0, le=LARGEST_SEED)
+    seed: Annotated[
+        int,
+        Key(idle=[Idle(READY_MADE, "dataset.source generated or folder")]),
+    ] = Field(42, ge=0, le=LARGEST_SEED)
     """Seed of the drawn images and of the split."""
 
     @property
@@ -117,7 +167,7 @@ class Dataset(Declared):
 class Model(Declared):
     """The network and its initial weights."""
 
-    name: str = Field(
+    name: Annotated[str, Key(called="model")] = Field(
         "resnet18",
         min_length=1,
         description="Name of a torchvision classification model that takes images of "
@@ -131,7 +181,10 @@ class Model(Declared):
         "unless it says its body and `training.freeze_epochs` is 1 or more. "
         "Its images keep their channels, and their pixels lie in -1 to 1.",
     )
-    weights: str = Field("imagenet", min_length=1)
+    weights: Annotated[
+        str,
+        Key(words={"imagenet": "ImageNet weights", "none": "random weights"}, identifies="never"),
+    ] = Field("imagenet", min_length=1)
     """`imagenet`: torchvision's weights, downloaded once and checked. `none`: random weights from
     the study's seed. Any other value is the path of a state dict (`.pt`, `.pth` or `.safetensors`).
     Only torchvision's models have ImageNet weights."""
@@ -148,33 +201,62 @@ class Model(Declared):
 class Training(Declared):
     """The training: freeze the body, train the head, unfreeze the body, train everything."""
 
-    loop: Literal["fastai", "torch"] = "torch"
+    loop: Annotated[Literal["fastai", "torch"], Key(words={"torch": "PyTorch loop"})] = "torch"
     """`fastai`: stock `vision_learner(...).fine_tune(...)`. A model that is not torchvision's is
     trained by `Learner(...).fit_one_cycle(...)`, or by `.fit(...)` with `schedule: constant`.
     `torch`: the same training in a plain PyTorch loop."""
-    freeze_epochs: int = Field(1, ge=0, le=10_000)
+    freeze_epochs: Annotated[int, Key(small=1)] = Field(1, ge=0, le=10_000)
     """Number of epochs with the body frozen."""
-    epochs: int = Field(3, ge=1, le=10_000)
+    epochs: Annotated[int, Key(small=1)] = Field(3, ge=1, le=10_000)
     """Number of epochs in which everything is trained; with a `target_accuracy` the largest
     number."""
-    target_accuracy: float | None = Field(None, gt=0, le=1)
+    target_accuracy: Annotated[float | None, Key(small=None)] = Field(None, gt=0, le=1)
     """Accuracy, 0 to 1, that ends the training: it stops after the first epoch, frozen or not,
     whose validation reaches it, and a run that never does trains all epochs and says so. The
     schedule of the learning rate is laid out over all epochs, and is cut off where the training
     ends. none: always train all epochs."""
-    batch_size: int = Field(64, ge=1, le=MOST_IMAGES)
+    batch_size: Annotated[int, Key(short="bs", same_way=True)] = Field(64, ge=1, le=MOST_IMAGES)
     """Images per step, or per micro-batch with `gradient_accumulation`. It is never changed
     silently."""
-    batch_size_is: Literal["global", "replica"] = "global"
+    batch_size_is: Annotated[
+        Literal["global", "replica"],
+        Key(
+            words={"global": "batch of all processes", "replica": "batch of each process"},
+            idle=[
+                Idle({"training.processes": one_of(1)}, "training.processes 2 and more"),
+                OF_SEVERAL,
+            ],
+        ),
+    ] = "global"
     """Scope of `batch_size` if several processes train. `global`: all processes together.
     `replica`: each process."""
-    strategy: Literal["single", "ddp", "ddp_two_nodes"] = "single"
+    strategy: Annotated[
+        Literal["single", "ddp", "ddp_two_nodes"],
+        Key(
+            words={
+                "single": "one process",
+                "ddp": "several processes",
+                "ddp_two_nodes": "two nodes",
+            },
+            tried=False,
+            same_work=True,
+        ),
+    ] = "single"
     """`single`: one process. `ddp`: `processes` processes, each with a replica of the model and a
     shard of every batch; their gradients are averaged in each step (gloo on a CPU, nccl on GPUs).
     `ddp_two_nodes`: the same on two nodes that find each other: two machines of a SLURM allocation,
     else both on this machine. Batch normalisation uses the statistics of each replica's own
     shard."""
-    processes: Annotated[int | Literal["auto"], _auto_or(1, 1024)] = "auto"
+    processes: Annotated[
+        int | Literal["auto"],
+        _auto_or(1, 1024),
+        Key(
+            words={"auto": "default processes"},
+            idle=[OF_SEVERAL],
+            tried=False,
+            same_work=True,
+        ),
+    ] = "auto"
     """`ddp`: total number of processes. Each has a GPU of its own; on a CPU they share it. `auto`:
     one process for each GPU, two on a CPU, or the largest smaller number that shares every batch
     evenly (2 on 3 GPUs for a batch of 1000); two nodes get equal numbers. If the GPUs are absent,
@@ -184,54 +266,140 @@ class Training(Declared):
     """Number of micro-batches whose gradients are added before each optimizer step. A step then
     uses `gradient_accumulation` x `batch_size` images. Batch normalisation still sees one
     micro-batch at a time."""
-    optimizer: Literal["adamw", "adam", "sgd"] = "adamw"
+    optimizer: Annotated[
+        Literal["adamw", "adam", "sgd"],
+        Key(words={"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}, idle=[OF_A_TRAINING]),
+    ] = "adamw"
     """`adamw`: fastai's constants, with decay 0.01 except for normalisation layers and biases.
     `adam`: torch's defaults, without decay. `sgd`: momentum 0.9, without decay."""
-    schedule: Literal["one_cycle", "constant", "step", "cosine"] = "one_cycle"
+    schedule: Annotated[
+        Literal["one_cycle", "constant", "step", "cosine"],
+        Key(
+            words={
+                "one_cycle": "one cycle",
+                "constant": "constant rate",
+                "step": "rate in steps",
+            },
+            idle=[OF_A_TRAINING],
+        ),
+    ] = "one_cycle"
     """Schedule of the learning rate in each stage. `one_cycle`: fastai's schedule, which also
     changes the momentum, with lower rates for the body; the rates are halved once the body is
     unfrozen. The other schedules start every layer at `learning_rate`: `constant` keeps it, `step`
     divides it by 10 after each third, `cosine` lowers it to 0."""
-    learning_rate: float = Field(2e-3, gt=0, le=1_000_000)
+    learning_rate: Annotated[float, Key(same_way=True, idle=[OF_A_TRAINING])] = Field(
+        2e-3, gt=0, le=1_000_000
+    )
     """Base learning rate of the schedule, before `learning_rate_rule` is applied."""
-    learning_rate_rule: Literal["constant", "linear", "square_root"] = "constant"
+    learning_rate_rule: Annotated[
+        Literal["constant", "linear", "square_root"],
+        Key(
+            words={
+                "constant": "one learning rate",
+                "linear": "linear learning rate",
+                "square_root": "square-root learning rate",
+            },
+            idle=[OF_A_TRAINING],
+        ),
+    ] = "constant"
     """How the base rate follows the images of a step, those of all processes and micro-batches.
     `constant`: not at all. `linear`: it is multiplied by images / `reference_batch_size`.
     `square_root`: by the root of that."""
-    reference_batch_size: int | None = Field(None, ge=1, le=MOST_IMAGES)
+    reference_batch_size: Annotated[
+        int | None,
+        Key(
+            idle=[
+                Idle(
+                    {"training.learning_rate_rule": one_of("constant")},
+                    "training.learning_rate_rule linear or square_root",
+                )
+            ]
+        ),
+    ] = Field(None, ge=1, le=MOST_IMAGES)
     """Images of a step for which `learning_rate` is meant; a rule other than `constant` needs
     it."""
-    precision: Precision = "auto"
+    precision: Annotated[
+        Precision,
+        Key(
+            words={"auto": "default precision"},
+            idle=[OF_A_TRAINING],
+            in_force=["matrix_products", "convolutions", "dtypes"],
+        ),
+    ] = "auto"
     """`auto`: torch's default, fp32; NVIDIA GPUs since Ampere then compute convolutions in TF32,
     but not matrix products. `fp32`: IEEE single precision throughout. `tf32`: convolutions and
     matrix products in TF32, only on such a GPU. `bf16`, `fp16`: automatic mixed precision, with
     scaled gradients for `fp16`."""
-    validation: Literal["epoch", "end"] = "epoch"
+    validation: Annotated[
+        Literal["epoch", "end"],
+        Key(
+            words={"epoch": "validation each epoch", "end": "validation at the end"},
+            idle=[Idle(ONE_EPOCH, "more epochs")],
+            tried=False,
+        ),
+    ] = "epoch"
     """`epoch`: validate after every epoch. `end`: validate once, after the last epoch."""
-    drop_last: bool = True
+    drop_last: Annotated[
+        bool, Key(words={True: "last batch dropped", False: "last batch kept"})
+    ] = True
     """True to drop the last partial batch of an epoch, as fastai does by default."""
-    memory_format: Literal["contiguous", "channels_last"] = "contiguous"
+    memory_format: Annotated[
+        Literal["contiguous", "channels_last"], Key(words=ORDERS, in_force=["memory_format"])
+    ] = "contiguous"
     """Order of images and activations in memory. `channels_last`: the channels of a pixel lie side
     by side, as the matrix units of GPUs and CPUs read them. The arithmetic is the same, but for
     rounding."""
-    compile: bool = False
+    compile: Annotated[bool, Key(words=COMPILED, tried=False)] = False
     """True to compile the model with `torch.compile`. Each run compiles again; `compile_seconds` is
     the time that this takes. With `cuda_graph` the compiled code is recorded."""
-    cuda_graph: bool = False
+    cuda_graph: Annotated[bool, Key(words=GRAPHS, tried=False)] = False
     """True to record the forward and the backward pass, and validation, as CUDA graphs at their
     first use with a shape. One launch then replays what the host else launches kernel by kernel.
     The optimizer's step is launched as ever: take a fused one."""
-    optimizer_implementation: Literal["auto", "for_loop", "foreach", "fused"] = "auto"
+    optimizer_implementation: Annotated[
+        Literal["auto", "for_loop", "foreach", "fused"],
+        Key(
+            words={
+                "auto": "default optimizer",
+                "for_loop": "optimizer in a loop",
+                "foreach": "foreach optimizer",
+                "fused": "fused optimizer",
+            }
+        ),
+    ] = "auto"
     """Code of the optimizer's step, by torch's names: a loop over the parameters, a few operations
     over all of them, or one kernel. `auto`: torch's choice, `foreach` on a GPU and `for_loop` on a
     CPU."""
-    deterministic: bool = False
+    deterministic: Annotated[
+        bool,
+        Key(
+            words={False: "not deterministic"},
+            in_force=["deterministic", "cudnn_deterministic"],
+            same_work=True,
+            identifies="where it is set",
+        ),
+    ] = False
     """True to allow only algorithms that give the same result again, as
     `torch.use_deterministic_algorithms` has them, with cuDNN's and cuBLAS's. cuDNN then tries none.
     An operation that has no such algorithm is a failed run."""
-    cudnn_benchmark: bool = True
+    cudnn_benchmark: Annotated[
+        bool,
+        Key(
+            words={True: "cuDNN benchmark", False: "no cuDNN benchmark"},
+            idle=[
+                OF_A_GPU,
+                Idle({"training.deterministic": one_of(True)}, "training.deterministic false"),
+                OF_A_TRAINING,
+            ],
+            in_force=["cudnn_benchmark"],
+        ),
+    ] = True
     """True to let cuDNN try its algorithms at the first use of each shape, as fastai does."""
-    threads: Annotated[int | Literal["auto"], _auto_or(1, MOST_CPUS)] = "auto"
+    threads: Annotated[
+        int | Literal["auto"],
+        _auto_or(1, MOST_CPUS),
+        Key(words={"auto": "default threads"}, in_force=["threads"]),
+    ] = "auto"
     """CPU threads of each training process. `auto`: torch's default number, divided among all
     processes."""
 
@@ -286,26 +454,95 @@ class Training(Declared):
 class Loader(Declared):
     """The path of the images to the model."""
 
-    kind: Literal["workers", "threads", "device", "alone"] = "workers"
+    kind: Annotated[
+        Literal["workers", "threads", "device", "alone"],
+        Key(
+            called="loader",
+            words={
+                "workers": "data loader",
+                "threads": "loader threads",
+                "device": "decoded beforehand",
+                "alone": "loader alone",
+            },
+        ),
+    ] = "workers"
     """`workers`: the worker processes of a DataLoader decode each image in each epoch. `threads`:
     threads of the training process do, so that no process starts and no batch is sent to another.
     `device`: all images are decoded before the clock starts and stay on the device. `alone`:
     batches are fetched from the DataLoader and discarded without training, which measures the
     loader by itself."""
-    decoder: Literal["pillow", "torchcodec"] = "pillow"
+    decoder: Annotated[
+        Literal["pillow", "torchcodec"],
+        Key(
+            words={"pillow": "Pillow", "torchcodec": "TorchCodec"},
+            idle=[
+                Idle(READY_MADE, JPEG),
+                Idle(
+                    GENERATED | {"dataset.image_size": Values("up to 32", lambda size: size <= 32)},
+                    JPEG,
+                ),
+                Idle(
+                    GENERATED | {"dataset.classes": Values("3 and more", lambda count: count > 2)},
+                    JPEG,
+                ),
+                Idle(GENERATED | {"dataset.channels": one_of(1)}, JPEG),
+            ],
+        ),
+    ] = "pillow"
     """What decodes JPEG files; Pillow decodes all others. `torchcodec`: the library on the CPU,
     whose images Pillow squishes. The record tells how far the pixels lie from Pillow's."""
-    workers: Annotated[int | Literal["auto"], _auto_or(0, 256)] = "auto"
+    workers: Annotated[
+        int | Literal["auto"],
+        _auto_or(0, 256),
+        Key(
+            called="loader workers",
+            short="workers",
+            words={"auto": "default workers"},
+            same_way=True,
+            idle=[OF_A_LOADER],
+            in_force=["workers"],
+        ),
+    ] = "auto"
     """Worker processes, or threads, of each replica's loader. `auto`: fastai's default, min(16,
     CPUs), divided among all replicas."""
-    pin_memory: bool | Literal["auto"] = "auto"
+    pin_memory: Annotated[
+        bool | Literal["auto"],
+        Key(
+            words={"auto": "default pinning", True: "pinned memory", False: "no pinned memory"},
+            idle=[OF_A_LOADER, OF_A_GPU],
+        ),
+    ] = "auto"
     """True to hand batches over in page-locked memory. `auto`: true for a GPU, but always false
     with stock fastai."""
-    prefetch_factor: int | None = Field(None, ge=1, le=1024)
+    prefetch_factor: Annotated[
+        int | None,
+        Key(words={None: "default prefetching"}, same_way=True, idle=[OF_A_LOADER]),
+    ] = Field(None, ge=1, le=1024)
     """Number of batches that each worker keeps ready, or all threads together. none: 2, as torch
     does."""
-    persistent_workers: bool = False
+    persistent_workers: Annotated[
+        bool,
+        Key(
+            same_way=True,
+            idle=[
+                Idle(ON_DEVICE, "loader.kind workers or alone"),
+                Idle(ONE_EPOCH, "more epochs: the workers stay from one to the next"),
+            ],
+        ),
+    ] = False
     """True to keep the workers from one epoch to the next."""
+
+    def workers_on(self, cpus: int, replicas: int) -> int:
+        """Return the number of workers of each replica's loader on so many CPUs."""
+        if self.workers == "auto":
+            return max(1, min(16, cpus) // replicas)
+        return self.workers
+
+    @property
+    def batches_ahead(self) -> int:
+        """Batches that each worker keeps ready, or all threads together: torch's own default is
+        2."""
+        return self.prefetch_factor or 2
 
 
 class Inference(Declared):
@@ -314,27 +551,46 @@ class Inference(Declared):
     study's seed, so that every level has the same weights.
     """
 
-    precision: Literal["fp32", "tf32", "bf16", "fp32_onnx", "int8"] = "fp32"
+    precision: Annotated[
+        Literal["fp32", "tf32", "bf16", "fp32_onnx", "int8"],
+        Key(
+            words={"fp32_onnx": "fp32 in ONNX Runtime", "int8": "int8 in ONNX Runtime"},
+            tried=False,
+        ),
+    ] = "fp32"
     """`fp32` (IEEE single precision), `bf16`: torch, with weights and images in that type. `tf32`:
     convolutions and matrix products of fp32 in TF32, which NVIDIA GPUs have since Ampere. `int8`:
     ONNX Runtime on a CPU, with static quantisation that includes convolutions. `fp32_onnx`: ONNX
     Runtime without quantisation, which separates the effect of the runtime from that of the
     precision."""
-    memory_format: Literal["contiguous", "channels_last"] = "contiguous"
+    memory_format: Annotated[Literal["contiguous", "channels_last"], Key(words=ORDERS)] = (
+        "contiguous"
+    )
     """Order of images and activations in memory, as `training.memory_format` has it."""
-    compile: bool = False
+    compile: Annotated[bool, Key(words=COMPILED, tried=False)] = False
     """True to compile the trained network with `torch.compile`, before any batch is timed."""
-    cuda_graph: bool = False
+    cuda_graph: Annotated[bool, Key(words=GRAPHS, tried=False)] = False
     """True to record the network's work on a batch as a CUDA graph, which one launch replays. With
     `compile` it is what torch calls `reduce-overhead`."""
-    batch_size: int = Field(1, ge=1, le=MOST_IMAGES)
+    batch_size: Annotated[int, Key(short="bs")] = Field(1, ge=1, le=MOST_IMAGES)
     """Images per batch. The validation images are taken in turn, and again from the first."""
-    batches: int = Field(100, ge=1, le=MOST_BATCHES)
+    batches: Annotated[int, Key(small=3)] = Field(100, ge=1, le=MOST_BATCHES)
     """Least number of timed batches; one pass over the validation images may need more. With fewer
     than 100 batches the 99th percentile is the slowest batch."""
-    warm_up_batches: int = Field(10, ge=0, le=MOST_BATCHES)
+    warm_up_batches: Annotated[int, Key(small=1)] = Field(10, ge=0, le=MOST_BATCHES)
     """Number of batches before the timed ones. They are recorded but used in no figure."""
-    calibration_images: int = Field(128, ge=2, le=MOST_IMAGES)
+    calibration_images: Annotated[
+        int,
+        Key(
+            small=8,
+            idle=[
+                Idle(
+                    {"inference.precision": one_of("fp32", "bf16", "fp32_onnx")},
+                    "inference.precision int8",
+                )
+            ],
+        ),
+    ] = Field(128, ge=2, le=MOST_IMAGES)
     """`int8`: number of training images, spread over the set, from which the ranges are computed;
     all of them if there are fewer."""
 
@@ -345,8 +601,10 @@ class Limits(Declared):
     memory_gib: float | None = Field(None, gt=0, le=1_000_000)
     """Limit of host memory for a run with its workers, in GiB. A run that needs more is recorded as
     `out_of_memory`. The limit needs a container engine."""
-    cpus: int | None = Field(None, ge=1, le=MOST_CPUS)
+    cpus: Annotated[int | None, Key(in_force=["cpus"])] = Field(None, ge=1, le=MOST_CPUS)
     """Number of CPUs of a run: the first `cpus` CPUs that the launcher may use."""
-    timeout_seconds: float | None = Field(None, gt=0, le=MOST_SECONDS)
+    timeout_seconds: Annotated[float | None, Key(identifies="never")] = Field(
+        None, gt=0, le=MOST_SECONDS
+    )
     """Time limit of a run, in seconds. A run that takes longer is ended and recorded as `failed`.
     Changing this value measures no run again."""

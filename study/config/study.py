@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -14,18 +14,7 @@ from study.config.claims import Claim
 from study.config.names import switch_words
 from study.config.sections import short_name
 from study.config.settings import Keys, setting_keys
-
-Total = Literal[
-    "fit_seconds",
-    "blog_seconds",
-    "train_seconds",
-    "epoch_seconds",
-    "valid_seconds",
-    "step_seconds",
-    "target_seconds",
-    "thousand_images_seconds",
-]
-TOTALS_OF_INFERENCE: tuple[Total, ...] = ("thousand_images_seconds",)
+from study.config.times import INFERENCE, TIMES, TimeName
 
 RungKey = Literal["training.epochs", "training.freeze_epochs", "replicates"]
 MOST_REPLICATES = 1000
@@ -40,7 +29,7 @@ class Curve(Declared):
 
     x: str = "training.batch_size"
     """The factor on the horizontal axis."""
-    y: Total = "fit_seconds"
+    y: TimeName = "fit_seconds"
     """The time that is fitted, in seconds. With `task: inference` it is `thousand_images_seconds`;
     `target_seconds` needs a `training.target_accuracy`."""
 
@@ -111,7 +100,7 @@ class StudyFile(Keys):
     reciprocal."""
     curve: Curve | None = None
     """The time and the factor of the fit; none for no fit."""
-    time: Total | None = None
+    time: TimeName | None = None
     """The time that is compared in a study without a `curve`. none: `fit_seconds`, or
     `thousand_images_seconds` with `task: inference`."""
     learning_margin: float = Field(0.02, ge=0, lt=1)
@@ -143,11 +132,11 @@ class StudyFile(Keys):
         return self.curve.x if self.curve else None
 
     @property
-    def total(self) -> Total:
+    def total(self) -> TimeName:
         """The time that is analysed: that of ``curve``, else ``time``, else the task's default."""
         if self.curve:
             return self.curve.y
-        return self.time or (TOTALS_OF_INFERENCE[0] if self.task == "inference" else "fit_seconds")
+        return self.time or (INFERENCE if self.task == "inference" else "fit_seconds")
 
     @property
     def runs_a_setting(self) -> str:
@@ -205,16 +194,14 @@ class StudyFile(Keys):
                 raise ValueRefused(key="time", value=self.time, context="with a curve", why=why)
             check_known("curve.x", self.curve.x, self.factors, "no such factor")
         time = "curve.y" if self.curve else "time"
-        own = [
-            y for y in get_args(Total) if (y in TOTALS_OF_INFERENCE) == (self.task == "inference")
-        ]
+        own = [y for y in TIMES if (y == INFERENCE) == (self.task == "inference")]
         if self.total not in own and "task" not in self.factors:
             raise ValueRefused(
                 key=time, value=self.total, context=f"with task {self.task}", allowed=own
             )
         target = "training.target_accuracy"
         if (
-            self.total == "target_seconds"
+            TIMES[self.total].spans == "target"
             and self.training.target_accuracy is None
             and target not in self.factors
         ):

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError, first_line, say
 from study.base.files import code_sha256, content_of, digest, whole
-from study.config.effect import IDLE
 from study.config.sections import Dataset
+from study.config.settings import KEYS
 
 if TYPE_CHECKING:
     from study.data.decode import ImageSet
@@ -118,15 +118,14 @@ class Source(ABC):
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the keys of ``dataset`` that decide the manifest: by default those with an effect,
         but EVERY_RUN's."""
-        idle = {
-            row.key
-            for row in IDLE
-            if row.when.keys() == {SOURCE} and row.when[SOURCE].hold(dataset.source)
-        }
         return tuple(
             key
             for key in Dataset.model_fields
-            if key not in EVERY_RUN and f"dataset.{key}" not in idle
+            if key not in EVERY_RUN
+            and not any(
+                idle.when.keys() == {SOURCE} and idle.when[SOURCE].hold(dataset.source)
+                for idle in KEYS[f"dataset.{key}"].idle
+            )
         )
 
     @abstractmethod

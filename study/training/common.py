@@ -25,8 +25,7 @@ from study.base.errors import StudyError, first_line
 from study.base.files import file_sha256, write_whole
 from study.base.privacy import anonymous
 from study.base.strict import Strict
-from study.config.settings import Settings, loops
-from study.data.decode import ImageSet
+from study.config.settings import Settings, few_images, loops
 from study.data.sources import open_set, source_of
 from study.data.splits import check_batch_size
 from study.training.instruments.machine import set_algorithms
@@ -113,9 +112,12 @@ def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) 
     files = Results(results)
     torch.hub.set_dir(str(files.hub))  # stock fastai looks for ImageNet's weights there
     images = open_set(inputs.manifest, settings.dataset, files.data(job.run.dataset), results)
+    if job.paced:
+        train, valid = few_images(settings, len(images.train), len(images.valid))
+        images = replace(images, train=images.train[:train], valid=images.valid[:valid])
     return TrainingJob(
         settings=settings,
-        images=_few(images, settings) if job.paced else images,
+        images=images,
         weights=inputs.weights,
         state=_state(inputs.weights, settings.model.weights, files.hub),
         device=device,
@@ -123,28 +125,6 @@ def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) 
         progress=ProgressLines() if replicas.rank == 0 else lambda done, total, words: None,
         replicas=replicas,
     )
-
-
-def _few(images: ImageSet, settings: Settings) -> ImageSet:
-    """Return the images of a few steps: full ones, and the last one of an epoch.
-
-    With fp16 the first steps may train nothing, until the gradients' scale fits.
-    """
-    training = settings.training
-    steps = 12 if training.precision == "fp16" else 3
-    last = 0 if training.drop_last else len(images.train) % training.global_batch_size
-    return replace(
-        images,
-        train=images.train[: steps * training.step_images + last],
-        valid=images.valid[: few_judged(settings, len(images.valid))],
-    )
-
-
-def few_judged(settings: Settings, valid_images: int) -> int:
-    """Return the number of images that a run in small is validated on: two batches, and the last
-    one of all."""
-    size = settings.training.global_batch_size
-    return min(valid_images, 2 * size + valid_images % size)
 
 
 def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:

@@ -22,12 +22,11 @@ from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, TELEMETRY, Job
 from study.artifacts.samples import Measurement, ReferenceWorkload
 from study.base.privacy import anonymous
-from study.config.settings import Settings, get
+from study.config.settings import Settings, few_images, get
 from study.training.common import (
     Inputs,
     checked_inputs,
     failed,
-    few_judged,
     leave,
     loop_of,
     prepare,
@@ -127,10 +126,10 @@ def paces_of(job: Job, inputs: Inputs, first: Measurement, seconds: float) -> di
 
     One that fails here has none: its own run will tell why.
     """
-    valid_images = inputs.manifest.valid_images
+    counts = inputs.manifest.train_images, inputs.manifest.valid_images
     paces, ends = dict[str, Pace](), time.perf_counter() + PACED_SECONDS
     for name, settings in job.paced.items():
-        judged, began = few_judged(settings, valid_images), time.perf_counter()
+        (_, judged), began = few_images(settings, *counts), time.perf_counter()
         if not paces:
             paces[name] = Pace.of(first, seconds, judged)
         elif began < ends:

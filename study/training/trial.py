@@ -1,16 +1,15 @@
 """The trial of a user's model: before any run, each kind of run in small, on this machine's CPU."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from study.artifacts.prepared import Weights
 from study.base.errors import StudyError
-from study.config.sections import Precision, Training, is_own
-from study.config.settings import Settings, with_values
+from study.config.sections import is_own
+from study.config.settings import Settings, few_images, in_small, with_values
 from study.data.decode import ImageSet
 from study.data.sources import DatasetInfo
 from study.training.common import loop_of, seed_everything
@@ -23,28 +22,6 @@ from study.training.models.pretrained import decide, read_state
 MOST_PIXELS = 2**20
 """Pixels of a batch of the trial: 64 images of 128 x 128. A batch with more is tried with fewer
 images."""
-SMALL: Mapping[str, Any] = {
-    "device": "cpu",
-    "training.epochs": 1,
-    "training.target_accuracy": None,
-    "training.validation": "epoch",
-    "training.strategy": "single",
-    "training.processes": "auto",
-    "training.compile": False,
-    "training.cuda_graph": False,
-    "loader.workers": 0,
-    "loader.prefetch_factor": None,
-    "loader.persistent_workers": False,
-    "loader.pin_memory": False,
-    "loader.decoder": "pillow",
-    "inference.compile": False,
-    "inference.cuda_graph": False,
-    "inference.precision": "fp32",
-    "inference.batches": 1,
-    "inference.warm_up_batches": 0,
-}
-"""What a trial has in place of a run's values: how fast it is, and on what device, does not
-count."""
 
 
 def decide_and_try(
@@ -97,33 +74,20 @@ def _small(settings: Settings, info: DatasetInfo) -> tuple[Settings, int, int, i
     training, size = settings.training, settings.dataset.image_size
     if settings.loader.kind == "alone":
         return None
-    most = max(2, MOST_PIXELS // size**2)
-    batch, parts = min(training.replica_batch_size, most), min(training.gradient_accumulation, 2)
-    rest = info.train_images % training.global_batch_size // training.replicas
-    last = 0 if training.drop_last else min(rest, batch - 1)
-    over = min(info.valid_images % training.replica_batch_size, batch - 1)
-    judged = min(info.valid_images, batch) + over
+    precision = training.precision
+    if training.loop == "fastai" or precision == "tf32":  # what a CPU does not have
+        precision = "auto"
     values = {
-        **SMALL,
-        "training.freeze_epochs": min(training.freeze_epochs, 1),
-        "training.batch_size": batch,
-        "training.gradient_accumulation": parts,
-        "training.precision": _precision(training),
+        "training.batch_size": min(training.replica_batch_size, max(2, MOST_PIXELS // size**2)),
+        "training.gradient_accumulation": min(training.gradient_accumulation, 2),
+        "training.precision": "bf16" if precision == "fp16" else precision,
         "loader.kind": "workers" if training.loop == "fastai" else "device",
-        "inference.calibration_images": 2,
+        "loader.workers": 0,
     }
-    small = with_values(
-        settings.model_dump(exclude={"control", "limits", "machine", "image"}), values
-    )
-    return Settings.model_validate(small), batch * parts + last, judged, info.classes
-
-
-def _precision(training: Training) -> Precision:
-    """Return what a CPU has for the precision. With fp16 the first steps may train nothing, until
-    the scale fits."""
-    if training.loop == "fastai" or training.precision == "tf32":
-        return "auto"
-    return "bf16" if training.precision == "fp16" else training.precision
+    small = with_values(in_small(settings, tried=True).model_dump(), values)
+    tried = Settings.model_validate(small)
+    counts = few_images(tried, info.train_images // training.replicas, info.valid_images, steps=1)
+    return tried, *counts, info.classes
 
 
 def _try(

@@ -121,7 +121,7 @@ def test_a_recording_leaves_the_statistics_of_the_eager_training(tmp_path: Path)
         torch.use_deterministic_algorithms(True)
         trainer, _ = torch_loop.train_model(recording(job) if captured else job)
         found.append(
-            {name: buffer.double().cpu() for name, buffer in trainer.eager.named_buffers()}
+            {name: buffer.double().cpu() for name, buffer in trainer.raw_model.named_buffers()}
         )
     for name, eager in found[0].items():
         assert torch.allclose(found[1][name], eager, rtol=1e-3, atol=1e-4), name

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from study.artifacts.samples import PHASES, Measurement
+from study.artifacts.samples import Measurement
+from study.config.times import PHASES
 from study.training.instruments.machine import set_fp32
 from study.training.loops.contract import TrainingJob
 from tests.gpu.conftest import NEEDS_GPU

@@ -15,9 +15,10 @@ from pydantic.fields import FieldInfo
 from study.artifacts import timing
 from study.base.files import ROOT, write_whole
 from study.base.strict import one_line
-from study.config.effect import IDLE
-from study.config.rules import RULES, Values
+from study.config.keys import Values
+from study.config.rules import RULES
 from study.config.selection import Selection
+from study.config.settings import KEYS
 from study.config.study import StudyFile
 
 NAMES = {
@@ -102,7 +103,9 @@ def allowed(value: dict[str, Any]) -> str:
 
 def readme() -> str:
     rules = [(f"`{rule.key}`", when(rule.when), rule.allowed.names, rule.why) for rule in RULES]
-    idle = [(f"`{row.key}`", when(row.when), row.cure) for row in IDLE]
+    idle = []
+    for key, known in KEYS.items():
+        idle += [(f"`{key}`", when(one.when), one.cure) for one in known.idle]
     sections = [
         "# Configuration",
         "`make schema` generates this page from the models in `study/config`; a test fails "

@@ -19,7 +19,7 @@ from study.artifacts.run import Run
 from study.artifacts.setting import setting_of
 from study.base.errors import StudyError
 from study.config.settings import decisive
-from study.config.study import Total
+from study.config.times import TimeName
 from study_compare.side import PHASES, STATES, Side
 
 MADE_BY = ("device", "limits", "process", "machine")
@@ -51,7 +51,7 @@ class Same:
     """What results hold of the same work in one study."""
 
     study: str
-    total: Total
+    total: TimeName
     margins: dict[str, float]
     """The margin of equivalence in the plan of each result."""
     settings: list[str]

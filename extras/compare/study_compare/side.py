@@ -13,8 +13,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from study.analysis.answers.phases import FIT, PARTS
+from study.analysis.answers.phases import PARTS
 from study.analysis.stats.learning import LARGE_SHORTFALL, Learning, learning_of
+from study.config.times import FIT
 
 ROUNDS = 200
 """Rounds in which what a start lacks is filled: each takes most of what is left of the error."""

@@ -4,8 +4,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from study.analysis.words import TOTALS, listed, number
+from study.analysis.words import listed, number
 from study.base.strict import Strict
+from study.config.times import TIMES, TimeName
 from study_compare.results import Same, same_work, studies_of
 from study_compare.statistics import Margin, Pair, Ranking, compare, rank
 from study_compare.words import (
@@ -23,7 +24,7 @@ class Compared(Strict):
     with."""
 
     study: str
-    total: str
+    total: TimeName
     margin: Margin
     pairs: list[Pair]
     ranking: Ranking | None
@@ -93,7 +94,7 @@ def as_text(found: Sequence[Compared]) -> str:
 
 def _lines(found: Compared) -> Iterator[str]:
     names = [found.pairs[0].first, *(pair.second for pair in found.pairs)]
-    yield f"{found.study}: {TOTALS[found.total].replace(' (s)', '')}"
+    yield f"{found.study}: {TIMES[found.total].heading}"
     if found.ranking:
         yield from ranking_lines(found.ranking)
     for pair in found.pairs:

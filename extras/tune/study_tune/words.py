@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from study.analysis.stats.estimate import Estimate
-from study.analysis.words import interval, number, short_key
+from study.analysis.words import interval, number
 from study.base.errors import duration_words, quantity
-from study.config.rules import as_yaml
+from study.config.keys import as_yaml
+from study.config.settings import in_words
 from study.config.study import Study, shown
 from study_tune.race import Setting, Standing
 from study_tune.space import Levels, Space
@@ -88,10 +89,8 @@ def _verdict(
 def _named(study: Study, key: str, level: object) -> str:
     if key == "training.loop":
         return "the plain loop"
-    plain = isinstance(level, (int, float)) and not isinstance(level, bool)
-    return (
-        f"{short_key(key)} {level}" if plain or level == "auto" else str(shown(study, key, level))
-    )
+    plain = type(level) in (int, float)
+    return f"{in_words(key)} {level}" if plain or level == "auto" else str(shown(study, key, level))
 
 
 def _yaml(changed: Levels) -> str:

@@ -19,28 +19,15 @@ from study.analysis.words import (
     number,
     place_words,
     short,
-    short_key,
     with_key,
 )
 from study.artifacts.setting import Setting
 from study.base.errors import quantity
 from study.base.strict import Strict
-from study.config.names import LEVELS
+from study.config.settings import KEYS, in_words
 from study.config.study import Study
+from study.config.times import TIMES
 
-TAKES = {
-    "fit_seconds": "the training takes",
-    "blog_seconds": "the training takes",
-    "train_seconds": "the training takes",
-    "epoch_seconds": "an epoch takes",
-    "valid_seconds": "the validation takes",
-    "step_seconds": "a step takes",
-    "target_seconds": "the target accuracy takes",
-    "thousand_images_seconds": "1000 images take",
-}
-"""What takes the time that a study compares."""
-WHOLE = ("train_seconds", "fit_seconds", "blog_seconds")
-"""The times of a whole training."""
 SCOPE = "95%"
 FEW = 4
 """Settings up to this number are named, more are counted."""
@@ -59,7 +46,7 @@ class Context:
     def takes(self) -> str:
         """What takes the time, with its verb."""
         if not self.job:
-            return TAKES[self.study.total]
+            return TIMES[self.study.total].takes
         return f"{self.job} takes" if self.job == "1 epoch" else f"{self.job} take"
 
     @property
@@ -68,7 +55,8 @@ class Context:
         a target."""
         training = self.study.training
         varied = "training.epochs" in self.study.factors
-        if self.study.total not in WHOLE or varied or training.target_accuracy:
+        whole = TIMES[self.study.total].spans == "training"
+        if not whole or varied or training.target_accuracy:
             return ""
         return quantity(training.every_epoch, "epoch")
 
@@ -126,10 +114,10 @@ class Context:
     def settings(self, labels: Sequence[str], bold: bool = False) -> str:
         """Return several levels: ``batch sizes 16, 32 and 64``; more than a few are counted."""
         key, many = "", len(labels) > FEW
-        if self.factor and (self.factor not in LEVELS or any(map(is_number, labels))):
+        if self.factor and (not KEYS[self.factor].words or any(map(is_number, labels))):
             # "loader workers" ends with an s already
-            several = len(labels) > 1 and not short_key(self.factor).endswith("s")
-            key = f"{short_key(self.factor)}{'s' * several}"
+            several = len(labels) > 1 and not in_words(self.factor).endswith("s")
+            key = f"{in_words(self.factor)}{'s' * several}"
         told = f"{len(labels)} {key or 'settings'}" if many else listed(labels)
         told = f"**{told}**" if bold else told
         return told if many or not key else f"{key} {told}"

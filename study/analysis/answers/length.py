@@ -7,7 +7,7 @@ and the interval of the model that gives the answer's own.
 
 import pandas as pd
 
-from study.analysis.answers.context import SCOPE, WHOLE, bounds
+from study.analysis.answers.context import SCOPE, bounds
 from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.ways import Ways
 from study.analysis.groups import groups_of
@@ -19,6 +19,7 @@ from study.artifacts.setting import EVERYWHERE, Setting
 from study.base.errors import quantity
 from study.base.strict import Strict
 from study.config.study import Study
+from study.config.times import TIMES
 
 LENGTHS = (1, 2, 4, 25, 100)
 """Epochs of the jobs beside the study's own."""
@@ -73,7 +74,11 @@ def length_of(
     counts = counted(epochs).set_index("run")
     y = study.total
     lengths = {int(last) for last in counts.groupby("run")["epoch"].max()}
-    if not isinstance(answer, (Ways, Contrast)) or y not in WHOLE or len(lengths) != 1:
+    if (
+        not isinstance(answer, (Ways, Contrast))
+        or TIMES[y].spans != "training"
+        or len(lengths) != 1
+    ):
         return None
     if isinstance(answer, Ways) and answer.told(answer.beside) != answer.beside.times:
         return None

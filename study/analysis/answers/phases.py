@@ -10,19 +10,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from study.artifacts.samples import PHASES
+from study.config.times import OTHER, STEPS, TIMES, VALIDATION, TimeName
 
-STEPS = [f"{phase}_seconds" for phase in PHASES]
-OTHER, VALIDATION = "other_seconds", "valid_seconds"
-FIT = [*STEPS, OTHER, VALIDATION]
-PARTS_OF = {
-    "fit_seconds": FIT,
-    "blog_seconds": ["model_seconds", *FIT],
-    "train_seconds": [*STEPS, OTHER],
-    "epoch_seconds": [*STEPS, OTHER],
-}
-"""The columns of the table of timings that add up to a time, or whose shares are those of its
-parts."""
 PARTS = {
     "model_seconds": "building the model",
     "graph_warm_up_seconds": "start-up",
@@ -43,19 +32,21 @@ WARMED = ("device_transform_seconds", "forward_seconds", "backward_seconds", "op
 """The columns in which the first steps take longer, in that order."""
 
 
-def phases_of(rows: pd.DataFrame, y: str, mean: float, validations: int | None) -> dict[str, float]:
+def phases_of(
+    rows: pd.DataFrame, y: TimeName, mean: float, validations: int | None
+) -> dict[str, float]:
     """Return the seconds of each phase of one setting's time ``y``, which add up to its ``mean``.
 
     ``rows`` are its runs that count. There are so many ``validations``, None for one an epoch. It
     is empty where ``y`` is no sum of phases, or a phase is not known.
     """
-    columns = PARTS_OF.get(y, [])
+    columns = list(TIMES[y].parts)
     known = rows.dropna(subset=columns)
     if not columns or known.empty:
         return {}
     sums = known[columns].sum()
     if VALIDATION not in columns:
-        sums[OTHER] = known["train_seconds"].sum() - known[STEPS].sum().sum()
+        sums[OTHER] = known["train_seconds"].sum() - known[[*STEPS]].sum().sum()
     cold = max(known["warm_up_extra_seconds"].sum(), 0.0)
     epochs = known["train_seconds"] / known["epoch_seconds"]
     for column in WARMED:

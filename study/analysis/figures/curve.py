@@ -33,8 +33,9 @@ from study.analysis.figures.style import (
     width_of,
 )
 from study.analysis.stats.laws import Array, by_name
-from study.analysis.words import interval, law_formula, short, short_key
+from study.analysis.words import interval, law_formula, short
 from study.artifacts.plan import Plan
+from study.config.settings import in_words
 
 LEAST_SIZES, MOST_GROUPS, MOST_BLOCKS = 4, 3, 6
 TOP, HIGH, LINE, BESIDE = 12.0, 300.0, 17.0, 150.0
@@ -132,7 +133,7 @@ def curve_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
         }
         name = capital(context.who(group.setting).removeprefix("the "))
         series.append(Series(name, rows, group.curve))
-    curve = Curve(series, short_key(plan.study.curve.x))
+    curve = Curve(series, in_words(plan.study.curve.x))
     if len(curve.sizes) < LEAST_SIZES or min(curve.sizes) <= 0:
         return None
     title = analysis.screen.chart

@@ -18,7 +18,8 @@ from study.analysis.figures.rows import LINE, lines_of
 from study.analysis.figures.settings import Rows
 from study.analysis.figures.style import NARROW, PALETTE, SMALL, Chart, Sheet, line, plain
 from study.analysis.stats.usable import counted
-from study.analysis.words import short, short_key
+from study.analysis.words import short
+from study.config.settings import in_words
 
 FULL = 1088
 """Pixels of the whole page, which the panels take on a desk."""
@@ -130,7 +131,7 @@ def learning_charts(result: StudyResult, found: Rows) -> dict[str, Chart]:
     title = f"The best accuracy is {best:.0%}"
     if out:
         title += f"; {out} of {len(every)} did not learn as well"
-    by = short_key(context.factor or "setting")
+    by = in_words(context.factor or "setting")
     under = f"Accuracy and loss on held-out images after each epoch, by {by}"
     if many:
         under += "; of each way its fastest setting"

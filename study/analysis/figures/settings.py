@@ -16,8 +16,9 @@ from study.analysis.figures import rows
 from study.analysis.figures.rows import Dot, Row, RowsChart, rows_chart
 from study.analysis.figures.style import Chart
 from study.analysis.table.exclusions import keys_of, place_of_record
-from study.analysis.words import place_words, setting_words, short, short_key
+from study.analysis.words import place_words, setting_words, short
 from study.artifacts.plan import Plan
+from study.config.settings import in_words
 from study.config.study import Study
 
 MOST_PAIRS = 4
@@ -79,7 +80,7 @@ def main_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
         own = [found[group.label, level.label] for level in group.levels]
         drawn.append(rows.Group(own, heading))
     drawn.sort(key=_fastest)
-    by = "" if plan.study.effects else ", ".join(map(short_key, keys_of(plan.study)[0]))
+    by = "" if plan.study.effects else ", ".join(map(in_words, keys_of(plan.study)[0]))
     words = f"Seconds{f' by {by}' if by else ''}"
     if len(found) > len(drawn) > 1:
         words += "; each verdict is within its group"

@@ -15,11 +15,13 @@ from study.analysis.progress import Progress, missing_sentence, progress_of, pro
 from study.analysis.stats.equivalence import Noise
 from study.analysis.stats.estimate import Estimate
 from study.analysis.table.exclusions import place_of_record
-from study.analysis.words import TOTALS, bytes_words, listed, number, short, short_key, three_digits
+from study.analysis.words import bytes_words, listed, number, short, three_digits
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.base.errors import quantity
+from study.config.settings import in_words
 from study.config.study import Study
+from study.config.times import TIMES
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,11 @@ def view(
         else [],
         glossary=glossary(study),
         charts=charts,
-        axis=short_key(study.curve.x)
+        axis=in_words(study.curve.x)
         if study.curve
-        else ("" if study.effects else ", ".join(short_key(key) for key in study.compared))
+        else ("" if study.effects else ", ".join(in_words(key) for key in study.compared))
         or "setting",
-        total=TOTALS[analysis.y].replace(" (s)", ""),
+        total=TIMES[study.total].heading,
         runs=_runs(plan, frame, analysis.y),
         folder=folder,
     )

@@ -12,7 +12,8 @@ from study.artifacts.record import Record
 from study.base.errors import quantity
 from study.config.sections import is_own, short_name
 from study.config.settings import get
-from study.config.study import TOTALS_OF_INFERENCE, Study
+from study.config.study import Study
+from study.config.times import INFERENCE
 
 
 def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
@@ -43,7 +44,7 @@ def _training(study: Study, used: Sequence[Record]) -> str:
     }
     if len(kinds) == 1:
         told.append({"random": "random weights"}.get(*kinds, "ImageNet weights"))  # type: ignore[call-overload]
-    timed = study.total not in TOTALS_OF_INFERENCE
+    timed = study.total != INFERENCE
     if timed and "training.epochs" not in study.factors:
         most = "at most " * bool(study.training.target_accuracy)
         told.append(f"{most}{quantity(study.training.every_epoch, 'epoch')}")

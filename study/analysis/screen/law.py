@@ -7,8 +7,9 @@ from study.analysis.answers.curve import CurveFit
 from study.analysis.answers.group import Group
 from study.analysis.stats.fits import Fitted
 from study.analysis.stats.log_model import SIGNIFICANCE
-from study.analysis.words import law_formula, short, short_key
+from study.analysis.words import law_formula, short
 from study.base.strict import Strict
+from study.config.settings import in_words
 
 SIGNS = {"c": "c / b^alpha", "A": "A / b", "g": "g · b"}
 """The part of the formula that a coefficient is in, where it is not the whole of it."""
@@ -32,7 +33,7 @@ def law_of(context: Context, title: str) -> Law | None:
     """Return the curve in words; None without one. ``title`` is that of a chart of several
     curves."""
     curves = [(group, group.curve) for group in context.groups if group.curve]
-    key = short_key(context.study.curve_key or "")
+    key = in_words(context.study.curve_key or "")
     if len(curves) > 1:
         told = [
             f"**{capital(context.who(group.setting))}:** {_heading(group, curve, key)}."

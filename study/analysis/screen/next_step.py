@@ -13,10 +13,11 @@ from study.analysis.stats.equivalence import MOST_BLOCKS, blocks_to_find
 from study.analysis.stats.laws import by_name
 from study.analysis.table.exclusions import MANY
 from study.analysis.table.rows import NOT_YET
-from study.analysis.words import device_words, listed, short, short_key
+from study.analysis.words import device_words, listed, short
 from study.artifacts.plan import Plan
 from study.base.errors import duration_words, quantity
 from study.base.strict import Strict
+from study.config.settings import in_words
 
 SIZES = ("training.batch_size", "inference.batch_size")
 LONGEST_SECONDS = 3600.0
@@ -120,7 +121,7 @@ def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | Non
         return None
     overrides = {key: sorted([*sizes, *added])}
     return Next(
-        title=f"{duration_words(seconds)} add {short_key(key)}s {listed(list(map(str, added)))}",
+        title=f"{duration_words(seconds)} add {in_words(key)}s {listed(list(map(str, added)))}",
         command=plan.start.again(plan.name, overrides=overrides),
         text="More sizes determine the law sooner than more blocks, and tell whether it rises.",
     )

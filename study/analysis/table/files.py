@@ -17,7 +17,7 @@ from study.artifacts.samples import Epoch, Measurement
 from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
 from study.base.files import check_plain, write_whole
-from study.config.study import TOTALS_OF_INFERENCE
+from study.config.times import INFERENCE
 
 LARGEST = 2**28
 """Bytes of a table: a million runs have a tenth of it."""
@@ -140,7 +140,7 @@ def epochs_of(plan: Plan, frame: pd.DataFrame, records: Records) -> pd.DataFrame
     for row in frame[[*RUN, "started"]].to_dict("records"):
         record = known.get((row["run"], row["started"]))
         measured = record.measurement if record else None
-        if measured is None or total in TOTALS_OF_INFERENCE:
+        if measured is None or total == INFERENCE:
             continue
         end = measured.model_seconds if total == "blog_seconds" else 0.0
         for number, epoch in enumerate(measured.epochs, start=1):

@@ -15,11 +15,12 @@ from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed, Record
 from study.artifacts.run import Run
-from study.artifacts.samples import PHASES, InferenceSamples, Measurement
+from study.artifacts.samples import InferenceSamples, Measurement
 from study.artifacts.setting import part_of
 from study.artifacts.timing import Timing, columns, dtype
 from study.config.settings import Settings, get
 from study.config.study import shown
+from study.config.times import PHASES
 
 KEYS = ("training.batch_size",)
 """Dotted keys that are columns of every table, whether they are factors of the study or not."""

@@ -33,8 +33,6 @@ HOST, USER = "study-container", "study-user"
 """Host and user names inside. They are removed from messages, so they must not be words that
 messages use."""
 FLOAT_BYTES = 4
-TORCH_PREFETCHES = 2
-"""Number of batches that each worker of a DataLoader keeps ready by default."""
 MIB = 2**20
 
 
@@ -99,11 +97,12 @@ def loader_bytes(settings: Settings, cpus: int) -> int:
     batches ready, and each loader has one more batch in use. ``cpus`` is the number of CPUs, which
     decides ``loader.workers: auto``.
     """
-    workers = settings.loader.workers if isinstance(settings.loader.workers, int) else min(16, cpus)
-    if settings.loader.kind in ("device", "threads"):
+    loader = settings.loader
+    workers = loader.workers_on(cpus, settings.training.replicas)
+    if loader.kind in ("device", "threads"):
         return 0
     image = settings.dataset.channels * settings.dataset.image_size**2 * FLOAT_BYTES
-    batches = 2 * ((settings.loader.prefetch_factor or TORCH_PREFETCHES) * workers + 1)
+    batches = 2 * (loader.batches_ahead * workers + 1)
     return batches * settings.training.global_batch_size * image if workers else 0
 
 

@@ -4,8 +4,7 @@ torch."""
 from functools import partial
 
 from study.base.errors import StudyError
-from study.config.names import LEVELS
-from study.config.settings import Settings
+from study.config.settings import KEYS, Settings
 from study.config.study import Study
 from study.data import splits
 
@@ -38,7 +37,7 @@ def resolve(
     share the batch.
     """
     training, nodes = settings.training, settings.training.nodes
-    units = f"{LEVELS['device'][settings.device]}s"
+    units = f"{KEYS['device'].words[settings.device]}s"
     if training.strategy == "single":
         return _with_processes(settings, 1), None
     if settings.device == "cpu" and settings.limits.cpus:

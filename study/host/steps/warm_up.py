@@ -21,7 +21,7 @@ from study.artifacts.run import Run
 from study.base.errors import StudyError, duration_words
 from study.base.files import digest, write_whole
 from study.base.privacy import node
-from study.config.settings import Settings, with_values
+from study.config.settings import DEFAULTS, KEYS, Settings, get, in_small, with_values
 from study.host.fork_servers import start_fork_servers
 from study.host.steps.attempt import RunContext, attempt
 from study.host.steps.watch import alone_on_this_machine
@@ -29,22 +29,6 @@ from study.host.supervise import new_log
 
 Say = Callable[[str], None]
 """What gets a line for the terminal."""
-
-
-def in_small(settings: Settings) -> Settings:
-    """Return the settings of a run in small: one epoch of each stage, or a few batches."""
-    asked, training = settings.inference, settings.training
-    values: dict[str, Any] = {
-        "training.epochs": 1,
-        "training.freeze_epochs": min(training.freeze_epochs, 1),
-        "training.target_accuracy": None,
-        "inference.batches": min(asked.batches, 3),
-        "inference.warm_up_batches": min(asked.warm_up_batches, 1),
-        "inference.calibration_images": min(asked.calibration_images, 8),
-        "seed": 1,
-        "control": "first",
-    }
-    return Settings.model_validate(with_values(settings.model_dump(), values))
 
 
 def pace_name(run: Run) -> str:
@@ -58,15 +42,10 @@ def way_of(run: Run) -> str:
     Several processes that train together end with their run, so each of their settings is a way.
     """
     settings = in_small(run.settings)
-    alike: dict[str, Any] = {
-        "loader.workers": "auto",
-        "loader.prefetch_factor": None,
-        "loader.persistent_workers": False,
-        "training.batch_size": 1,
-        "training.learning_rate": 1,
-    }
-    together = settings.training.strategy != "single"
-    shapes = with_values(settings.model_dump(), {} if together else alike)
+    usual = {}
+    if settings.training.strategy == "single":
+        usual = {key: get(DEFAULTS, key) for key, known in KEYS.items() if known.same_way}
+    shapes = with_values(settings.model_dump(), usual)
     return digest([run.image, run.environment, run.dataset, run.weights, shapes])
 
 

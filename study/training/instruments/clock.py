@@ -14,7 +14,8 @@ from typing import Any
 import psutil
 import torch
 
-from study.artifacts.samples import PHASES, Step, Timeline
+from study.artifacts.samples import Step, Timeline
+from study.config.times import PHASES
 
 MOST_RESERVED = 200_000
 """Largest number of events made before training. A longer training makes the rest as it goes."""

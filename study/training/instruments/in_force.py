@@ -13,24 +13,10 @@ from torch import nn
 from study.artifacts.samples import InForce
 from study.base.devices import usable_cpus
 from study.base.errors import StudyError
-from study.config.settings import Settings
+from study.config.settings import KEYS, Settings
 from study.training.instruments.machine import fp32_in_use
 
 MEMORY_FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
-KEYS = {
-    "threads": "training.threads",
-    "cpus": "limits.cpus",
-    "workers": "loader.workers",
-    "deterministic": "training.deterministic",
-    "cudnn_deterministic": "training.deterministic",
-    "cudnn_benchmark": "training.cudnn_benchmark",
-    "matrix_products": "training.precision",
-    "convolutions": "training.precision",
-    "dtypes": "training.precision",
-    "memory_format": "training.memory_format",
-    "devices": "device",
-}
-"""The keys of a run that ask for what is in force, where one does."""
 
 
 class Asked:
@@ -79,7 +65,8 @@ class Asked:
                 name == "devices" and not moved
             )
             if asked != now and not unknown:
-                key = f"{KEYS[name]}: " if name in KEYS else ""
+                asking = [key for key, known in KEYS.items() if name in known.in_force]
+                key = f"{asking[0]}: " if asking else ""
                 why = f"asked for {name} {_words(asked)}, and {_words(now)} is in force {when}"
                 raise StudyError(f"{key}{why}: the model, or what it imports, sets it")
         return found

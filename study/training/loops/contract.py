@@ -78,7 +78,7 @@ def reaches_target(settings: Settings, accuracy: float | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Reached:
+class EpochResult:
     """Results of an epoch, and the seconds of its validation: 0 without one."""
 
     valid_seconds: float
@@ -87,7 +87,7 @@ class Reached:
     accuracy: float | None
 
 
-def target_of(settings: Settings, reached: list[Reached], seconds: float) -> Target | None:
+def target_of(settings: Settings, reached: list[EpochResult], seconds: float) -> Target | None:
     """Return whether the last epoch reached the target accuracy; None for a training without one.
 
     ``seconds`` is the time from the start of the schedule to the end of the last epoch's
@@ -102,7 +102,7 @@ def target_of(settings: Settings, reached: list[Reached], seconds: float) -> Tar
 
 def epochs_of(
     times: list[EpochTimes],
-    reached: list[Reached],
+    reached: list[EpochResult],
     names: list[str],
     replicas: Replicas = Replicas(),
 ) -> tuple[list[Epoch], list[Step]]:
@@ -180,7 +180,7 @@ def measured(
     start: InitialWeights,
     groups: Sequence[Sequence[str]],
     times: list[EpochTimes],
-    reached: list[Reached],
+    reached: list[EpochResult],
     images: int,
     **told: Any,
 ) -> Measurement:

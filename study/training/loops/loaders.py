@@ -21,16 +21,6 @@ from study.training.loops.replicas import Share, planned_steps
 Batch = tuple[torch.Tensor, torch.Tensor]
 
 
-def workers_of(settings: Settings) -> int:
-    """Return the number of worker processes, or threads, of a replica's loader.
-
-    ``auto`` is fastai's own default: one per CPU and at most sixteen, divided among the replicas.
-    """
-    if settings.loader.workers != "auto":
-        return settings.loader.workers
-    return max(1, min(16, usable_cpus()) // settings.training.replicas)
-
-
 @dataclass(frozen=True)
 class Loaders:
     """Batches of uint8 images (n, channels, size, size) and int64 labels (n,): this process's share
@@ -66,12 +56,12 @@ def make_loaders(
         resident = ResidentLoader(lambda: pixels()[:count], labels[:count], micro_batches)
         resident_valid = ResidentLoader(lambda: pixels()[count:], labels[count:], in_order)
         return Loaders(resident, resident_valid, 0, pixels)
-    workers = workers_of(settings)
+    workers = settings.loader.workers_on(usable_cpus(), settings.training.replicas)
     pinned = device.type == "cuda" and bool(settings.loader.pin_memory)  # page-locked memory
     decoded = Decoded(images, images.train, settings)
     decoded_valid = Decoded(images, valid_images, settings)
     if settings.loader.kind == "threads":
-        ahead = settings.loader.prefetch_factor or 2
+        ahead = settings.loader.batches_ahead
         train: Iterable[Batch] = ThreadedLoader(decoded, micro_batches, workers, ahead, pinned)
         valid: Iterable[Batch] = ThreadedLoader(decoded_valid, in_order, workers, ahead, pinned)
     else:

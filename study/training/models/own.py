@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -34,7 +33,7 @@ BODY = (
 def made(path: str, classes: int, seed: int) -> nn.Module:
     """Return the model that the user's factory makes, random from ``seed``."""
     module_name, _, attribute = path.partition(":")
-    graded, before, here = torch.is_grad_enabled(), {*sys.modules}, Path.cwd()
+    before, here = {*sys.modules}, Path.cwd()
     try:
         module = importlib.import_module(module_name)
         factory = getattr(module, attribute)
@@ -54,10 +53,6 @@ def made(path: str, classes: int, seed: int) -> nn.Module:
     if not isinstance(model, nn.Module):
         why = f"made a {type(model).__name__} for classes={classes}"
         raise refused(path, why, allowed="a torch.nn.Module")
-    if graded and not torch.is_grad_enabled():
-        why = "switches gradients off for the whole process"
-        allowed = "with torch.no_grad(), where needed"
-        raise refused(path, why, _at(module, "set_grad_enabled"), allowed)
     if lazy := [name for name, value in model.named_parameters() if is_lazy(value)]:
         why = (
             f"has a parameter without a shape, {lazy[0]}: a lazy layer learns it from its "
@@ -79,13 +74,6 @@ def refused(
     """
     ends = f"; allowed: {allowed}" if allowed else ""
     return StudyError(f"model.name: {path!r} {why}{_line(path, error)}{ends}")
-
-
-def _at(module: ModuleType, word: str) -> SyntaxError | None:
-    """Return an error at the first line of a module with a word, or None."""
-    lines = enumerate(inspect.getsource(module).splitlines(), 1)
-    found = [number for number, line in lines if word in line]
-    return SyntaxError(word, (module.__file__, found[0], None, None)) if found else None
 
 
 def words_of(error: BaseException) -> str:

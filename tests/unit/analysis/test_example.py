@@ -15,9 +15,9 @@ from study.analysis.stats.usable import counted
 from study.analysis.table import files as table_files
 from study.analysis.words import listed, number, short
 from study.artifacts.plan import Plan
-from study.artifacts.samples import PHASES
 from study.base.files import ROOT
 from study.cli import main
+from study.config.times import PHASES
 from tests.examples import EXAMPLE, with_analysis
 
 pytestmark = pytest.mark.xdist_group("the example")

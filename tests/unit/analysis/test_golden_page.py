@@ -47,9 +47,9 @@ from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import DataUsed, Record
-from study.artifacts.samples import PHASES
 from study.artifacts.setting import EVERYWHERE
 from study.base.files import write_new
+from study.config.times import PHASES
 from tests.conftest import TRANSFER, tiny_plan
 from tests.unit.analysis.planted import changed, setting, with_measured
 from tests.unit.analysis.test_report import with_gpu

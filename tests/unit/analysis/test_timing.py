@@ -16,7 +16,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed
 from study.artifacts.samples import PixelDifference, Target
 from study.artifacts.timing import Timing
-from study.config.study import Total
+from study.config.times import TIMES
 from tests.conftest import tiny_plan
 from tests.timings import table
 from tests.unit.analysis.planted import with_measured
@@ -90,7 +90,7 @@ def test_a_columns_name_carries_its_unit_and_it_is_described(name: str) -> None:
 
 
 def test_every_total_of_a_study_is_a_column_in_seconds() -> None:
-    assert {timing.unit(name) for name in get_args(Total)} == {"s"}
+    assert {timing.unit(name) for name in TIMES} == {"s"}
 
 
 def test_every_way_in_which_a_resource_is_shown_has_its_function() -> None:

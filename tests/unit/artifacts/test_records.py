@@ -13,11 +13,12 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import Weights
 from study.artifacts.record import Record, Software, without_paths
 from study.artifacts.record_store import next_session
-from study.artifacts.samples import PHASES, Epoch, Measurement, Memory, Step
+from study.artifacts.samples import Epoch, Measurement, Memory, Step
 from study.artifacts.setting import shareable
 from study.base.errors import StudyError
 from study.base.files import write_new
 from study.base.privacy import anonymous, node
+from study.config.times import PHASES
 from tests.conftest import tiny_plan
 
 WEIGHTS = Weights(

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from study.base.errors import StudyError
-from study.config.effect import IDLE
-from study.config.settings import setting_keys
+from study.config.settings import KEYS, setting_keys
 from study.host.engine.engine_choice import EngineChoice
 from tests.conftest import plan_at, study_values, tiny_plan
 from tests.unit.config.test_config import plan_of
@@ -60,7 +59,7 @@ def test_what_a_start_asks_for_in_vain_is_one_line(
     )
     error = refusal(tmp_path, values, overrides=changes)
     assert error.key == key
-    cures = [row.cure for row in IDLE if row.key == key]
+    cures = [idle.cure for idle in KEYS[key].idle]
     assert error.why in [f"it has no effect there, and has one with {cure}" for cure in cures]
     assert "with " in error.context
 
@@ -96,7 +95,9 @@ def test_how_a_process_starts_is_no_factor_in_a_container() -> None:
 
 
 def test_every_row_names_keys_of_a_run() -> None:
-    assert {key for row in IDLE for key in (row.key, *row.when)} <= set(setting_keys())
+    for known in KEYS.values():
+        for idle in known.idle:
+            assert set(idle.when) <= set(setting_keys())
 
 
 def test_a_start_that_leaves_a_device_out_leaves_its_settings_out(tmp_path: Path) -> None:

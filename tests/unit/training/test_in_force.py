@@ -14,9 +14,8 @@ import torch
 
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
-from study.config.effect import DEFAULTS
 from study.config.rules import broken
-from study.config.settings import Keys, Settings, get, with_values
+from study.config.settings import DEFAULTS, Keys, Settings, get, with_values
 from study.training.common import failed, loop_of, seed_everything
 from study.training.instruments.in_force import Asked
 from study.training.instruments.reference_workload import the_same_for_every_setting

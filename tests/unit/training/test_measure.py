@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from study.artifacts.samples import PHASES, Step
+from study.artifacts.samples import Step
+from study.config.times import PHASES
 from study.training.instruments.clock import mark_warm_up
 from study.training.loops.torch import loop as torch_loop
 from study.training.loops.torch.batch import Batch, Eager

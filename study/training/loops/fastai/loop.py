@@ -32,6 +32,7 @@ from fastai.vision.learner import _default_meta, model_meta
 from PIL import Image
 
 from study.artifacts.samples import Measurement
+from study.base.devices import usable_cpus
 from study.config.sections import is_own
 from study.config.settings import Settings
 from study.data.decode import Stored, to_channels
@@ -39,9 +40,9 @@ from study.training.instruments.clock import StepRecorder, clock_for
 from study.training.instruments.in_force import Asked
 from study.training.instruments.machine import peak, reset_peak
 from study.training.loops.contract import (
+    EpochResult,
     InitialWeights,
     Losses,
-    Reached,
     TrainingJob,
     finite,
     measured,
@@ -51,7 +52,6 @@ from study.training.loops.contract import (
     target_of,
 )
 from study.training.loops.fastai.replicas import Together, replica_loader
-from study.training.loops.loaders import workers_of
 from study.training.loops.replicas import ImageCount
 from study.training.models import build as models
 from study.training.models import own
@@ -70,7 +70,7 @@ class Measure(Callback):
         self.recorder = StepRecorder(clock_for(job.device))
         self.count = ImageCount(job.settings, len(job.images.train), job.replicas)
         self.stages = stage_names(job.settings)
-        self.reached: list[Reached] = []
+        self.reached: list[EpochResult] = []
         self.losses: Losses = []
         self.done = 0
         self.marking = False
@@ -143,7 +143,9 @@ class Measure(Callback):
         own = len(self.job.replicas.share.of(self.job.images.valid))
         loss, errors, images = self.job.replicas.added([loss * own, round(errors * own), own])
         valid_seconds, accuracy = self.valid_ended - self.valid_started, (images - errors) / images
-        self.reached.append(Reached(valid_seconds, self.losses, finite(loss / images), accuracy))
+        self.reached.append(
+            EpochResult(valid_seconds, self.losses, finite(loss / images), accuracy)
+        )
         self._end_at_target()
 
     def _end_at_target(self) -> None:
@@ -202,7 +204,7 @@ def make_dataloaders(job: TrainingJob) -> Any:
     own: dict[str, Any] = {} if loader.workers == "auto" else {"num_workers": loader.workers}
     if job.replicas.together:
         own = {
-            "num_workers": workers_of(settings),
+            "num_workers": settings.loader.workers_on(usable_cpus(), settings.training.replicas),
             "dl_type": replica_loader(job.replicas, settings),
         }
     own |= {} if loader.pin_memory == "auto" else {"pin_memory": loader.pin_memory}

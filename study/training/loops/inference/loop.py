@@ -48,7 +48,7 @@ def train(job: TrainingJob) -> Measurement:
     one_pass = -(-len(job.images.valid) // settings.inference.batch_size)
     planned = max(settings.inference.batches, one_pass)
     trainer, measured = train_the_same(job, planned)
-    model, prepare, trained = trainer.eager.eval(), trainer.prepare, trainer.total_steps
+    model, prepare, trained = trainer.raw_model.eval(), trainer.prepare, trainer.total_steps
     del trainer.optimizer, trainer.loaders  # their memory belongs to the training
     if device.type == "cuda":
         torch.cuda.empty_cache()

@@ -8,7 +8,13 @@ from study.artifacts.samples import Measurement
 from study.training.instruments.clock import HostClock, StepRecorder
 from study.training.instruments.in_force import Asked
 from study.training.instruments.machine import peak
-from study.training.loops.contract import Reached, TrainingJob, epochs_of, stage_names, validates
+from study.training.loops.contract import (
+    EpochResult,
+    TrainingJob,
+    epochs_of,
+    stage_names,
+    validates,
+)
 from study.training.loops.loaders import Loaders, make_loaders
 from study.training.loops.replicas import planned_steps
 
@@ -21,7 +27,7 @@ def train(job: TrainingJob) -> Measurement:
     setup_seconds = time.perf_counter() - started
     recorder, names = StepRecorder(HostClock()), stage_names(job.settings)
     planned = planned_steps(job.settings, len(job.images.train))
-    reached: list[Reached] = []
+    reached: list[EpochResult] = []
     fit_started, started = time.time(), time.perf_counter()
     for number, name in enumerate(names, start=1):
         fetch(loaders, recorder, planned)
@@ -29,7 +35,9 @@ def train(job: TrainingJob) -> Measurement:
         looks = validates(job.settings, number)
         for _ in loaders.valid if looks else ():
             pass
-        reached.append(Reached(time.perf_counter() - validation if looks else 0.0, [], None, None))
+        reached.append(
+            EpochResult(time.perf_counter() - validation if looks else 0.0, [], None, None)
+        )
         total = len(names) * len(planned)
         job.progress(number * len(planned), total, f"epoch {number} ({name})")
     fit_seconds = time.perf_counter() - started

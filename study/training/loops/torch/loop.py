@@ -15,9 +15,9 @@ from study.training.instruments.clock import StepRecorder, clock_for
 from study.training.instruments.in_force import MEMORY_FORMATS, Asked
 from study.training.instruments.machine import peak, reset_peak
 from study.training.loops.contract import (
+    EpochResult,
     InitialWeights,
     Losses,
-    Reached,
     TrainingJob,
     finite,
     losses_of,
@@ -50,18 +50,20 @@ class Trainer:
         self.body_sha256 = models.body_sha256(models.body_state(model, name))
         self.start = InitialWeights(model)
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
-        self.eager = model.to(device).to(memory_format=self.memory_format)
+        self.raw_model = model.to(device).to(memory_format=self.memory_format)
         self.groups = (
             own.layer_groups(model, name, settings.training.freeze_epochs)
             if is_own(name)
-            else layer_groups(self.eager)
+            else layer_groups(self.raw_model)
         )
-        self.optimizer = make_optimizer(self.eager, self.groups, settings.training)
+        self.optimizer = make_optimizer(self.raw_model, self.groups, settings.training)
         # A wrapper around the same parameters: their names, and so the groups, are the eager
         # model's.
-        self.whole = compiled(self.eager, device) if settings.training.compile else self.eager
-        self.model = self.whole
-        self.work: Eager | Captured = self.make_work()
+        self.compiled_model = (
+            compiled(self.raw_model, device) if settings.training.compile else self.raw_model
+        )
+        self.model = self.compiled_model
+        self.executor: Eager | Captured = self.make_executor()
         self.loss = nn.CrossEntropyLoss()
         self.scaler = torch.amp.GradScaler(
             device.type, enabled=settings.training.precision == "fp16"
@@ -75,12 +77,15 @@ class Trainer:
         self.total_steps = len(self.count.planned) * len(stage_names(settings))
         self.done = 0
 
-    def make_work(self) -> Eager | Captured:
+    def make_executor(self) -> Eager | Captured:
         """Return what executes the parts of a batch's work."""
         if not self.job.settings.training.cuda_graph:
             return Eager(self.job.device)
         return Captured(
-            self.job.device, self.eager, (self.transform, self.forward, self.backward), self.judge
+            self.job.device,
+            self.raw_model,
+            (self.transform, self.forward, self.backward),
+            self.judge,
         )
 
     def prepare(self, images: torch.Tensor) -> torch.Tensor:
@@ -107,8 +112,8 @@ class Trainer:
     def enter(self, stage: Stage) -> None:
         """Freeze the parameters that the stage does not train, so that all processes exchange the
         same ones."""
-        set_frozen(self.eager, self.groups, stage.name == "frozen")
-        self.model = self.job.replicas.wrap(self.whole)
+        set_frozen(self.raw_model, self.groups, stage.name == "frozen")
+        self.model = self.job.replicas.wrap(self.compiled_model)
 
     def train_epoch(self, stage: Stage, number: int, epoch: int) -> Losses:
         """Train epoch ``number`` of the stage, ``epoch`` of the schedule, and return its losses.
@@ -156,18 +161,18 @@ class Trainer:
         is its part of the step's mean loss, a scalar tensor still on the device. The backward phase
         includes the exchange of gradients, which runs beside it.
         """
-        mark, work = self.recorder.mark, self.work
-        batch = work.batch(images, labels, share, first)
+        mark, executor = self.recorder.mark, self.executor
+        batch = executor.batch(images, labels, share, first)
         mark("transfer")
-        if work.warm_up(batch):
+        if executor.warm_up(batch):
             mark("graph_warm_up")
-        work.run(self.transform, batch)
+        executor.run(self.transform, batch)
         mark("device_transform")
-        work.run(self.forward, batch)
+        executor.run(self.forward, batch)
         mark("forward")
-        work.run(self.backward, batch)
+        executor.run(self.backward, batch)
         mark("backward")
-        return work.kept(batch.loss)
+        return executor.kept(batch.loss)
 
     def transform(self, batch: Batch) -> None:
         """Set the batch's inputs."""
@@ -189,7 +194,7 @@ class Trainer:
         self.transform(batch)
         with self.autocast():
             # unwrapped: shares may differ in their number of batches
-            outputs = self.whole(batch.inputs)
+            outputs = self.compiled_model(batch.inputs)
             batch.loss = self.loss(outputs, batch.labels)
         batch.right = (outputs.argmax(1) == batch.labels).sum()
 
@@ -197,7 +202,7 @@ class Trainer:
         """Do the optimizer's step on the gradients of all micro-batches."""
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        self.work.forget_gradients(self.optimizer)
+        self.executor.forget_gradients(self.optimizer)
         self.recorder.mark("optimizer")
 
     def set_rates(self, stage: Stage, progress: float) -> None:
@@ -212,25 +217,25 @@ class Trainer:
                 group["momentum"] = momentum
 
     @torch.no_grad()
-    def validate(self, losses: Losses) -> Reached:
+    def validate(self, losses: Losses) -> EpochResult:
         """Return the epoch's results: loss and accuracy over the validation images.
 
         Each process takes its share of the images. ``losses`` are the epoch's training losses.
         """
         self.model.eval()
         started = time.perf_counter()
-        self.job.replicas.agree(self.eager)
+        self.job.replicas.agree(self.raw_model)
         valid_losses: Losses = []
         correct, seen = torch.zeros((), device=self.job.device), 0
         for images, labels in self.loaders.valid:
-            batch = self.work.batch(images, labels)
-            self.work.run(self.judge, batch)
-            valid_losses.append((self.work.kept(batch.loss), len(labels)))
+            batch = self.executor.batch(images, labels)
+            self.executor.run(self.judge, batch)
+            valid_losses.append((self.executor.kept(batch.loss), len(labels)))
             correct += batch.right
             seen += len(labels)
         loss, _ = losses_of(valid_losses, self.job.replicas)
         right, judged = self.job.replicas.added([float(correct), seen])
-        return Reached(time.perf_counter() - started, losses, loss, finite(right / judged))
+        return EpochResult(time.perf_counter() - started, losses, loss, finite(right / judged))
 
 
 def train(job: TrainingJob) -> Measurement:
@@ -252,7 +257,9 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     started = time.perf_counter()
     loaders.ready()
     setup_seconds += time.perf_counter() - started
-    in_force = asked.check(trainer.eager, getattr(loaders.train, "num_workers", loaders.workers))
+    in_force = asked.check(
+        trainer.raw_model, getattr(loaders.train, "num_workers", loaders.workers)
+    )
 
     micro_batches = trainer.total_steps * job.settings.training.gradient_accumulation
     trainer.recorder.reserve(micro_batches, len(stage_names(job.settings)))
@@ -263,15 +270,15 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     memory, trained = peak(job.device), trainer.count.check()
     # Graphs end here: a process that is forked later, as a loader's workers are, dies where its
     # collector finds one.
-    trainer.work = Eager(job.device)
-    asked.check(trainer.eager, loaders.workers, "as the training ends")
+    trainer.executor = Eager(job.device)
+    asked.check(trainer.raw_model, loaders.workers, "as the training ends")
     if job.settings.training.compile and not compile_seconds():
         raise StudyError(
             "training.compile: asked for true, and nothing is compiled: the environment forbids it"
         )
     return trainer, measured(
         job,
-        trainer.eager,
+        trainer.raw_model,
         trainer.start,
         trainer.groups,
         trainer.recorder.read(),
@@ -291,19 +298,21 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     )
 
 
-def fit(trainer: Trainer) -> list[Reached]:
+def fit(trainer: Trainer) -> list[EpochResult]:
     """Train the stages of the schedule, and return the results of each epoch, up to one that
     reaches the target.
 
     Several processes end at once: the accuracy is that of all of them.
     """
-    settings, reached = trainer.job.settings, list[Reached]()
+    settings, reached = trainer.job.settings, list[EpochResult]()
     for stage in stages(settings, len(trainer.groups)):
         trainer.enter(stage)
         for number in range(stage.epochs):
             losses = trainer.train_epoch(stage, number, len(reached) + 1)
             looks = validates(settings, len(reached) + 1)
-            reached.append(trainer.validate(losses) if looks else Reached(0.0, losses, None, None))
+            reached.append(
+                trainer.validate(losses) if looks else EpochResult(0.0, losses, None, None)
+            )
             if reaches_target(settings, reached[-1].accuracy):
                 return reached
     return reached

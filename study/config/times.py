@@ -1,0 +1,80 @@
+"""The times that a study can compare: each with its words, its parts, and what its clock spans."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+PHASES = (
+    "data_wait",
+    "transfer",
+    "graph_warm_up",
+    "device_transform",
+    "forward",
+    "backward",
+    "optimizer",
+)
+"""The phases of a training step, in their order."""
+STEPS = tuple(f"{phase}_seconds" for phase in PHASES)
+OTHER, VALIDATION = "other_seconds", "valid_seconds"
+FIT = (*STEPS, OTHER, VALIDATION)
+
+TimeName = Literal[
+    "fit_seconds",
+    "blog_seconds",
+    "train_seconds",
+    "epoch_seconds",
+    "valid_seconds",
+    "step_seconds",
+    "target_seconds",
+    "thousand_images_seconds",
+]
+"""A time, by its column in the table of timings."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """What is known of one time."""
+
+    takes: str
+    """What takes it, with its verb."""
+    heading: str
+    """What it is, for a heading; it is in seconds."""
+    parts: tuple[str, ...] = ()
+    """The columns of the table of timings that add up to it, or whose shares are those of its
+    parts."""
+    spans: Literal["training", "part", "target", "inference"] = "part"
+    """What its clock spans: a whole training, a part of one, a training until its target, or an
+    inference."""
+    printed: str = ""
+    """The figure of a published document that it can stand beside."""
+
+
+TIMES: dict[TimeName, Time] = {
+    "fit_seconds": Time("the training takes", "training time", FIT, "training", "fit_time"),
+    "blog_seconds": Time(
+        "the training takes",
+        "training time with model construction",
+        ("model_seconds", *FIT),
+        "training",
+        "fit_time",
+    ),
+    "train_seconds": Time(
+        "the training takes",
+        "training time without validation",
+        (*STEPS, OTHER),
+        "training",
+        "fit_time",
+    ),
+    "epoch_seconds": Time(
+        "an epoch takes", "training time of an epoch", (*STEPS, OTHER), printed="epoch_time"
+    ),
+    "valid_seconds": Time("the validation takes", "validation time"),
+    "step_seconds": Time("a step takes", "step time"),
+    "target_seconds": Time(
+        "the target accuracy takes", "time to the target accuracy", spans="target"
+    ),
+    "thousand_images_seconds": Time(
+        "1000 images take", "inference time of 1000 images", spans="inference"
+    ),
+}
+INFERENCE: TimeName = "thousand_images_seconds"
+"""The time of an inference."""
