@@ -96,7 +96,8 @@ def test_to_look_writes_removes_and_touches_no_file(
     before = tree(one)
     for words in flags.split(";"):
         done = look(one, words)
-        refused = "error: --" in done.stderr or "'conda' command is not available" in done.stderr
+        without_conda = "conda" in words and "conda" in done.stderr
+        refused = "error: --" in done.stderr or without_conda
         assert done.returncode == 0 or refused or state != "finished", words
         assert tree(one) == before, words
 
