@@ -1,6 +1,6 @@
 """The keys of one run, which of them go together, and what is known of each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Annotated, Any, Literal, Self
 
@@ -151,19 +151,20 @@ def decisive(settings: Settings) -> dict[str, Any]:
     return values
 
 
-def in_small(settings: Settings, tried: bool = False) -> Settings:
+def in_small(settings: Settings, trial: Mapping[str, Any] | None = None) -> Settings:
     """Return the settings of a run in small: one epoch of each stage, or a few batches.
 
-    With ``tried`` only what the run computes counts, and not how fast, or where.
+    With the own values of a ``trial`` only what the run computes counts, and not how fast, or
+    where.
     """
-    values = {}
+    values = dict[str, Any]()
     for key, known in KEYS.items():
         own = get(settings, key)
-        if tried and known.tried is False:
+        if trial is not None and known.tried is False:
             values[key] = get(DEFAULTS, key)
         elif known.small is not ...:
             values[key] = min(own, known.small) if isinstance(own, int) else known.small
-    return Settings.model_validate(with_values(settings.model_dump(), values))
+    return Settings.model_validate(with_values(settings.model_dump(), values | dict(trial or {})))
 
 
 def few_images(settings: Settings, train: int, valid: int, steps: int = 3) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import torch
 from study.artifacts.prepared import Weights
 from study.base.errors import StudyError
 from study.config.sections import is_own
-from study.config.settings import Settings, few_images, in_small, with_values
+from study.config.settings import Settings, few_images, in_small
 from study.data.decode import ImageSet
 from study.data.sources import DatasetInfo
 from study.training.common import loop_of, seed_everything
@@ -84,10 +84,9 @@ def _small(settings: Settings, info: DatasetInfo) -> tuple[Settings, int, int, i
         "loader.kind": "workers" if training.loop == "fastai" else "device",
         "loader.workers": 0,
     }
-    small = with_values(in_small(settings, tried=True).model_dump(), values)
-    tried = Settings.model_validate(small)
-    counts = few_images(tried, info.train_images // training.replicas, info.valid_images, steps=1)
-    return tried, *counts, info.classes
+    small = in_small(settings, values)
+    counts = few_images(small, info.train_images // training.replicas, info.valid_images, steps=1)
+    return small, *counts, info.classes
 
 
 def _try(

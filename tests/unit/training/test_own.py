@@ -107,7 +107,7 @@ IN_PLACE = with_line(RETURN, "        z = y.exp(); w = self.fc(z); z += 1; retur
 SWITCH = "torch.set_grad_enabled(False)"
 BAD = {
     "a lazy layer": (LAZY, "has a parameter without a shape, 1.weight", 3),
-    "gradients off on import": (f"import torch\n{SWITCH}\n{LINEAR}", "switches gradients off", 2),
+    "gradients off on import": (f"import torch\n{SWITCH}\n{LINEAR}", "asked for grad_mode true", 5),
     "no factory": ("import torch\n", "cannot be loaded (AttributeError", None),
     "no module": ("def net(classes):\n    return 'a model'\n", "made a str", 1),
     "other classes": (FIVE, "returns (2, 5) for two images, but the data have 2", 3),
