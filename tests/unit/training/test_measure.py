@@ -79,7 +79,7 @@ def test_a_warm_up_before_a_capture_is_a_part(
 
     warmed: list[Batch] = []
     monkeypatch.setattr(
-        torch_loop.Trainer, "make_work", lambda trainer: Warming(trainer.job.device)
+        torch_loop.Trainer, "make_executor", lambda trainer: Warming(trainer.job.device)
     )
     first, *others = LOOPS["torch"](make_job(tmp_path, tiny_run("torch", dataset=SMALL))).steps
     assert first.graph_warm_up_seconds == 2.0 and first.device_transform_seconds == 0.0
