@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from study.analysis.stats.fits import Band, Bounds, Fitted, fit_laws
-from study.analysis.stats.laws import RISING_ROOT, LogMeans, by_name
+from study.analysis.stats.laws import RISING_ROOT, Band, Bounds, Fitted, LogMeans, by_name, fit_laws
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel
 from study.analysis.stats.optimum import Optimum, has_noise, label, level_test, over_starts, telling
 from study.analysis.words import agreeing, coefficients, interval, listed

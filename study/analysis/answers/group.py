@@ -11,10 +11,9 @@ import pandas as pd
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.phases import phases_of
 from study.analysis.groups import GroupFit
-from study.analysis.stats.equivalence import Noise, equivalent_to, noise_of
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
 from study.analysis.stats.log_model import LogModel
-from study.analysis.stats.optimum import ratios_to
+from study.analysis.stats.optimum import Noise, equivalent_to, noise_of, ratios_to
 from study.analysis.stats.usable import machine_change, mean_of
 from study.analysis.table.exclusions import BY_RULE
 from study.artifacts.setting import Levels, Setting

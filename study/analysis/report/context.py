@@ -12,8 +12,8 @@ from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level
 from study.analysis.figures.style import Kept
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
-from study.analysis.stats.equivalence import Noise
 from study.analysis.stats.estimate import Estimate
+from study.analysis.stats.optimum import Noise
 from study.analysis.table.exclusions import place_of_record
 from study.analysis.words import TOTALS, bytes_words, listed, number, short, short_key, three_digits
 from study.artifacts import timing

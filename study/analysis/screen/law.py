@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from study.analysis.answers.context import Context, bounds, capital
 from study.analysis.answers.curve import CurveFit
 from study.analysis.answers.group import Group
-from study.analysis.stats.fits import Fitted
+from study.analysis.stats.laws import Fitted
 from study.analysis.stats.log_model import SIGNIFICANCE
 from study.analysis.words import law_formula, short, short_key
 from study.base.strict import Strict

@@ -9,8 +9,8 @@ from study.analysis.answers import Answer
 from study.analysis.answers.context import Context, Lack, capital
 from study.analysis.answers.switches import Switches
 from study.analysis.screen.limit import TIMES_THE_EPOCHS, Limit
-from study.analysis.stats.equivalence import MOST_BLOCKS, blocks_to_find
 from study.analysis.stats.laws import by_name
+from study.analysis.stats.optimum import MOST_BLOCKS, blocks_to_find
 from study.analysis.table.exclusions import MANY
 from study.analysis.table.rows import NOT_YET
 from study.analysis.words import device_words, listed, short, short_key

@@ -7,7 +7,7 @@ interval covers the states of the machine that the study met, while ratios are c
 blocks, and a block of one run says little.
 
 Degrees of freedom are Satterthwaite's (1946). The model is fitted without the far runs, which come
-back in the two readings of :mod:`.readings`; what a start shifts by itself is that of
+back in the two readings of :mod:`.noise`; what a start shifts by itself is that of
 :mod:`.starts`. The tests compare the model with the analysis of variance of whole blocks, and
 ``benchmarks.coverage`` counts how often the intervals hold the truth.
 """
@@ -19,13 +19,27 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed, places
-from study.analysis.stats.noise import Noises, Within, noises_of, within_blocks
-from study.analysis.stats.readings import Readings, half_step, readings_of
+from study.analysis.stats.mixed_model import (
+    Array,
+    Flags,
+    Groups,
+    MixedFit,
+    Places,
+    fit_mixed,
+    places,
+)
+from study.analysis.stats.noise import (
+    Noises,
+    Readings,
+    Within,
+    half_step,
+    noises_of,
+    readings_of,
+    within_blocks,
+)
 from study.analysis.stats.starts import FEWEST, ROUNDING, Starts, connected, starts_of
 
 CONFIDENCE = 0.95
@@ -47,7 +61,7 @@ class LogModel:
     """The fitted model of log seconds."""
 
     levels: list[Any]
-    places: NDArray[np.int64]
+    places: Places
     """The place (n,) of the level of each run that is not far among ``levels``."""
     fit: MixedFit
     """Of the runs that are not far. The levels are the first coefficients."""
@@ -57,7 +71,7 @@ class LogModel:
     readings: Readings
     starts: Starts | None
     """None where all runs are of one start, or a start cannot be told from its block."""
-    met: NDArray[np.bool_]
+    met: Flags
     """Whether starts connect two levels (m, m): what shifts a start cannot be told from levels that
     no other met."""
 

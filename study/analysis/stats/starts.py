@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 from scipy.sparse import coo_array, csgraph
 
-from study.analysis.stats.mixed_model import Array, places
+from study.analysis.stats.mixed_model import Array, Places, places
 from study.analysis.stats.noise import Within, within_blocks
 
 FEWEST = 3
@@ -86,9 +85,9 @@ class Starts:
 def starts_of(
     left: Array,
     logs: Array,
-    levels: NDArray[np.int64],
-    block: NDArray[np.int64],
-    start: NDArray[np.int64],
+    levels: Places,
+    block: Places,
+    start: Places,
 ) -> Starts | None:
     """Return the starts of runs; None where there is one, or where a start has one block and cannot
     be told from it.
@@ -118,7 +117,7 @@ def starts_of(
     return Starts(effects, inside, ratio > 1, special.fdtrc(more, spare, ratio))
 
 
-def connected(levels: NDArray[np.int64], blocks: NDArray[np.int64]) -> NDArray[np.int64]:
+def connected(levels: Places, blocks: Places) -> Places:
     """Return the number (m,) of each level's set: levels that met in a block, or through others,
     share one.
 

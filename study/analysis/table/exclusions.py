@@ -4,7 +4,7 @@ built.
 A run is set aside only with a cause that was recorded, or as the only far run of a setting that has
 ten or more: a state that a setting meets in two of five runs shows only once among ten in 5% of
 studies. Every other far run counts, against its own setting alone
-(:mod:`study.analysis.stats.readings`). The residuals are those of an iterated median polish (Tukey
+(:mod:`study.analysis.stats.noise`). The residuals are those of an iterated median polish (Tukey
 1977) of log seconds by level and block, which a slow run cannot bend. A run is far if its residual
 is beyond both five robust standard deviations and a factor of 1.33. The rule looks at nothing else,
 and is the same for every study.

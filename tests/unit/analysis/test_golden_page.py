@@ -38,9 +38,9 @@ from study.analysis.caveats.runs import (
 )
 from study.analysis.ratios import Ratio
 from study.analysis.report.step import write_page
-from study.analysis.stats.equivalence import Noise
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.fits import Bounds, Fitted
+from study.analysis.stats.laws import Bounds, Fitted
+from study.analysis.stats.optimum import Noise
 from study.analysis.step import charts_of
 from study.analysis.table.exclusions import FAR, FIRST
 from study.artifacts.layout import Results
