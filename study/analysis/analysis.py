@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from study.analysis.about import about
 from study.analysis.answers import Answer, first_answer
 from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.context import Context, scope_of
@@ -23,6 +22,7 @@ from study.analysis.caveats import Caveat, find_caveats
 from study.analysis.groups import groups_of
 from study.analysis.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.screen import Screen, screen_of
+from study.analysis.screen.job import about
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.files import as_epochs, epochs_of, read_epochs, read_table, read_timings
 from study.analysis.words import place_words

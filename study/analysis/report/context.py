@@ -1,25 +1,99 @@
-"""The content of the page on one study, as values for the template, and the words in its tables."""
+"""The content of the page on one study, as values for the template: how far the study is, and the
+words in its tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from study.analysis.about import glossary
 from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level
 from study.analysis.figures.style import Kept
-from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.optimum import Noise
-from study.analysis.table.exclusions import place_of_record
-from study.analysis.words import TOTALS, bytes_words, listed, number, short, short_key, three_digits
+from study.analysis.table.exclusions import ASIDE, place_of_record
+from study.analysis.words import (
+    TOTALS,
+    agreeing,
+    bytes_words,
+    listed,
+    number,
+    short,
+    short_key,
+    three_digits,
+)
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.base.errors import quantity
-from study.config.study import Study
+from study.config import names
+from study.config.names import level_words
+from study.config.rules import as_yaml
+from study.config.settings import description
+from study.config.study import Study, shown
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The planned runs of one study that are there, and those that are missing."""
+
+    study: str
+    planned: int
+    """Runs that this machine can make, and those whose record is there although their device is
+    absent."""
+    there: int
+    """Planned runs with a record that fits, whatever its outcome."""
+    first_block: int | None
+    """The first block that lacks a run; None where none is missing."""
+    refused: int
+    """Missing runs whose record is damaged or does not fit."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether every planned run is there."""
+        return self.there == self.planned
+
+    @property
+    def missing(self) -> str:
+        """Which runs are missing, as sentences; nothing where the study is whole."""
+        if self.whole:
+            return ""
+        gap = quantity(self.planned - self.there, "run")
+        told = f"Missing: {gap}, the first in block {self.first_block}."
+        if self.refused:
+            have = agreeing(self.refused, "has a record", "have records")
+            told += f" {self.refused} of the missing {have} that cannot be used."
+        return told
+
+
+def progress_of(plan: Plan, frame: pd.DataFrame) -> Progress:
+    """Return how far ``plan`` is, from its table of timings: a run that is there has a session."""
+    rows = frame[~frame["excluded"].isin(ASIDE.values())]  # one of each planned run
+    made = set(rows["run"][rows["session"].notna()])
+    refused = set(rows["run"][rows["outcome"] == "refused"])
+    planned = [run for run in plan.runs if not run.unavailable or run.name in made]
+    missing = [run for run in planned if run.name not in made]
+    return Progress(
+        study=plan.name,
+        planned=len(planned),
+        there=len(planned) - len(missing),
+        first_block=min((run.block for run in missing), default=None),
+        refused=sum(run.name in refused for run in missing),
+    )
+
+
+def progress_sentence(studies: Sequence[Progress]) -> str:
+    """Return how many of the planned runs of all studies are there, and that the report is not
+    final if some are not.
+
+    A page says it once, before its first answer, and only if a study is not whole.
+    """
+    there = sum(study.there for study in studies)
+    planned = sum(study.planned for study in studies)
+    count = f"{there} of {planned} planned runs {agreeing(planned, 'is', 'are')} there"
+    whole = all(study.whole for study in studies)
+    return f"{count}." if whole else f"{count}: this is no final report."
 
 
 @dataclass(frozen=True)
@@ -53,9 +127,9 @@ def view(
         study=study,
         analysis=analysis,
         progress=progress,
-        unfinished=[f"{progress_sentence([progress])} {missing}"]
-        if (missing := missing_sentence(progress))
-        else [],
+        unfinished=[]
+        if progress.whole
+        else [f"{progress_sentence([progress])} {progress.missing}"],
         glossary=glossary(study),
         charts=charts,
         axis=short_key(study.curve.x)
@@ -66,6 +140,38 @@ def view(
         runs=_runs(plan, frame, analysis.y),
         folder=folder,
     )
+
+
+def glossary(study: Study) -> list[tuple[str, str]]:
+    """Return each name that the study gives with its levels, and each factor with its levels and
+    what it is.
+
+    Where a setting has a level of one factor there are only the names.
+    """
+    whole = names.whole(study.names, study.factors, study.only)
+    told = [
+        (name, ", ".join(f"{key}: {as_yaml(level)}" for key, level in own.items()))
+        for name, own in whole.items()
+    ]
+    if len(study.compared) < 3:
+        return told
+    keys = [key for key in study.compared if key != "device"]
+    return [
+        *told,
+        *((f"{short_key(key)} ({_levels(study, key)})", description(key)) for key in keys),
+    ]
+
+
+def _levels(study: Study, key: str) -> str:
+    """Return the levels of a factor in words, each with what the study's file has where that is
+    something else."""
+    told = []
+    for level in study.factors[key]:
+        word, short = level_words(key, level), str(shown(study, key, level))
+        plain = short if word == str(level) else word
+        alike = isinstance(level, bool) or key == "device" or plain == short
+        told.append(plain if alike else f"{word} = {short}")
+    return ", ".join(told)
 
 
 def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:

@@ -20,8 +20,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.analysis import StudyResult, kept_result, result_of
 from study.analysis.figures.style import Kept
-from study.analysis.progress import missing_sentence, progress_of, progress_sentence
-from study.analysis.report.context import StudyView, level_row, noise_words, resources, view
+from study.analysis.report.context import (
+    StudyView,
+    level_row,
+    noise_words,
+    progress_of,
+    progress_sentence,
+    resources,
+    view,
+)
 from study.analysis.step import charts_of
 from study.analysis.words import (
     bytes_words,
@@ -80,7 +87,7 @@ def report_now(
     if not found:
         raise StudyError("; ".join(refused.values()))
     progress = [progress_of(one.plan, one.frame) for one in found]
-    gaps = [f"{one.study}: {missing}" for one in progress if (missing := missing_sentence(one))]
+    gaps = [f"{one.study}: {one.missing}" for one in progress if not one.whole]
     left_out = [f"{name} is left out: {reason}" for name, reason in refused.items()]
     if not any(one.there or one.refused for one in progress):
         raise StudyError(f"results: no run is there yet. {' '.join([*gaps, *left_out])}")

@@ -1,17 +1,23 @@
-"""The job line: what was trained, on how many images, on which machine, in how many runs, and
-when."""
+"""What was run on what: the job line (what was trained, on how many images, on which machine, in
+how many runs, and when), and the fields of the records."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
+from typing import Any
 
-from study.analysis.words import device_words, listed
+import pandas as pd
+
+from study.analysis.stats.usable import counted
+from study.analysis.words import bytes_words, device_words, listed, number
+from study.artifacts.checked import Records
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import quantity
+from study.base.privacy import plain
 from study.config.sections import is_own, short_name
-from study.config.settings import get
+from study.config.settings import Settings, get
 from study.config.study import TOTALS_OF_INFERENCE, Study
 
 
@@ -139,3 +145,82 @@ def _day(started: str) -> date | None:
         return datetime.fromisoformat(started).date()
     except ValueError:
         return None
+
+
+def about(plan: Plan, frame: pd.DataFrame, found: Records) -> dict[str, str]:
+    """Return what the records of a plan tell; ``frame`` is the plan's table."""
+    records, rows = found.included, counted(frame)
+    facts = facts_of(plan.study, rows, records)
+    absent = [run for run in plan.runs if run.name not in records]
+    reasons = {run.unavailable for run in absent if run.unavailable}
+    if reasons:
+        facts["unavailable"] = "; ".join(sorted(reasons))
+    return facts
+
+
+PARTS = ("data", "weights", "fp32", "machine", "software")
+"""Parts of a record whose fields are facts, beside its settings."""
+MEASURED = ("images_processed", "threads", "workers")
+"""Columns of the table of timings that are facts."""
+
+
+def facts_of(study: Study, frame: pd.DataFrame, records: Mapping[str, Record]) -> dict[str, str]:
+    """Return each field of the successful records by its name, with all of its values, or with the
+    range of numbers.
+
+    Of the settings these are the ones that are not the default of every run. ``frame`` holds the
+    rows that count.
+    """
+    values: dict[str, list[Any]] = {}
+    for record in records.values():
+        if record.outcome == "ok":
+            for name, value in _fields(record):
+                values.setdefault(name, []).append(value)
+    for column in MEASURED:
+        values[column] = frame[column].dropna().astype(int).tolist()
+    values["precision"] = frame["precision"].dropna().tolist()
+    full = {key: value for key, value in study.full.items() if key in study.reduced}
+    reduced = [f"{key} {study.reduced[key]}, not {value}" for key, value in full.items()]
+    facts = {"reduced size": "; ".join(reduced)} if reduced else {}
+    for name, every in values.items():
+        known = [value for value in every if value is not None]
+        if known and any(value != DEFAULTS.get(name) for value in known):
+            facts[name] = _range(name, known)
+    return facts
+
+
+def _fields(record: Record) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted name and the value of each field that is a fact."""
+    yield from flat("", record.settings.model_dump())
+    for part in PARTS:
+        values = getattr(record, part)
+        if values is not None:
+            yield from flat(f"{part}.", values.model_dump(exclude={"libraries"}))
+    if record.machine:
+        yield "machine.software", record.machine.software
+    yield "started_as", record.started_as
+
+
+def flat(prefix: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each value of nested mappings with its dotted key after ``prefix``."""
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from flat(f"{prefix}{key}.", value)
+        else:
+            yield f"{prefix}{key}", value
+
+
+DEFAULTS = dict(flat("", Settings.model_validate({}).model_dump()))
+
+
+def _range(name: str, values: list[Any]) -> str:
+    """Return the smallest and the largest of numbers, and of other values each that there is."""
+    words = (
+        bytes_words if name.endswith("_bytes") else number if isinstance(values[0], float) else str
+    )
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        ends = dict.fromkeys([words(min(values)), words(max(values))])
+        return " to ".join(ends)
+    lists = [value if isinstance(value, list) else [value] for value in values]
+    told = {", ".join(plain(str(one)) for one in several) for several in lists}
+    return "; ".join(sorted(text[:12] if "sha256" in name else text for text in told))

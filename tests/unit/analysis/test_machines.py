@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.about import facts_of
 from study.analysis.caveats.machine import Starts
-from study.analysis.screen.job import job_of
+from study.analysis.screen.job import facts_of, job_of
 from study.config.study import Study
 from tests.conftest import study_values, tiny_plan
 from tests.timings import as_timings, ruled, table
