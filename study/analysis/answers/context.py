@@ -163,7 +163,7 @@ class Lack(NamedTuple):
 
 
 class Statement(Strict, ABC):
-    """One statement of an answer. Each kind says all of this of itself."""
+    """One statement of an answer. What a kind does not say of itself is nothing."""
 
     about: ClassVar[Literal["times", "ways", "ratios", "switches", "noise"]]
     """What it tells of."""
@@ -174,22 +174,23 @@ class Statement(Strict, ABC):
         """Whether it can be told."""
 
     @property
-    @abstractmethod
     def lacks(self) -> Lack | None:
         """What it lacks; None where it is decided, or nothing helps."""
+        return None
 
     @abstractmethod
     def text(self, context: Context) -> str:
         """Return it in words."""
 
-    @abstractmethod
     def title(self, context: Context) -> str:
         """Return what the runs show at 95%, as the title of their chart; nothing where they show
-        no difference."""
+        no difference, or where the chart names them itself."""
+        return ""
 
-    @abstractmethod
     def ends(self, context: Context) -> list[End]:
-        """Return the setting that it names, and the one that it is compared with."""
+        """Return the setting that it names, and the one that it is compared with; none for a
+        statement about no setting."""
+        return []
 
     def times(self, context: Context, means: Means) -> float | None:
         """Return how many times as long the setting takes that it is compared with, with other
@@ -201,24 +202,8 @@ class Statement(Strict, ABC):
         fast, slow = [*ends, None, None][:2]
         return slow / fast if fast and slow else None
 
-    @abstractmethod
     def becomes(self, context: Context, means: Means) -> Becomes | None:
         """Return what it becomes with other means; None where no word and no digit changes."""
-
-
-class Plain(Statement):
-    """A statement that names no setting, and changes with no mean."""
-
-    def title(self, context: Context) -> str:
-        """Return nothing."""
-        return ""
-
-    def ends(self, context: Context) -> list[End]:
-        """Return none."""
-        return []
-
-    def becomes(self, context: Context, means: Means) -> Becomes | None:
-        """Return None."""
         return None
 
 

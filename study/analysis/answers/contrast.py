@@ -10,7 +10,6 @@ from study.analysis.answers.context import (
     End,
     Lack,
     Means,
-    Plain,
     Statement,
     bounds,
     capital,
@@ -174,7 +173,7 @@ class Contrast(Statement):
         return ", and ".join(told)
 
 
-class NoRatio(Plain):
+class NoRatio(Statement):
     """Runs count on both sides of a contrast, and no two of them met in one block at one
     setting."""
 
@@ -244,13 +243,12 @@ def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall) -> Cont
     )
 
 
-class NullControl(Plain):
+class NullControl(Statement):
     """Each configuration, run twice as if it were two, over itself: what this study finds where
     nothing is."""
 
     kind: Literal["null_control"] = "null_control"
     about = "noise"
-    lacks: ClassVar[None] = None
     at: Setting
     ratio: float
     intervals: int

@@ -12,7 +12,6 @@ from study.analysis.answers.context import (
     End,
     Lack,
     Means,
-    Plain,
     Statement,
     bounds,
     capital,
@@ -24,7 +23,7 @@ from study.artifacts.setting import Setting
 from study.base.errors import quantity
 
 
-class NothingSucceeded(Plain):
+class NothingSucceeded(Statement):
     """No run succeeded."""
 
     kind: Literal["nothing_succeeded"] = "nothing_succeeded"
@@ -46,13 +45,12 @@ class NothingSucceeded(Plain):
         return f"No answer: no run{where.rstrip()} {'has succeeded' if self.made else 'was made'}."
 
 
-class OnlyLevel(Plain):
+class OnlyLevel(Statement):
     """The time of a group with one level."""
 
     kind: Literal["only_level"] = "only_level"
     about = "times"
     decided: ClassVar[bool] = True
-    lacks: ClassVar[None] = None
     group: Setting
     time: Estimate
     accuracy: float | None = None
@@ -81,7 +79,7 @@ WHY = {
 """Why nothing is called the fastest, the weightiest reason first."""
 
 
-class CannotSay(Plain):
+class CannotSay(Statement):
     """The means of some levels are not determined, and one of these may be the fastest; or none is
     a candidate."""
 

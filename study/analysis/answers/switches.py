@@ -7,7 +7,7 @@ The design is a full factorial, so each effect uses every run, and none is mixed
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,6 @@ from study.analysis.answers.context import (
     Context,
     End,
     Means,
-    Plain,
     Statement,
     bounds,
     capital,
@@ -89,12 +88,11 @@ class Effect(Strict):
         return f"{name} over {level_words(self.factor, self.base)}" if several else name
 
 
-class Combination(Plain):
+class Combination(Statement):
     """The best setting of all switches, against the one with the first level of each."""
 
     kind: Literal["combination"] = "combination"
     about = "switches"
-    lacks: ClassVar[None] = None
     group: Setting
     base: Setting
     best: Setting
@@ -131,7 +129,6 @@ class Switches(Statement):
     """The effects of all switches in one group."""
 
     about = "switches"
-    lacks: ClassVar[None] = None
     group: Setting
     effects: list[Effect]
     combination: Combination | None
@@ -141,10 +138,6 @@ class Switches(Statement):
     def decided(self) -> bool:
         """Whether a switch is shown to gain."""
         return any(effect.times_as_fast.excludes_one for effect in self.effects)
-
-    def title(self, context: Context) -> str:
-        """Return nothing: its chart names each switch."""
-        return ""
 
     def ends(self, context: Context) -> list[End]:
         """Return those of the combination."""

@@ -6,7 +6,7 @@ way may shift in a block as one. So it can be told from two blocks, and before i
 
 from collections.abc import Sequence
 from math import log
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,6 @@ class Ways(Statement):
 
     kind: Literal["ways"] = "ways"
     about = "ways"
-    lacks: ClassVar[None] = None
     base: Setting
     """The study's first group: the others are named by what they do otherwise."""
     ways: list[Way] = Field(min_length=2)
