@@ -295,5 +295,5 @@ def _quotient(
     value = times[0] / times[1]
     if model is None:
         return Estimate(value=value)
-    found = model.interval(model.weights(at), reach)
+    found = model.mean(at, reach)
     return found.times(value / found.value)

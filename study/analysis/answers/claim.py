@@ -294,7 +294,7 @@ class Judge(Measured):
         model = model_of(
             known.assign(each=1 / known["images_per_second"]), "each", known["level"].tolist()
         )
-        rate = model.interval(model.weights(end.level.label), together(tests)).inverse
+        rate = model.mean(end.level.label, together(tests)).inverse
         return claim.images_per_second or 0, rate if end.time.bounds else rate.bare, " images/s"
 
 

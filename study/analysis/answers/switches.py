@@ -246,7 +246,7 @@ def _combination(
     """
     if base is None or best is None or base in group.undetermined or best == base:
         return None
-    times = model.interval(model.weights(base, best), against_one(len(model.levels)))
+    times = model.ratio(base, best, against_one(len(model.levels)))
     return Combination(
         group=group.setting, base=group.levels[base], best=group.levels[best], times_as_fast=times
     )

@@ -182,9 +182,7 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group]) -
             level=fitted[index].levels[bests[index]],
             seconds=fitted[index].times[bests[index]].value,
             times=None if index == first else quotient_of(fitted, *ends, study.total, len(others)),
-            mean=model.interval(
-                model.weights(places[index], places[first]), against_one(len(bests))
-            )
+            mean=model.ratio(places[index], places[first], against_one(len(bests)))
             if model and index != first
             else None,
             slower=places[index] not in kept,

@@ -125,14 +125,14 @@ class LogModel:
             weights[self.levels.index(other)] -= 1
         return weights
 
-    def mean(self, level: Hashable) -> Estimate:
+    def mean(self, level: Hashable, critical: Critical | None = None) -> Estimate:
         """Return the geometric mean of a level, in seconds: its typical time over the states of the
-        machine."""
-        return self.interval(self.weights(level))
+        machine. ``critical`` is that of :meth:`interval`."""
+        return self.interval(self.weights(level), critical)
 
-    def ratio(self, level: Hashable, other: Hashable) -> Estimate:
+    def ratio(self, level: Hashable, other: Hashable, critical: Critical | None = None) -> Estimate:
         """Return the geometric mean of ``level`` over that of ``other``, compared within blocks."""
-        return self.interval(self.weights(level, other))
+        return self.interval(self.weights(level, other), critical)
 
     def variances_of(self, rows: Array) -> tuple[Array, Array]:
         """Return the variance (r,) of each row of weights (r, m) times the effects, and its degrees

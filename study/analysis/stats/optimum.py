@@ -23,7 +23,6 @@ from scipy import special
 from study.analysis.stats.critical_values import against_one, largest_of_all, ranges, with_best
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
-from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.starts import ROUNDING
 from study.base.strict import Strict
 
@@ -86,7 +85,7 @@ def ratios_to(model: LogModel, best: Level, levels: Sequence[Level]) -> dict[Lev
     for level in model.levels:
         left = len(levels) - (gone.index(level) if level in gone else len(gone))
         reach = against_one(len(levels)) if units else partial(largest_of_all, max(left, 2))
-        found[level] = one.interval(model.weights(level, best), reach)
+        found[level] = one.ratio(level, best, reach)
     found.pop(best)
     return found
 
@@ -246,24 +245,21 @@ def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
     if model.spare <= 0:
         return []
     for count in (2, len(model.levels)):
-        found = [
-            str(level)
-            for level in others
-            if _inside(model, model.weights(level, best), margin, count)
-        ]
+        found = [str(level) for level in others if _inside(model, level, best, margin, count)]
         if len(found) == len(others):
             break
     return found
 
 
-def _inside(model: LogModel, weights: Array, margin: float, count: int) -> bool:
+def _inside(model: LogModel, level: Hashable, best: Hashable, margin: float, count: int) -> bool:
     """Return whether a ratio lies within the margin, with noises of their own and with one for
     all."""
-    reaches = [
-        one.interval(weights, lambda degrees: with_best(count, np.array([degrees]))[0])
-        for one in (model, model.even)
-    ]
-    return all(one.within(margin) and one.low != one.high for one in reaches)
+
+    def reach(degrees: float) -> float:
+        return float(with_best(count, np.array([degrees]))[0])
+
+    ratios = [one.ratio(level, best, reach) for one in (model, model.even)]
+    return all(one.within(margin) and one.low != one.high for one in ratios)
 
 
 def noise_of(model: LogModel) -> Noise | None:

@@ -17,10 +17,15 @@ def counted(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["excluded"].isna()]
 
 
+def succeeded(frame: pd.DataFrame, y: str) -> pd.DataFrame:
+    """Return the rows of the runs that count and have the time ``y``."""
+    return frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[y].notna()]
+
+
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     """Return the runs that count, with columns ``session_block`` (session and replicate) and
     ``pace``; none is far where no rule has looked."""
-    usable = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[y].notna()]
+    usable = succeeded(frame, y)
     session = usable["session"].astype(int).astype(str)
     blocks = session + "." + usable["block"].astype(int).astype(str)
     usable = usable.assign(session_block=blocks, far=usable["far"].fillna(0))

@@ -29,6 +29,16 @@ Sampled = Values | str
 """What the samples of a run tell, or the reason why they are not used."""
 TYPES = {name: dtype(name) for name in Timing.model_fields}
 """The type of each declared column."""
+RECORDED = {
+    *("outcome", "message", "session", "started", "process_seconds"),
+    *("warmed_up", "started_as", "node", "quiet"),
+}
+"""The fields of a record that are columns as they are."""
+MEASURED = {
+    *("setup_seconds", "model_seconds", "fit_seconds", "compile_seconds"),
+    *("parameters", "threads", "workers"),
+}
+"""Those of the measurement of a training."""
 NOT_YET = "not run yet"
 """The message of a planned run that this machine can make and that has no record."""
 
@@ -84,7 +94,7 @@ def values_of(record: Record, sampled: Sampled | None) -> Values:
     return values | _measured(record, measured) if measured else values
 
 
-def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
+def _row(plan: Plan, run: Run, values: Values) -> Values:
     level_keys, group_keys = keys_of(plan.study)
     levels = {"device": run.settings.device} | run.setting.levels
     planned: Values = {
@@ -112,18 +122,9 @@ def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
     }
 
 
-def _recorded(record: Record) -> dict[str, Any]:
-    return {
-        "outcome": record.outcome,
-        "message": record.message,
-        "session": record.session,
-        "started": record.started,
-        "process_seconds": record.process_seconds,
+def _recorded(record: Record) -> Values:
+    return record.model_dump(include=RECORDED) | {
         "disturbed": "; ".join(record.disturbed) or None,
-        "warmed_up": record.warmed_up,
-        "started_as": record.started_as,
-        "node": record.node,
-        "quiet": record.quiet,
         "others_cpu_percent": record.observed.others_cpu_percent if record.observed else None,
         "device_name": record.machine.device_name if record.machine else None,
         "valid_images": record.data.valid_images if record.data else None,
@@ -173,11 +174,12 @@ def _software(record: Record) -> str:
     return f"{software}{engine}, commit {commit}"
 
 
-def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
+def _inferred(measured: Measurement, asked: InferenceSamples) -> Values:
     """Return the columns of a run with task inference. Its training is preparation, and its times
     are left out."""
     timed = [batch for batch in asked.batches if not batch.warm_up]
-    seconds, images = [batch.seconds for batch in timed], sum(batch.images for batch in timed)
+    seconds = [batch.seconds for batch in timed]
+    images = sum(batch.images for batch in timed)
     # The nearest rank: always a measured value, never interpolated.
     p50, p90, p99 = np.percentile(seconds, [50, 90, 99], method="inverted_cdf").tolist()
     return {
@@ -206,7 +208,7 @@ def _int8_share(operators: Mapping[str, int]) -> float | None:
     return convolutions["QLinearConv"] / sum(convolutions.values())
 
 
-def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
+def _measured(record: Record, measured: Measurement) -> Values:
     full = max((step.images for step in measured.steps), default=0)
     stages = [epoch.stage for epoch in measured.epochs]
     steady = [
@@ -216,6 +218,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
     ]
     step_seconds = median(steady) if steady else None
     first_waits = {step.epoch: step.data_wait_seconds for step in reversed(measured.steps)}
+    images = sum(epoch.images for epoch in measured.epochs)
     train_seconds = sum(epoch.train_seconds for epoch in measured.epochs)
     valid_seconds = sum(epoch.valid_seconds for epoch in measured.epochs)
     phases = {
@@ -223,10 +226,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         for name in PHASES
     }
     last, target = measured.epochs[-1], measured.target
-    return {
-        "setup_seconds": measured.setup_seconds,
-        "model_seconds": measured.model_seconds,
-        "fit_seconds": measured.fit_seconds,
+    return measured.model_dump(include=MEASURED) | {
         "blog_seconds": measured.model_seconds + measured.fit_seconds,
         "train_seconds": train_seconds,
         "epoch_seconds": train_seconds / len(measured.epochs),
@@ -241,12 +241,11 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         else None,
         "loader_end_seconds": sum(epoch.loader_end_seconds for epoch in measured.epochs),
         "warm_up_extra_seconds": _warm_up_extra(measured, stages),
-        "compile_seconds": measured.compile_seconds,
         "decoder_difference": measured.decoder_difference.mean
         if measured.decoder_difference
         else None,
-        "images_per_second": sum(epoch.images for epoch in measured.epochs) / train_seconds,
-        "images_processed": sum(epoch.images for epoch in measured.epochs),
+        "images_per_second": images / train_seconds,
+        "images_processed": images,
         "steps": sum(epoch.steps for epoch in measured.epochs),
         "warm_up_steps": sum(step.warm_up for step in measured.steps),
         "train_images": record.data.train_images if record.data else None,
@@ -263,9 +262,6 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "global_batch_size": measured.global_batch_size or record.settings.training.batch_size,
         "replica_batch_size": measured.replica_batch_size or record.settings.training.batch_size,
         "peak_all_device_allocated_bytes": _allocated_by_all(measured),
-        "parameters": measured.parameters,
-        "threads": measured.threads,
-        "workers": measured.workers,
     }
 
 
