@@ -12,10 +12,9 @@ import pandas as pd
 from study.analysis.answers import Answer, first_answer
 from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.context import Context, scope_of
-from study.analysis.answers.contrast import contrasts_of, control_of
+from study.analysis.answers.contrast import Length, contrasts_of, control_of, length_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
-from study.analysis.answers.length import Length, length_of
 from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.answers.ways import Way, Ways, ways_of
 from study.analysis.caveats import Caveat, find_caveats

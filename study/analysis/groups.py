@@ -10,8 +10,8 @@ import pandas as pd
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair, printed, undetermined
 from study.analysis.stats.learning import Censored, Learning, learning_of
 from study.analysis.stats.log_model import LogModel
+from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import Optimum, optimum_of
-from study.analysis.stats.starts import ROUNDING
 from study.analysis.stats.usable import felt, model_of, stands_out, usable_runs
 from study.analysis.table.exclusions import keys_of
 from study.artifacts.record import TIMED_OUT

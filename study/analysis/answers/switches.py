@@ -26,8 +26,8 @@ from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import LogModel, together
 from study.analysis.stats.mixed_model import Array
+from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import has_noise
-from study.analysis.stats.starts import ROUNDING
 from study.analysis.stats.usable import model_of
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import clear_of, number, short, with_key

@@ -9,8 +9,15 @@ from pydantic import Field
 
 from study.analysis.answers.group import Group
 from study.analysis.caveats.base import OneCaveat, Seen
-from study.analysis.caveats.learning import Censored, MayLearnLess, NotLearned
-from study.analysis.caveats.machine import DecodedBefore, MachineChanged, RandomWeights, Starts
+from study.analysis.caveats.conditions import (
+    Censored,
+    DecodedBefore,
+    MachineChanged,
+    MayLearnLess,
+    NotLearned,
+    RandomWeights,
+    Starts,
+)
 from study.analysis.caveats.runs import DisturbedRuns, ExcludedRuns, FarRuns, Refused, Unsuccessful
 from study.analysis.groups import GroupFit
 from study.artifacts.checked import Records

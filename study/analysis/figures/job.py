@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import capital
-from study.analysis.answers.length import Length
+from study.analysis.answers.contrast import Length
 from study.analysis.answers.phases import MOSTLY, summed, with_parts
 from study.analysis.figures.style import PALETTE, SMALL, WIDE, Chart, Sheet, plain, ticks
 from study.analysis.words import listed, setting_words, short

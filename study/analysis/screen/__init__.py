@@ -13,8 +13,7 @@ from study.analysis.caveats import Caveat
 from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.screen.job import job_of
 from study.analysis.screen.law import Law, law_of
-from study.analysis.screen.limit import Limit, limit_of
-from study.analysis.screen.next_step import Next, next_of
+from study.analysis.screen.next_step import Limit, Next, limit_of, next_of
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import quantity

@@ -29,8 +29,8 @@ from scipy import special
 
 from study.analysis.stats.log_model import CONFIDENCE
 from study.analysis.stats.mixed_model import Array, Flags
+from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import label
-from study.analysis.stats.starts import ROUNDING
 from study.base.strict import Strict
 
 CLOSE = 2.0

@@ -7,9 +7,9 @@ interval covers the states of the machine that the study met, while ratios are c
 blocks, and a block of one run says little.
 
 Degrees of freedom are Satterthwaite's (1946). The model is fitted without the far runs, which come
-back in the two readings of :mod:`.noise`; what a start shifts by itself is that of
-:mod:`.starts`. The tests compare the model with the analysis of variance of whole blocks, and
-``benchmarks.coverage`` counts how often the intervals hold the truth.
+back in the two readings of :mod:`.noise`, where what a start shifts by itself stands, too. The
+tests compare the model with the analysis of variance of whole blocks, and ``benchmarks.coverage``
+counts how often the intervals hold the truth.
 """
 
 import math
@@ -32,15 +32,19 @@ from study.analysis.stats.mixed_model import (
     places,
 )
 from study.analysis.stats.noise import (
+    FEWEST,
+    ROUNDING,
     Noises,
     Readings,
+    Starts,
     Within,
+    connected,
     half_step,
     noises_of,
     readings_of,
+    starts_of,
     within_blocks,
 )
-from study.analysis.stats.starts import FEWEST, ROUNDING, Starts, connected, starts_of
 
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05

@@ -23,7 +23,7 @@ from scipy import special
 from study.analysis.stats.critical_values import against_one, largest_of_all, ranges, with_best
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
-from study.analysis.stats.starts import ROUNDING
+from study.analysis.stats.noise import ROUNDING
 from study.base.strict import Strict
 
 POWER = 0.8

@@ -2,8 +2,7 @@
 
 from study.analysis.analysis import read_analysis
 from study.analysis.caveats.base import OneCaveat, means
-from study.analysis.caveats.learning import MayLearnLess
-from study.analysis.caveats.machine import DecodedBefore
+from study.analysis.caveats.conditions import DecodedBefore, MayLearnLess
 from study.analysis.caveats.runs import FarRuns
 from study.analysis.table.files import read_timings
 from study.artifacts.plan import Plan

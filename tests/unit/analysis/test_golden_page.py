@@ -26,8 +26,17 @@ from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Way, Ways
 from study.analysis.caveats import KINDS, Caveat
 from study.analysis.caveats.base import OfSetting
-from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
-from study.analysis.caveats.machine import DecodedBefore, MachineChanged, RandomWeights, Starts
+from study.analysis.caveats.conditions import (
+    Censored,
+    DecodedBefore,
+    MachineChanged,
+    MayLearnLess,
+    Missed,
+    NotLearned,
+    RandomWeights,
+    Starts,
+    Unlearned,
+)
 from study.analysis.caveats.runs import (
     DisturbedRuns,
     ExcludedRuns,

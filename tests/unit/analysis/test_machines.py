@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.caveats.machine import Starts
+from study.analysis.caveats.conditions import Starts
 from study.analysis.screen.job import facts_of, job_of
 from study.config.study import Study
 from tests.conftest import study_values, tiny_plan
