@@ -136,18 +136,21 @@ def quotient_of(
     times = groups[first].times[level].value, groups[second].times[other].value
     if level not in set(pairs["pair"]):
         return Estimate(value=times[0] / times[1])
-    levels, blocks, starts = (pairs[name].tolist() for name in ("pair", "session_block", "session"))
-    paired = fit_log_model(
-        (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts, far=_far(pairs)
-    )
+    paired = _model_of_pairs(pairs, y, pairs["pair"].tolist())
     known = _has_noise(pairs[pairs["pair"] == level], groups, paired)
     return _quotient(times, paired if known else None, level, together(tests))
 
 
-def _far(pairs: pd.DataFrame) -> list[int]:
-    """Return on which side each quotient is far: on that of its far run; a quotient of two that are
-    is not."""
-    return [int(sign) for sign in np.sign(pairs["far_a"] - pairs["far_b"])]
+def _model_of_pairs(pairs: pd.DataFrame, y: str, levels: Sequence[Hashable]) -> LogModel:
+    """Return the model of the quotients of pairs of runs, each of one of the ``levels``. Within a
+    block its own factor cancels; what is left is the noise.
+
+    A quotient is far on the side of its far run; a quotient of two that are is not.
+    """
+    quotients = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist()
+    far = np.sign(pairs["far_a"] - pairs["far_b"]).tolist()
+    blocks, starts = (pairs[name].tolist() for name in ("session_block", "session"))
+    return fit_log_model(quotients, levels, blocks, starts, far)
 
 
 def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
@@ -194,15 +197,9 @@ def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.
 
 def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[Ratio]:
     """Return one ratio for each distinct setting of the pairs."""
-    y = study.total
-    x = study.curve_key
-    pairs = overall.pairs
-    settings = overall.settings
-    # Within a block its own factor cancels; what is left is the noise.
-    quotients = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist()
-    blocks = pairs["session_block"].tolist()
-    starts = pairs["session"].tolist()
-    paired = fit_log_model(quotients, settings, blocks, starts, far=_far(pairs))
+    y, x = study.total, study.curve_key
+    pairs, settings = overall.pairs, overall.settings
+    paired = _model_of_pairs(pairs, y, settings)
     every = dict.fromkeys(_settings(study, groups, overall.contrast).values())
     parts = {
         setting: pairs[[other == setting for other in settings]]

@@ -291,9 +291,7 @@ class Judge(Measured):
         if end.level.label not in set(known["level"]):
             return 0, None, ""
         # A run is far by its time: so rates are fitted as the times that they are of.
-        model = model_of(
-            known.assign(each=1 / known["images_per_second"]), "each", known["level"].tolist()
-        )
+        model = model_of(known.assign(each=1 / known["images_per_second"]), "each")
         rate = model.mean(end.level.label, together(tests)).inverse
         return claim.images_per_second or 0, rate if end.time.bounds else rate.bare, " images/s"
 

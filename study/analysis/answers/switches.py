@@ -190,11 +190,18 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
         own = group.levels[label].levels
         places = [levels[key].index(shown(study, key, own[key])) for key in keys]
         cells[tuple(places)] = label
-    return Switches(
-        group=group.setting,
-        effects=_effects(model, cells, levels, _models_beside(group.clean)),
-        combination=_combination(group, model, cells.get((0,) * len(levels)), best),
-    )
+    base, combination = cells.get((0,) * len(levels)), None
+    if base and best and base not in group.undetermined and best != base:
+        # The best of many is fast by chance, too: the bounds are Dunnett's, of all settings
+        # against the base (1955).
+        combination = Combination(
+            group=group.setting,
+            base=group.levels[base],
+            best=group.levels[best],
+            times_as_fast=model.ratio(base, best, against_one(len(model.levels))),
+        )
+    effects = _effects(model, cells, levels, _models_beside(group.clean))
+    return Switches(group=group.setting, effects=effects, combination=combination)
 
 
 def _effects(
@@ -235,23 +242,6 @@ def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:
     return found
 
 
-def _combination(
-    group: GroupFit, model: LogModel, base: str | None, best: str | None
-) -> Combination | None:
-    """Return how many times as fast the best setting is as ``base``, the one with the first level
-    of each switch.
-
-    The best of many is fast by chance, too: the bounds are Dunnett's, of all settings against the
-    base (1955).
-    """
-    if base is None or best is None or base in group.undetermined or best == base:
-        return None
-    times = model.ratio(base, best, against_one(len(model.levels)))
-    return Combination(
-        group=group.setting, base=group.levels[base], best=group.levels[best], times_as_fast=times
-    )
-
-
 def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
     """Return the models of what is compared beside the time, each of the runs that know it;
     accuracies as exponents."""
@@ -261,7 +251,7 @@ def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
         known = clean[clean[column] > 0].assign(far=0)  # runs are far by their time
         known["value"] = np.exp(known[column]) if name == "accuracy" else known[column]
         if len(known):
-            models[name] = model_of(known, "value", known["level"].tolist())
+            models[name] = model_of(known, "value")
     return models
 
 

@@ -94,7 +94,12 @@ class Ways(Statement):
 
     def becomes(self, context: Context, means: Means) -> Becomes | None:
         """Return the way that leads, where it is another, or its ratio."""
-        times = {way.group: _least(context, way.group, means) or way.seconds for way in self.ways}
+        times = {}
+        for way in self.ways:
+            unfair = context.group(way.group).unfair
+            own = means.get(way.group, {}).items()
+            fair = [seconds for label, seconds in own if label not in unfair]
+            times[way.group] = min(fair, default=way.seconds)
         leader = min(times, key=times.__getitem__)
         other = self.beside
         now = times[other.group] / times[leader]
@@ -154,12 +159,6 @@ class Ways(Statement):
             return ""
         words = f"equal within {context.margin}" if group.tied_are_equal else "tied"
         return f"; {context.settings(group.indistinguishable)} are **{words}**"
-
-
-def _least(context: Context, setting: Setting, means: Means) -> float | None:
-    unfair = context.group(setting).unfair
-    own = means.get(setting, {}).items()
-    return min((seconds for label, seconds in own if label not in unfair), default=None)
 
 
 def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group]) -> list[Ways]:

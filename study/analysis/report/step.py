@@ -21,7 +21,6 @@ from pydantic import TypeAdapter, ValidationError
 from study.analysis.analysis import StudyResult, kept_result, result_of
 from study.analysis.figures.style import Kept
 from study.analysis.report.context import (
-    StudyView,
     level_row,
     noise_words,
     progress_of,
@@ -106,7 +105,10 @@ def _drawn(result: StudyResult) -> list[Kept]:
 def write_page(found: Sequence[tuple[StudyResult, list[Kept]]], linked: Path, output: Path) -> None:
     """Write the report on some studies with their charts to ``output``, in one piece; its links
     lead to the folder ``linked``."""
-    views = [_view(*one, linked, output.parent) for one in found]
+    views = []
+    for result, charts in found:
+        folder = quote(os.path.relpath(linked / result.plan.name, output.parent))
+        views.append(view(result.plan, result.frame, result.analysis, charts, folder))
     template = templates().get_template
     text = template("report.html.j2").render(
         studies=views,
@@ -201,12 +203,6 @@ def _finalize(value: object) -> object:
     return (
         isolate_bidi(value) if isinstance(value, str) and not isinstance(value, Markup) else value
     )
-
-
-def _view(result: StudyResult, charts: list[Kept], linked: Path, page: Path) -> StudyView:
-    """Return one study for a page in the folder ``page``, with links to the files in ``linked``."""
-    folder = quote(os.path.relpath(linked / result.plan.name, page))
-    return view(result.plan, result.frame, result.analysis, charts, folder)
 
 
 def _charts(result: StudyResult, index: Path) -> list[Kept]:

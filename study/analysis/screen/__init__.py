@@ -125,20 +125,13 @@ def changes_of(
                 (told[:2], Change(cause=f"{caveat.text()}.", becomes=f"{caveat.IF}, {told[2]}"))
             )
     found.sort(key=lambda one: one[0], reverse=True)
-    return [*_missing(context, first, caveats), *(change for _, change in found)][:MOST]
-
-
-def _missing(context: Context, first: Answer | Switches, caveats: Sequence[Caveat]) -> list[Change]:
-    """Return the settings without a run that counts, which could have been the fastest."""
+    changes = [change for _, change in found]
+    # The settings without a run that counts could have been the fastest.
     failed = sum(len(caveat.runs) for caveat in caveats if isinstance(caveat, Unsuccessful))
     group = context.group(first.lacks.group) if first.lacks and first.lacks.group else None
     missing = [level.label for level in group.levels if not level.time] if group else []
-    if not missing or not failed:
-        return []
-    cause = f"{quantity(failed, 'run')} failed, and none of {context.settings(missing)} counts."
-    return [
-        Change(
-            cause=cause,
-            becomes="It could be the fastest." if len(missing) == 1 else "Each could lead.",
-        )
-    ]
+    if missing and failed:
+        cause = f"{quantity(failed, 'run')} failed, and none of {context.settings(missing)} counts."
+        becomes = "It could be the fastest." if len(missing) == 1 else "Each could lead."
+        changes.insert(0, Change(cause=cause, becomes=becomes))
+    return changes[:MOST]

@@ -57,12 +57,6 @@ TRIES = (
 )
 
 
-def tries_of(study: Study) -> tuple[Try, ...]:
-    """Return what can be tried in a study, the first first."""
-    longer = TIMES_THE_EPOCHS * study.training.epochs
-    return (*TRIES, Try(START_UP, "training.epochs", longer, "a longer job", "nothing"))
-
-
 class Part(Strict):
     """One part of the time of the answer's setting."""
 
@@ -130,9 +124,11 @@ def _parts(plan: Plan, found: dict[str, float], total: float, workers: float) ->
     runs = [run.settings for run in plan.runs if run.block == 1]
     asked = {*study.factors, *plan.start.config.get("overrides", {})}
     small = [name for name in found if name == "rest" or found[name] < SMALL * total]
+    longer = TIMES_THE_EPOCHS * study.training.epochs
+    tries = (*TRIES, Try(START_UP, "training.epochs", longer, "a longer job", "nothing"))
     for name in sorted(found.keys() - small, key=found.__getitem__, reverse=True):
         part = Part(name=name, seconds=found[name])
-        for one in tries_of(study):
+        for one in tries:
             free = one.part == name and one.key not in study.factors
             fewer = one.key != "loader.workers" or workers > FEW_WORKERS
             if free and fewer and allows(runs, one.key, one.level, asked):

@@ -1,9 +1,6 @@
 """The runs that an analysis uses, and how far the machine changed by its reference
 workload."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from scipy import special
@@ -32,10 +29,10 @@ def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     return with_machine(usable)
 
 
-def model_of(runs: pd.DataFrame, y: str, levels: Sequence[Any]) -> LogModel:
-    """Return the model of log ``y`` of the runs that count; ``levels`` has an entry for each."""
-    blocks, starts = runs["session_block"].tolist(), runs["session"].tolist()
-    return fit_log_model(runs[y].tolist(), levels, blocks, starts, runs["far"].tolist())
+def model_of(runs: pd.DataFrame, y: str) -> LogModel:
+    """Return the model of log ``y`` of the runs that count."""
+    columns = (y, "level", "session_block", "session", "far")
+    return fit_log_model(*(runs[name].tolist() for name in columns))
 
 
 def mean_of(frame: pd.DataFrame, column: str) -> float | None:
