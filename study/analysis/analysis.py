@@ -4,7 +4,6 @@ shares."""
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +15,7 @@ from study.analysis.answers.contrast import Length, contrasts_of, control_of, le
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import Switches, switches_of
-from study.analysis.answers.ways import Way, Ways, ways_of
+from study.analysis.answers.ways import ways_of
 from study.analysis.caveats import Caveat, find_caveats
 from study.analysis.groups import groups_of
 from study.analysis.ratios import Ratio, overalls_of, ratios_of
@@ -65,12 +64,6 @@ class Analysis(Versioned):
             place = f"{place_words(group.setting)}, " if len(self.groups) > 1 else ""
             found += [(f"{place}{one.label}", one.phases) for one in group.levels if one.phases]
         return found
-
-    @property
-    def slower_ways(self) -> list[Way]:
-        """The ways that are told to be slower than another."""
-        found = [one.ways for one in self.answers if isinstance(one, Ways)]
-        return [way for way in chain.from_iterable(found) if way.slower]
 
 
 def analyse(

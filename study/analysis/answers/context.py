@@ -106,8 +106,7 @@ class Context:
 
     def seconds(self, group: Setting, label: str) -> float | None:
         """Return the mean time of a level, if it is known."""
-        times = [level.time for level in self.group(group).levels if level.label == label]
-        return times[0].value if times and times[0] else None
+        return self.group(group).seconds.get(label)
 
     def where(self, group: Setting) -> str:
         """Return a group's place: ``on the GPU``, ``with fp32``; nothing where the study has no

@@ -228,33 +228,24 @@ def contrasts_of(
         return
     sides = list(sides_of(groups, study, study.contrast))
     met = {overall.faster: overall for overall in overalls}
-    for level in sides[1:]:
-        if level in met:
-            mine = [ratio for ratio in ratios if ratio.faster == level]
-            yield contrast_of(study, mine, met[level])
-        else:
-            yield NoRatio(contrast=study.contrast, slower=sides[0], faster=level)
-
-
-def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall) -> Contrast:
-    """Return the smallest and the largest of the ratios over one level, and what makes them
-    doubtful."""
-    least = min(ratios, key=lambda ratio: ratio.ratio.value)
-    most = max(ratios, key=lambda ratio: ratio.ratio.value)
     margin = study.equivalence_margin
-    differ = any(
-        ratio.together.excludes_one and not ratio.together.within(margin) for ratio in ratios
-    )
-    return Contrast(
-        contrast=least.contrast,
-        slower=least.slower,
-        faster=least.faster,
-        least=least,
-        most=most,
-        overall=overall.ratio,
-        machine=overall.machine,
-        equal=overall.ratio.within(margin) and not differ,
-    )
+    for level in sides[1:]:
+        if level not in met:
+            yield NoRatio(contrast=study.contrast, slower=sides[0], faster=level)
+            continue
+        mine, overall = [ratio for ratio in ratios if ratio.faster == level], met[level]
+        told = [ratio.together for ratio in mine]
+        differ = any(one.excludes_one and not one.within(margin) for one in told)
+        yield Contrast(
+            contrast=study.contrast,
+            slower=sides[0],
+            faster=level,
+            least=min(mine, key=lambda ratio: ratio.ratio.value),
+            most=max(mine, key=lambda ratio: ratio.ratio.value),
+            overall=overall.ratio,
+            machine=overall.machine,
+            equal=overall.ratio.within(margin) and not differ,
+        )
 
 
 class NullControl(Statement):

@@ -102,8 +102,8 @@ class CannotSay(Statement):
     def text(self, context: Context) -> str:
         """Return what the runs show, and what they lack."""
         where = f" {context.where(self.group)}".rstrip()
-        levels = context.group(self.group).levels
-        seconds = {level.label: level.time.value for level in levels if level.time}
+        group = context.group(self.group)
+        seconds = group.seconds
         first = sorted(seconds, key=seconds.__getitem__)[:2]
         why = WHY[min(self.reasons.values(), key=list(WHY).index)]
         told = f"Not decided: {why}{where}"
@@ -111,7 +111,7 @@ class CannotSay(Statement):
             times = listed([short(seconds[label]) for label in first])
             pair = context.settings(first)
             told = f"**Not decided** between {pair}, {times} s{where}: {why}"
-        elif first and levels[0].runs == 1:
+        elif first and group.levels[0].runs == 1:
             told = f"One run: **{short(seconds[first[0]])} s**{where}"
         more = quantity(self.more_runs or 0, "more block").capitalize()
         return f"{told}.{f' {more} can tell.' if self.more_runs else ''}"
@@ -261,7 +261,7 @@ class Fastest(Statement):
 
 def group_answer(group: Group) -> Fastest | CannotSay | OnlyLevel | NothingSucceeded:
     """Return the fastest level of a group with what can be said of it."""
-    timed = [level for level in group.levels if level.time]
+    timed = group.timed
     if not timed:
         return NothingSucceeded(group=group.setting, made=True)
     only = len(group.levels) == 1

@@ -101,6 +101,11 @@ class Group(Strict):
         """The levels that have a time."""
         return [level for level in self.levels if level.time]
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The mean seconds of each level that has a time, by its label."""
+        return {level.label: level.time.value for level in self.levels if level.time}
+
     def ratio(self, slower: str, faster: str) -> Estimate | None:
         """Return the time of one level over that of another, of which one is the best; else
         None."""
@@ -245,7 +250,7 @@ def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str 
         if model and far
         else None,
         accuracy=mean_of(clean, "accuracy"),
-        resources={str(column): float(value) for column, value in typical.items()},
+        resources=typical.to_dict(),
         phases=phases_of(clean, study.total, time.value, validations) if time else {},
         outcomes=dict(Counter(recorded["outcome"]).most_common()),
     )

@@ -215,7 +215,11 @@ def _effects(
     found = []
     for place, (key, own) in enumerate(levels.items()):
         for at in range(1, len(own)):
-            pairs = _pairs(cells, place, at)
+            # each two settings that differ in this switch alone: its first level, and this one
+            changed = {
+                cell: (*cell[:place], at, *cell[place + 1 :]) for cell in cells if cell[place] == 0
+            }
+            pairs = [(cells[cell], cells[to]) for cell, to in changed.items() if to in cells]
             if pairs:
                 found.append(
                     Effect(
@@ -228,13 +232,6 @@ def _effects(
                     )
                 )
     return found
-
-
-def _pairs(cells: Mapping[Cell, str], place: int, at: int) -> list[tuple[str, str]]:
-    """Return the labels of each two settings that differ in the switch at ``place`` alone: its
-    first level, ``at``."""
-    changed = {cell: (*cell[:place], at, *cell[place + 1 :]) for cell in cells if cell[place] == 0}
-    return [(cells[cell], cells[other]) for cell, other in changed.items() if other in cells]
 
 
 def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:

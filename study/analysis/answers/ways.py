@@ -202,12 +202,9 @@ def _model(groups: Sequence[GroupFit], y: str) -> LogModel | None:
         return None
     parts = []
     for place, group in enumerate(groups):
-        means = group.clean.assign(y=np.log(group.clean[y])).groupby("level")["y"].mean()
-        over = (
-            np.log(group.clean[y])
-            - group.clean["level"].map(means)
-            + float(means[sorted(shared)].mean())
-        )
+        logs = np.log(group.clean[y])
+        levels = logs.groupby(group.clean["level"])
+        over = logs - levels.transform("mean") + float(levels.mean()[sorted(shared)].mean())
         blocks = over.groupby([group.clean["session"], group.clean["session_block"]]).mean()
         parts.append(blocks.rename("y").reset_index().assign(way=place))
     runs = pd.concat(parts)

@@ -99,11 +99,6 @@ class OfSetting(Strict):
     value: float
 
 
-def means(group: Group) -> dict[str, float]:
-    """Return the mean seconds of each level that has one, by its label."""
-    return {level.label: level.time.value for level in group.levels if level.time}
-
-
 def few(names: Sequence[str], thing: str) -> str:
     """Return names where they are short, and their number where they are not."""
     if len(names) == 1 or len(listed(names)) <= SHORT:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Literal, Self
 
 from study.analysis.answers.group import Group
-from study.analysis.caveats.base import AGAIN, MORE, OfSetting, OneCaveat, Seen, few, means, spans
+from study.analysis.caveats.base import AGAIN, MORE, OfSetting, OneCaveat, Seen, few, spans
 from study.analysis.stats.log_model import SIGNIFICANCE
 from study.analysis.stats.noise import FEWEST
 from study.analysis.stats.usable import CHANGE_LIMIT, REFERENCE_COLUMNS
@@ -159,7 +159,7 @@ class MayLearnLess(OneCaveat):
     def applied(self, group: Group) -> dict[str, float] | None:
         """Return the means without these levels."""
         out = {one.setting.label for one in self.levels}
-        left = {label: seconds for label, seconds in means(group).items() if label not in out}
+        left = {label: seconds for label, seconds in group.seconds.items() if label not in out}
         return left if group.setting == self.group else None
 
 
@@ -297,7 +297,7 @@ class DecodedBefore(OneCaveat):
         extra = {label: known[setting] for label, setting in every.items() if setting in known}
         if not extra:
             return None
-        return {label: time + extra.get(label, 0.0) for label, time in means(group).items()}
+        return {label: time + extra.get(label, 0.0) for label, time in group.seconds.items()}
 
 
 class RandomWeights(OneCaveat):

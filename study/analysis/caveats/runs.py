@@ -6,7 +6,7 @@ from statistics import geometric_mean
 from typing import Literal, Self
 
 from study.analysis.answers.group import Group
-from study.analysis.caveats.base import AGAIN, MORE, OneCaveat, Seen, few, means
+from study.analysis.caveats.base import AGAIN, MORE, OneCaveat, Seen, few
 from study.analysis.stats.usable import counted
 from study.analysis.table.exclusions import BY_RULE, FIRST
 from study.analysis.words import EVIDENCE, agreeing, listed, short
@@ -109,7 +109,7 @@ class FarRuns(OneCaveat):
         far = {
             level.label: level.time_without_far for level in group.levels if level.time_without_far
         }
-        return means(group) | far if far else None
+        return group.seconds | far if far else None
 
 
 class Unsuccessful(OneCaveat):

@@ -286,11 +286,9 @@ def draw_row(marks: Marks, row: Row, at: float, side: float) -> None:
     dots = sorted(row.dots, key=lambda dot: dot.value)
     for aside in (False, True):
         shown = [dot for dot in dots if dot.aside == aside]
-        lanes = [(place + 1) % 3 - 1 for place in range(len(shown))]
-        places = [at + LANE * side * lane for lane in lanes]
-        kind = "aside" if aside else row.look
-        values = [dot.value for dot in shown]
-        marks.dots(kind, places, values, [dot.link for dot in shown])
+        places = [at + LANE * side * ((place + 1) % 3 - 1) for place in range(len(shown))]
+        values, links = [dot.value for dot in shown], [dot.link for dot in shown]
+        marks.dots("aside" if aside else row.look, places, values, links)
     if row.claimed is not None:
         marks.dots("claim", [at], [row.claimed])
 

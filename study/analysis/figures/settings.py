@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Literal
 
 import pandas as pd
@@ -12,6 +13,7 @@ from study.analysis.answers.contrast import side
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import ends_with
 from study.analysis.answers.switches import Effect, Switches
+from study.analysis.answers.ways import Ways
 from study.analysis.figures import rows
 from study.analysis.figures.rows import Dot, Row, RowsChart, rows_chart
 from study.analysis.figures.style import Chart
@@ -39,7 +41,8 @@ def rows_of(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Rows:
             claimed.setdefault((mark.group, mark.level), mark.seconds)
     # The colour of the answer is for what may be the fastest of all, and a slower way has no such
     # setting.
-    slower = {way.group for way in analysis.slower_ways}
+    ways = chain.from_iterable(one.ways for one in analysis.answers if isinstance(one, Ways))
+    slower = {way.group for way in ways if way.slower}
     for group in analysis.groups:
         own = frame[frame["group"] == group.label]
         best = {group.best, *group.indistinguishable} if group.best else set()

@@ -11,7 +11,6 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level
 from study.analysis.figures.style import Kept
-from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.optimum import Noise
 from study.analysis.table.exclusions import ASIDE, place_of_record
 from study.analysis.words import (
@@ -223,49 +222,33 @@ def _outcome(row: dict[str, Any]) -> str:
 NONE = "\N{EN DASH}"
 
 
-@dataclass(frozen=True)
-class LevelRow:
-    """One setting."""
+def level_row(level: Level, group: Group, margin: float) -> dict[str, str]:
+    """Return the cells of one row of the table of a group's settings, in a study with this margin.
 
-    label: str
-    time: str
-    interval: str
-    """In brackets; empty where there is none."""
-    times_best: str
-    accuracy: str
-    verdict: str
-    look: str
-    """``best``, ``doubt`` or nothing: how the row is marked, beside its words."""
-
-
-def level_row(level: Level, group: Group, margin: float) -> LevelRow:
-    """Return one row of the table of a group's settings, in a study with this margin."""
-    best = next(
-        (one.time.value for one in group.levels if one.label == group.best and one.time), None
-    )
-    time = level.time
-    return LevelRow(
-        label=level.label,
-        time=three_digits(time.value) if time else NONE,
-        interval="({} to {})".format(*map(three_digits, time.bounds))
-        if time and time.bounds
-        else "",
-        times_best=_times(time.value / best, group.ratios.get(level.label))
-        if time and best
-        else NONE,
-        accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
-        verdict=level_verdict(level, group, margin),
-        look="best"
-        if level.label == group.best
-        else "doubt"
-        if level.label in group.unfair
-        else "",
-    )
-
-
-def _times(value: float, ratio: Estimate | None) -> str:
-    ends = ratio.bounds if ratio else None
-    return f"{value:.2f}" + (f" ({short(ends[0])} to {short(ends[1])})" if ends else "")
+    Its ``interval`` is in brackets, or empty where there is none. The ``look`` is how the row is
+    marked, beside its words: ``best``, ``doubt`` or nothing.
+    """
+    doubt = "doubt" if level.label in group.unfair else ""
+    row = {
+        "label": level.label,
+        "time": NONE,
+        "interval": "",
+        "times_best": NONE,
+        "accuracy": f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
+        "verdict": level_verdict(level, group, margin),
+        "look": "best" if level.label == group.best else doubt,
+    }
+    if level.time:
+        row["time"] = three_digits(level.time.value)
+        if level.time.bounds:
+            row["interval"] = "({} to {})".format(*map(three_digits, level.time.bounds))
+        best = group.seconds.get(group.best or "")
+        if best:
+            row["times_best"] = f"{level.time.value / best:.2f}"
+        ratio = group.ratios.get(level.label)
+        if ratio and ratio.bounds and row["times_best"] != NONE:
+            row["times_best"] += " ({} to {})".format(*map(short, ratio.bounds))
+    return row
 
 
 def noise_words(found: Noise) -> str:

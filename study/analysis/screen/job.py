@@ -48,7 +48,7 @@ def _training(study: Study, used: Sequence[Record]) -> str:
         if record.weights and not is_own(record.settings.model.name)
     }
     if len(kinds) == 1:
-        told.append({"random": "random weights"}.get(*kinds, "ImageNet weights"))  # type: ignore[call-overload]
+        told.append("random weights" if kinds == {"random"} else "ImageNet weights")
     timed = study.total not in TOTALS_OF_INFERENCE
     if timed and "training.epochs" not in study.factors:
         most = "at most " * bool(study.training.target_accuracy)
@@ -179,8 +179,11 @@ def facts_of(study: Study, frame: pd.DataFrame, records: Mapping[str, Record]) -
     for column in MEASURED:
         values[column] = frame[column].dropna().astype(int).tolist()
     values["precision"] = frame["precision"].dropna().tolist()
-    full = {key: value for key, value in study.full.items() if key in study.reduced}
-    reduced = [f"{key} {study.reduced[key]}, not {value}" for key, value in full.items()]
+    reduced = [
+        f"{key} {study.reduced[key]}, not {value}"
+        for key, value in study.full.items()
+        if key in study.reduced
+    ]
     facts = {"reduced size": "; ".join(reduced)} if reduced else {}
     for name, every in values.items():
         known = [value for value in every if value is not None]

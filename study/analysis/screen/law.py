@@ -68,7 +68,7 @@ def _title(group: Group, curve: CurveFit, key: str) -> str:
 
 
 def _heading(group: Group, curve: CurveFit, key: str) -> str:
-    best = next((level.time for level in group.timed if level.label == group.best), None)
+    best = group.seconds.get(group.best or "")
     if curve.verdict.kind == "falls":
         return f"what does not depend on the {key}: not determined"
     if curve.line is None or best is None:
@@ -77,7 +77,7 @@ def _heading(group: Group, curve: CurveFit, key: str) -> str:
     if curve.line == "constant":
         return f"all {stays} s stay, whatever the {key}"
     about = "about " * _rejected(curve.models[curve.line])
-    return f"{about}{stays} of the {short(best.value)} s do not depend on the {key}"
+    return f"{about}{stays} of the {short(best)} s do not depend on the {key}"
 
 
 def _terms(group: Group, curve: CurveFit) -> Iterator[tuple[str, str]]:

@@ -297,12 +297,10 @@ def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next 
     within the margin."""
     assert lack.group is not None
     group, (best, *others) = context.group(lack.group), lack.labels
-    known = {label: context.seconds(lack.group, label) for label in others}
-    rivals = {label: seconds for label, seconds in known.items() if seconds}
-    if not rivals or group.noise is None:
+    if group.noise is None:
         return None
-    rival = min(rivals, key=rivals.__getitem__)
-    ratio = rivals[rival] / (context.seconds(lack.group, best) or 1.0)
+    rival = min(others, key=group.seconds.__getitem__)
+    ratio = group.seconds[rival] / group.seconds[best]
     blocks = blocks_to_find(group.noise.spreads["noise"], ratio)
     pair = f"{best} against {rival}"
     if blocks is None:
@@ -313,13 +311,13 @@ def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next 
         )
     there = group.noise.blocks
     factor = context.factor
-    far = any(level.time_without_far for level in group.levels if level.label in (best, rival))
+    ends = [level for level in group.levels if level.label in (best, rival)]
+    far = any(level.time_without_far for level in ends)
     # A far run is set aside once it is the only one of many.
     more = max(blocks - there, MANY - there if far else 1, 1)
     overrides: dict[str, object] = {"replicates": there + more}
-    ends = [level.setting.levels for level in group.levels if level.label in (best, rival)]
     if factor and factor not in {plan.study.contrast}.union(*plan.study.only):
-        chosen = [levels[factor] for levels in ends]
+        chosen = [level.setting.levels[factor] for level in ends]
         overrides = {factor: chosen} | overrides
         frame = frame[frame[factor].astype(str).isin(map(str, chosen))]
     changes: dict[str, object] = {"overrides": overrides}

@@ -68,7 +68,7 @@ class LogModel:
     places: Places
     """The place (n,) of the level of each run that is not far among ``levels``."""
     fit: MixedFit
-    """Of the runs that are not far. The levels are the first coefficients."""
+    """Of the runs that are not far. The levels are the coefficients."""
     noise: Noises
     within: Within
     """What runs differ by within their blocks."""
@@ -99,7 +99,7 @@ class LogModel:
     @property
     def effects(self) -> Array:
         """Mean log seconds (m,) of each level, at the average state of the machine."""
-        return self.fit.beta[: len(self.levels)]
+        return self.fit.beta
 
     @property
     def spare(self) -> int:
@@ -114,12 +114,11 @@ class LogModel:
     @cached_property
     def covariance(self) -> Array:
         """Covariance (m, m) of ``effects``."""
-        count = len(self.levels)
-        shared = self.fit.covariance[:count, :count]
         if not self.uneven:
-            return _without_negative(shared)
+            return _without_negative(self.fit.covariance)
         common = np.diag(self.fit.variances["noise"] / self.counts)
-        return _without_negative(shared - common) + np.diag(self.noise.variances / self.counts)
+        own = np.diag(self.noise.variances / self.counts)
+        return _without_negative(self.fit.covariance - common) + own
 
     def weights(self, level: Hashable, other: Hashable | None = None) -> Array:
         """Return the weights (m,) of a level's mean, or of its difference from another's."""
@@ -242,8 +241,7 @@ class LogModel:
         """Return Satterthwaite's degrees of freedom (r,) for each row of weights (r, m)."""
         # the variances that all levels share
         shared = slice(int(self.uneven), None)
-        count = len(self.levels)
-        covariances = (self.covariance, *self.fit.slopes[shared, :count, :count])
+        covariances = (self.covariance, *self.fit.slopes[shared])
         variances, *slopes = (((rows @ matrix) * rows).sum(1) for matrix in covariances)
         scatter = self._own_scatter(rows**2)
         if slopes:
