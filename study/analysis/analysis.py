@@ -26,7 +26,7 @@ from study.analysis.table.files import as_epochs, epochs_of, read_epochs, read_t
 from study.analysis.words import place_words
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, Selected
+from study.artifacts.plan import Plan, selected
 from study.base.errors import StudyError, check_known
 from study.base.strict import Versioned
 
@@ -161,32 +161,26 @@ def _plan_of(files: Results, name: str) -> Plan:
     return plan
 
 
-def _analysis_of(files: Results, name: str) -> Analysis:
-    """Return the analysis that was written; where there is none, as in a bundle, what the records
-    give."""
-    if files.fit(name).exists():
-        return read_analysis(files.fit(name))
-    found = result_of(files, name)
-    if not found.records.included:
-        raise StudyError(f"{name}: no run is there yet")
-    return found.analysis
-
-
 def ending(studies: Sequence[str], results: Path, address: bool = True) -> list[str]:
     """Return what the terminal says at the end of a start: each study's first screen, and the
     report's address.
 
-    Without ``studies`` they are those of the last start. There is no ``address`` where the folder
-    does not stay. Raise :class:`StudyError` where a file is missing.
+    Without ``studies`` they are those of the last start, or all in a folder that no start wrote.
+    There is no ``address`` where the folder does not stay. Raise :class:`StudyError` where a file
+    is missing.
     """
     files = Results(results)
-    names = (
-        list(studies)
-        or Selected.read(files.selection, "name the studies of an earlier start").studies
-    )
+    names = list(studies) or selected(results)
     lines = []
     for name in names:
-        analysis, start = _analysis_of(files, name), _plan_of(files, name).start
+        start = _plan_of(files, name).start
+        if files.fit(name).exists():
+            analysis = read_analysis(files.fit(name))
+        else:  # as in a bundle
+            found = result_of(files, name)
+            if not found.records.included:
+                raise StudyError(f"{name}: no run is there yet")
+            analysis = found.analysis
         # a bundle, and a page that was sent, name files of elsewhere
         here = results == Path("results") and all(map(os.path.isfile, start.files.values()))
         lines += [f"{name}:"] * (len(names) > 1) + analysis.screen.lines(

@@ -64,15 +64,6 @@ class _Found:
     brief: str = ""
     """What was measured, where the place leaves no room for all of it."""
 
-    def words(self, where: str) -> str:
-        """Return what was measured with its place."""
-        whole = f"{self.measured} {where}".rstrip()
-        return (
-            f"{self.brief} {where}".rstrip()
-            if self.brief and len(whole.split()) > MOST_WORDS
-            else whole
-        )
-
 
 class Judge(Measured):
     """What a study measured, before which its claims are brought."""
@@ -99,11 +90,14 @@ class Judge(Measured):
         number = getattr(claim, claim.kind)
         for one in found:
             where = at_setting(setting_of(self.study, {key: one.at[key] for key in varied}))
+            measured = f"{one.measured} {where}".rstrip()
+            if one.brief and len(measured.split()) > MOST_WORDS:
+                measured = f"{one.brief} {where}".rstrip()
             yield ClaimRow(
                 claim=claim.claim,
                 claimed=number if isinstance(number, (int, float)) else None,
                 here=one.here,
-                measured=one.words(where),
+                measured=measured,
                 word=one.word,
                 note=one.note,
                 source=source_line(claim.source, self._less_work),
@@ -311,6 +305,8 @@ def source_line(source: Source, less_work: bool) -> str:
 
 def _day(text: str | None) -> str:
     """Return a date as people write it: ``16 Apr 2025``, ``Apr 2025``, ``2025``."""
-    parts = [int(part) for part in text.split("-")] if text else []
-    forms = ("", "%Y", "%b %Y", "%-d %b %Y")
-    return date(*parts, *[1] * (3 - len(parts))).strftime(forms[len(parts)]) if parts else ""
+    if text is None:
+        return ""
+    parts = [int(part) for part in text.split("-")]
+    form = ("%Y", "%b %Y", "%-d %b %Y")[len(parts) - 1]
+    return date(*parts, *[1] * (3 - len(parts))).strftime(form)

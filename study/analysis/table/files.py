@@ -24,7 +24,7 @@ from study.artifacts.checked import Records, Refused, each_record, read_samples,
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
-from study.artifacts.samples import Epoch, Measurement
+from study.artifacts.samples import Epoch
 from study.artifacts.telemetry import COLUMNS as SAMPLED_COLUMNS
 from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
@@ -76,8 +76,13 @@ def summary_of(record: Record, path: Path) -> Sampled | None:
     Where the samples do not fit the record, it is the reason. It is None without a measurement or
     without samples.
     """
-    window = _window(record.measurement) if record.measurement else None
-    if window is None:
+    measured = record.measurement
+    if measured is None:
+        return None
+    start, seconds = measured.fit_started, measured.fit_seconds
+    if measured.inference:
+        start, seconds = measured.inference.started, measured.inference.seconds
+    if start is None:
         return None
     try:
         samples = read_samples(record, path)
@@ -85,18 +90,7 @@ def summary_of(record: Record, path: Path) -> Sampled | None:
         return str(error)
     if samples is None:
         return None
-    return summarise(samples, *window, record.settings.device)
-
-
-def _window(measured: Measurement) -> tuple[float, float] | None:
-    """Return the start and end of the fit (or of the inference), in seconds since 1970 UTC. None if
-    not recorded."""
-    asked = measured.inference
-    if asked:
-        return asked.started, asked.started + asked.seconds
-    if measured.fit_started is None:
-        return None
-    return measured.fit_started, measured.fit_started + measured.fit_seconds
+    return summarise(samples, start, start + seconds, record.settings.device)
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
