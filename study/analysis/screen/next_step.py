@@ -178,6 +178,11 @@ class Next(Strict):
     text: str = ""
 
 
+def _start(plan: Plan, title: str, text: str = "", **changes: Any) -> Next:
+    """Return the next start of a plan, with some changes of its command."""
+    return Next(title=title, command=plan.start.again(plan.name, **changes), text=text)
+
+
 def next_of(
     plan: Plan,
     context: Context,
@@ -189,16 +194,11 @@ def next_of(
     """Return what decides the open part of the answer, or else what tests the limit."""
     missing = int((frame["message"] == NOT_YET).sum())
     if missing:
-        return Next(
-            title=f"{quantity(missing, 'run')} still to be made",
-            command=plan.start.again(plan.name),
-        )
+        return _start(plan, f"{quantity(missing, 'run')} still to be made")
     lack = first.lacks
     if lack and lack.what == "device":
         absent = {f"a {device_words(run.settings.device)}" for run in plan.runs if run.unavailable}
-        return Next(
-            title=f"measure where {listed(sorted(absent))} is", command=plan.start.again(plan.name)
-        )
+        return _start(plan, f"measure where {listed(sorted(absent))} is")
     if lack and lack.what == "good runs":
         return Next(title="mend what the runs failed of, then", command=plan.start.retry(plan.name))
     if lack and lack.what in ("interval", "blocks"):
@@ -209,7 +209,7 @@ def next_of(
         return _replicates(plan, frame, lack.runs, "an answer")
     if lack and not first.decided and lack.what == "learning":
         longer = {"training.epochs": TIMES_THE_EPOCHS * plan.study.training.epochs}
-        return Next(title="train for longer", command=plan.start.again(plan.name, overrides=longer))
+        return _start(plan, "train for longer", overrides=longer)
     found = None
     if lack and lack.what == "calm" and first.about in ("times", "ways"):
         what = "whether it was the machine"
@@ -235,13 +235,10 @@ def _beyond(
     # As many blocks more, which hold both: the blocks that are there hold the smaller one alone.
     blocks = plan.study.replicates
     took = duration_words(3 * blocks * block_seconds(frame[frame[key] == largest]))
-    return Next(
-        title=f"{largest} against {2 * largest}, {took}",
-        command=plan.start.again(
-            plan.name, overrides={key: [largest, 2 * largest], "replicates": 2 * blocks}
-        ),
-        text=f"{largest} is the largest that was tried.",
-    )
+    title = f"{largest} against {2 * largest}, {took}"
+    text = f"{largest} is the largest that was tried."
+    overrides = {key: [largest, 2 * largest], "replicates": 2 * blocks}
+    return _start(plan, title, text, overrides=overrides)
 
 
 def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | None:
@@ -260,12 +257,9 @@ def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | Non
     seconds = plan.study.replicates * each.sum()
     if len(added) < 2 or seconds > LONGEST_SECONDS:
         return None
-    overrides = {key: sorted([*sizes, *added])}
-    return Next(
-        title=f"{duration_words(seconds)} add {short_key(key)}s {listed(list(map(str, added)))}",
-        command=plan.start.again(plan.name, overrides=overrides),
-        text="More sizes determine the law sooner than more blocks, and tell whether it rises.",
-    )
+    title = f"{duration_words(seconds)} add {short_key(key)}s {listed(list(map(str, added)))}"
+    text = "More sizes determine the law sooner than more blocks, and tell whether it rises."
+    return _start(plan, title, text, overrides={key: sorted([*sizes, *added])})
 
 
 def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next | None:
@@ -275,21 +269,15 @@ def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next
         return None
     longer = TIMES_THE_EPOCHS if part.key == "training.epochs" else 1
     took = duration_words(longer * plan.study.replicates * block_seconds(frame))
-    return Next(
-        title=f"{took} test {part.attempt}",
-        command=plan.start.again(plan.name, overrides={part.key: part.level}),
-        text=f"{capital(part.name)} takes {short(part.seconds)} s: {part.buys}.",
-    )
+    text = f"{capital(part.name)} takes {short(part.seconds)} s: {part.buys}."
+    return _start(plan, f"{took} test {part.attempt}", text, overrides={part.key: part.level})
 
 
 def _replicates(plan: Plan, frame: pd.DataFrame, more: int, what: str, text: str = "") -> Next:
     minutes = duration_words(more * block_seconds(frame))
     overrides = {"replicates": plan.study.replicates + more}
-    return Next(
-        title=f"{minutes} decide {what}",
-        command=plan.start.again(plan.name, overrides=overrides),
-        text=text or f"{quantity(more, 'more block')}.",
-    )
+    told = text or f"{quantity(more, 'more block')}."
+    return _start(plan, f"{minutes} decide {what}", told, overrides=overrides)
 
 
 def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next | None:
@@ -320,20 +308,17 @@ def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next 
         chosen = [level.setting.levels[factor] for level in ends]
         overrides = {factor: chosen} | overrides
         frame = frame[frame[factor].astype(str).isin(map(str, chosen))]
-    changes: dict[str, object] = {"overrides": overrides}
+    changes: dict[str, Any] = {"overrides": overrides}
     if len({one.setting.levels.get("device") for one in context.groups}) > 1:
-        changes = {"devices": [group.setting.levels["device"]]} | changes
-        frame = frame[frame["device"] == group.setting.levels["device"]]
+        device = group.setting.levels["device"]
+        changes = {"devices": [device]} | changes
+        frame = frame[frame["device"] == device]
     each = block_seconds(frame)
     if more * each > LONGEST_SECONDS and len(overrides) == 1:
         return None
-    return Next(
-        title=f"{duration_words(more * each)} decide {pair}",
-        command=plan.start.again(plan.name, **changes),
-        text=f"{quantity(more, 'more block')}, {duration_words(each)} each: 4 of 5 such "
-        "studies settle it, if the "
-        f"{short(100 * (ratio - 1))}% is real.",
-    )
+    told = f"{quantity(more, 'more block')}, {duration_words(each)} each"
+    text = f"{told}: 4 of 5 such studies settle it, if the {short(100 * (ratio - 1))}% is real."
+    return _start(plan, f"{duration_words(more * each)} decide {pair}", text, **changes)
 
 
 def block_seconds(frame: pd.DataFrame) -> float:
