@@ -55,7 +55,7 @@ def find_caveats(
     ``frame`` is its table of timings with the reasons for exclusions, ``fitted`` and ``groups`` are
     its groups, and ``records`` those of its runs.
     """
-    seen = Seen(study, frame, fitted, groups, records)
+    seen = Seen(study, groups, frame=frame, fitted=fitted, records=records)
     found: list[Caveat] = []
     for kind in KINDS:
         found.extend(kind.find(seen))  # type: ignore[arg-type]

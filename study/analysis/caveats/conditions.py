@@ -51,7 +51,7 @@ class NotLearned(OneCaveat):
             lost = [
                 Unlearned(
                     level=level.setting,
-                    setting=seen.setting(group, level.setting),
+                    setting=seen.named(group, level.setting),
                     reason=one.reason,
                     accuracy=one.accuracy or 0.0,
                 )
@@ -102,7 +102,7 @@ class Censored(OneCaveat):
         missed = []
         for group in seen.fitted:
             for level, one in group.censored.items():
-                setting = seen.setting(group, group.levels[level])
+                setting = seen.named(group, group.levels[level])
                 missed.append(Missed(setting=setting, missed=one.missed, runs=one.runs))
         if missed:
             yield cls(missed=missed)

@@ -45,7 +45,7 @@ class ExcludedRuns(OneCaveat):
             succeeded += len(counted(done)) + len(left)
             found += [
                 SetAsideRun(
-                    setting=seen.setting(group, group.levels[run["level"]]),
+                    setting=seen.named(group, group.levels[run["level"]]),
                     reason=run["excluded"],
                     seconds=run[y],
                     mean_seconds=mean.value if (mean := group.times.get(run["level"])) else None,
@@ -88,7 +88,7 @@ class FarRuns(OneCaveat):
                 own = group.clean[group.clean["level"] == level]
                 far = own["far"] == (1 if slow else -1)
                 yield cls(
-                    setting=seen.setting(group, group.levels[str(level)]),
+                    setting=seen.named(group, group.levels[str(level)]),
                     far=own.loc[far, y].tolist(),
                     others=own.loc[~far, y].tolist(),
                 )
