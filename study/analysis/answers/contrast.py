@@ -121,11 +121,10 @@ class Contrast(Statement):
         largest."""
         names = _sides(context, self)
         shown = [self.least] if self.least == self.most else [self.least, self.most]
-        if all(one.ratio.value < 1 for one in shown):
-            names, ratios = names[::-1], [one.together.inverse for one in shown][::-1]
-            shown = shown[::-1]
-        else:
-            ratios = [one.together for one in shown]
+        ratios = [one.together for one in shown]
+        if self.most.ratio.value < 1:
+            names, shown = names[::-1], shown[::-1]
+            ratios = [one.together.inverse for one in shown]
         slower, faster = names
         verb = context.verb
         # Two ratios with their settings leave no room for the length of the job.

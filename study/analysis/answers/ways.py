@@ -114,11 +114,8 @@ class Ways(Statement):
     def text(self, context: Context) -> str:
         """Return the answer in words."""
         first, other = self.ways[0], self.beside
-        where, takes = context.where(first.group), context.takes
-        bold = " ".join(
-            f"**{part}**" if at else part for at, part in enumerate(where.split(" ", 1))
-        )
-        lead = f"{bold[0].upper()}{bold[1:]} {takes} {short(first.seconds)} s, "
+        preposition, _, who = context.where(first.group).partition(" ")
+        lead = f"{capital(preposition)} **{who}** {context.takes} {short(first.seconds)} s, "
         times, end = self.told(other), f", {short(other.seconds)} s{self._others(context)}."
         if times is None or times.low is None or times.high is None:
             return (

@@ -179,20 +179,18 @@ class MachineChanged(OneCaveat):
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
         for device, rows in seen.usable.groupby("device", sort=False):
-            known = {
-                column: rows[column].dropna()
-                for column in REFERENCE_COLUMNS
-                if rows[column].notna().any()
-            }
-            column = max(known, key=lambda one: known[one].max() / known[one].min(), default="")
-            if not column or known[column].max() < CHANGE_LIMIT * known[column].min():
+            known = rows[[*REFERENCE_COLUMNS]]
+            changes = (known.max() / known.min()).dropna()
+            if changes.empty:
                 continue
-            yield cls(
-                device=str(device),
-                host=column == "host_reference_seconds",
-                fastest_seconds=float(known[column].min()),
-                slowest_seconds=float(known[column].max()),
-            )
+            times = known[str(changes.idxmax())]
+            if times.max() >= CHANGE_LIMIT * times.min():
+                yield cls(
+                    device=str(device),
+                    host=times.name == "host_reference_seconds",
+                    fastest_seconds=float(times.min()),
+                    slowest_seconds=float(times.max()),
+                )
 
     def text(self) -> str:
         """Return how much the speed changed."""

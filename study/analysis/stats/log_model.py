@@ -299,29 +299,28 @@ def fit_log_model(
     ends = np.where(np.bincount(level, sides == 0)[level] > 0, sides, 0).astype(np.int64)
     start, kept = places([0] * len(seconds) if starts is None else starts), ends == 0
     block = places(list(zip(start.tolist(), blocks, strict=True)))
-    dummies = np.eye(level.max() + 1)[level]
+    kept_logs, kept_level = logs[kept], level[kept]
+    kept_block, kept_start = block[kept], start[kept]
     random = [
-        Groups(name, places(one[kept].tolist()))
-        for name, one in (("block", block), ("start", start))
+        Groups(name, places(one.tolist()))
+        for name, one in (("block", kept_block), ("start", kept_start))
     ]
-    fit = fit_mixed(logs[kept], dummies[kept], random)
+    fit = fit_mixed(kept_logs, np.eye(level.max() + 1)[kept_level], random)
+    noise_variance = fit.variances["noise"]
     shifts = np.zeros(block.max() + 1)
-    shifts[block[kept]] = fit.shifts
+    shifts[kept_block] = fit.shifts
     without = logs - shifts[block]
-    noise = noises_of(logs[kept], level[kept], block[kept], fit.variances["noise"])
+    within = within_blocks(kept_logs, kept_level, kept_block)
+    noise = noises_of(kept_logs, kept_level, kept_block, noise_variance, within)
     readings = readings_of(without - fit.beta[level], level, ends, noise.variances)
-    met = starts_of(without[kept], logs[kept], level[kept], block[kept], start[kept])
-    within = (
-        met.within
-        if met and met.count < FEWEST
-        else within_blocks(logs[kept], level[kept], block[kept])
-    )
-    sets = connected(level[kept], start[kept])
+    met = starts_of(without[kept], kept_logs, kept_level, kept_block, kept_start, within)
+    if met and met.count < FEWEST:
+        within = met.within
+    sets = connected(kept_level, kept_start)
     beside = (sets[:, None] == sets) | ("start" in fit.variances)
-    rounded = readings.rounded(half_step(seconds, math.sqrt(fit.variances["noise"])), level)
-    return LogModel(
-        list(dict.fromkeys(levels)), level[kept], fit, noise, within, rounded, met, beside
-    )
+    rounded = readings.rounded(half_step(seconds, math.sqrt(noise_variance)), level)
+    names = list(dict.fromkeys(levels))
+    return LogModel(names, kept_level, fit, noise, within, rounded, met, beside)
 
 
 def _without_negative(covariance: Array) -> Array:

@@ -80,9 +80,9 @@ def within_blocks(logs: Array, levels: Places, blocks: Places) -> Within:
     return Within(x[:, -1] - x[:, :-1] @ beta, float(len(logs) - (runs > 0).sum() - rank))
 
 
-def noises_of(logs: Array, levels: Places, blocks: Places, common: float) -> Noises:
+def noises_of(logs: Array, levels: Places, blocks: Places, common: float, within: Within) -> Noises:
     """Return the noise of each level; it is ``common`` unless a level is shown to be noisier than
-    the others.
+    the others. ``within`` is what all runs differ by within their blocks.
 
     The noisiest is compared with the others by an F test (Cochran 1941, of residuals from blocks),
     then the next one with those that are left. All are noisier up to the last that this shows, so
@@ -96,21 +96,19 @@ def noises_of(logs: Array, levels: Places, blocks: Places, common: float) -> Noi
         and len(own) < min(MOST_OWN, len(counts) // 2)
         and len(counts) <= MANY_LEVELS
     ):
-        kept = alike[levels]
-        squares = np.bincount(
-            levels[kept], within_blocks(logs[kept], levels[kept], blocks[kept]).residuals ** 2
-        )
+        squares = np.bincount(levels[alike[levels]], within.residuals**2)
         most = int((squares / counts[: len(squares)]).argmax())
         alike[most] = False
         own.append(most)
         others = _Others(logs, levels, blocks, alike)
-        if others.within.degrees < LEAST_DEGREES or others.within.variance <= 0:
+        within = others.within
+        if within.degrees < LEAST_DEGREES or within.variance <= 0:
             break
         spread, shared = others.spread_of(most)
-        ratio = spread / others.within.variance / (1 + shared)
-        p = special.fdtrc(counts[most] - 1, others.within.degrees, ratio)
+        ratio = spread / within.variance / (1 + shared)
+        p = special.fdtrc(counts[most] - 1, within.degrees, ratio)
         if counts[most] >= OWN_RUNS and (len(counts) - len(own) + 1) * p < OWN:
-            variances = np.full(len(counts), others.within.variance)
+            variances = np.full(len(counts), within.variance)
             for level in own:
                 variances[level] = others.variance_of(level)
             found = Noises(variances, ~alike)
@@ -121,13 +119,7 @@ class _Others:
     """The runs of the levels that are alike, and what the runs of another level differ from them by
     in each block."""
 
-    def __init__(
-        self,
-        logs: Array,
-        levels: Places,
-        blocks: Places,
-        alike: Flags,
-    ) -> None:
+    def __init__(self, logs: Array, levels: Places, blocks: Places, alike: Flags) -> None:
         kept = alike[levels]
         runs = np.bincount(blocks[kept], minlength=blocks.max() + 1)
         means = np.bincount(levels[kept], logs[kept], len(alike)) / np.bincount(levels)
@@ -302,11 +294,13 @@ def starts_of(
     levels: Places,
     block: Places,
     start: Places,
+    own: Within,
 ) -> Starts | None:
     """Return the starts of runs; None where there is one, or where a start has one block and cannot
     be told from it.
 
-    ``left`` (n,) are log seconds without blocks, ``logs`` (n,) as they were measured.
+    ``left`` (n,) are log seconds without blocks, ``logs`` (n,) as they were measured. ``own`` is
+    what the runs differ by within blocks, where levels are the same in all starts.
     """
     start, block = places(start.tolist()), places(block.tolist())
     count = start.max() + 1
@@ -320,7 +314,6 @@ def starts_of(
         effects = (sums / runs).reshape(count, most)
     # A level's mean in a start has what the start itself shifts.
     effects += (np.bincount(start, logs - left) / np.bincount(start))[:, None]
-    own = within_blocks(logs, levels, block)
     inside = within_blocks(logs, places(cells.tolist()), block)
     spare, more = inside.degrees, own.degrees - inside.degrees
     if spare <= 0 or more <= 0:

@@ -62,13 +62,9 @@ def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
     """
     paces = pd.Series(np.nan, index=frame.index)
     for _, rows in frame.groupby("device", sort=False):
-        logs = [
-            np.log(rows[column].astype(float))
-            for column in REFERENCE_COLUMNS
-            if rows[column].notna().all()
-        ]
-        if logs:
-            most = max(logs, key=lambda one: one.max() - one.min())
+        logs = np.log(rows[[*REFERENCE_COLUMNS]].astype(float)).dropna(axis=1)
+        if len(logs.columns):
+            most = logs[(logs.max() - logs.min()).idxmax()]
             paces.loc[rows.index] = np.exp(most - most.mean())
     return frame.assign(pace=paces)
 
