@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context, capital
 from study.analysis.answers.curve import CurveFit, Term
-from study.analysis.figures.rows import Row, draw_row, ends_of, key_of, told_of
+from study.analysis.figures.rows import Row, draw_row, ends_of, key_of
 from study.analysis.figures.settings import Rows
 from study.analysis.figures.style import (
     PALETTE,
@@ -135,9 +135,7 @@ def curve_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
     curve = Curve(series, short_key(plan.study.curve.x))
     if len(curve.sizes) < LEAST_SIZES or min(curve.sizes) <= 0:
         return None
-    title = analysis.screen.chart
     styles = {one.style for one in series if one.fit}
-    told = [f"{one.name} {told_of([*one.rows.values()])}".strip() for one in series]
     laws = {
         "law": ("the law, 95% band", "law" in styles),
         "doubt": ("a law, not determined, 95% band", "doubt" in styles),
@@ -146,9 +144,8 @@ def curve_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
     }
     kinds = [(kind, words) for kind, (words, shown) in laws.items() if shown]
     return Chart(
-        title=title,
+        title=analysis.screen.chart,
         subtitle=f"Seconds by {curve.x}{'' if curve.alone else '; both axes logarithmic'}",
-        alt=f"{title}. {'; '.join(told)}.",
         draw=partial(draw, curve),
         key=(*key_of(curve.rows), *kinds),
     )

@@ -54,12 +54,9 @@ def phases_chart(plan: Plan, analysis: Analysis) -> Chart | None:
     for word, ways in (("falling", 1 / change > CHANGES), ("rising", change > CHANGES)):
         if ways.any():
             told.append(f"{word}: {listed(list(most[ways]))}")
-    title = capital("; ".join(told)) or "No phase changes much"
-    seconds = [f"{name}: {', '.join(map(short, panels[name]))} s" for name in panels]
     return Chart(
-        title=title,
+        title=capital("; ".join(told)) or "No phase changes much",
         subtitle="Seconds of each phase, all on one scale: they add up to the mean",
-        alt=f"{title}. {'. '.join(seconds)}.",
         draw=partial(_draw_phases, panels),
     )
 
@@ -90,13 +87,10 @@ def length_chart(length: Length | None) -> Chart | None:
     """Return the ratios by epochs; None without any."""
     if length is None:
         return None
-    told = [f"{name}: {' and '.join(ratios)}" for name, ratios in length.rows()]
     ends = listed([short(ratio.value) for ratio in length.points[-1].ratios])
-    title = f"In a job without end it is {ends} times as fast"
     return Chart(
-        title=title,
+        title=f"In a job without end it is {ends} times as fast",
         subtitle="Times as fast, on a logarithmic axis, by epochs of the job",
-        alt=f"{title}. {'; '.join(told)}.",
         draw=partial(_draw_length, length),
         key=KEY,
     )

@@ -149,11 +149,6 @@ def key_of(rows: Sequence[Row], run: str = "one run") -> tuple[tuple[str, str], 
     return tuple((kind, told) for kind, (told, shown) in kinds.items() if shown)
 
 
-def told_of(rows: Sequence[Row]) -> str:
-    """Return what rows show, for who cannot see it."""
-    return "; ".join(f"{row.label}: {row.mean} {row.verdict}".strip() for row in rows)
-
-
 def rows_chart(chart: RowsChart) -> Chart | None:
     """Return the chart with the signs of its marks; None without a mean."""
     if not any(row.time for row in chart.rows):
@@ -162,7 +157,6 @@ def rows_chart(chart: RowsChart) -> Chart | None:
         title=chart.title,
         subtitle=f"{chart.subtitle}{'; logarithmic axis' if chart.axis != 'linear' else ''}",
         caption=_beyond(chart),
-        alt=f"{chart.title}. {told_of(chart.rows)}.",
         draw=partial(draw, chart),
         key=key_of(chart.rows, "one pair of settings" if chart.axis == "ratio" else "one run"),
     )

@@ -224,8 +224,6 @@ class Chart:
 
     title: str
     subtitle: str
-    alt: str
-    """What it shows, for who cannot see it."""
     draw: Callable[[int], Figure]
     """Returns the figure, so many pixels wide, within :func:`our_look`."""
     key: tuple[tuple[str, str], ...] = ()
@@ -249,7 +247,6 @@ class Chart:
             title=self.title,
             subtitle=self.subtitle,
             caption=self.caption,
-            alt=self.alt,
             key=[(sign(kind), words) for kind, words in self.key],
             wide=inline(wide, self.title, "chart wide"),
             narrow=inline(narrow, self.title, "chart narrow"),
@@ -263,7 +260,6 @@ class Kept(Strict):
     title: str
     subtitle: str
     caption: str
-    alt: str
     key: list[tuple[str, str]]
     """Each sign as SVG, with its words."""
     wide: str
