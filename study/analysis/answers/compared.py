@@ -73,7 +73,7 @@ class Measured:
             return end.time
         return model.mean(end.level.label, together(tests))
 
-    def over(self, slower: End, faster: End, tests: int = 1) -> Estimate:
+    def over(self, slower: End, faster: End, tests: int) -> Estimate:
         """Return the time of one setting over that of another; without bounds where the machine may
         explain it."""
         for one in self.ratios:

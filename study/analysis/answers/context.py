@@ -133,11 +133,6 @@ class Context:
         told = f"**{told}**" if bold else told
         return told if many or not key else f"{key} {told}"
 
-    def in_order(self, group: Setting, labels: Sequence[str]) -> list[str]:
-        """Return labels in the order of the group's levels."""
-        known = [level.label for level in self.group(group).levels if level.label in labels]
-        return known or list(labels)
-
 
 End = tuple[Setting, str]
 """A group, and the label of one of its levels."""

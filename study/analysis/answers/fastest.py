@@ -211,7 +211,8 @@ class Fastest(Statement):
                 f"{lead}{short(self.time.value)} "
                 f"s{bounds(self.time, context.scope)}{self._behind(context)}."
             )
-        leaders = context.in_order(self.group, self.leaders)
+        times = context.group(self.group).seconds
+        leaders = [label for label in times if label in self.leaders] or self.leaders
         equal = set(self.tied) <= set(self.equivalent)
         verdict = f"equal within {context.margin}" if equal else "tied for the fastest"
         return (

@@ -114,11 +114,6 @@ class Group(Strict):
         found = self.ratios.get(faster) if slower == self.best else None
         return found.inverse if found else None
 
-    def is_slower(self, label: str) -> bool:
-        """Return whether a level is told to be slower than the best one."""
-        ratio = self.ratios.get(label)
-        return ratio is not None and ratio.value > 1 and ratio.excludes_one
-
     @property
     def tied_are_equal(self) -> bool:
         """Whether each level that may be as fast as the best one is shown to be equal to it."""

@@ -176,12 +176,21 @@ def draw(curve: Curve, width: int) -> Figure:
     marks = Marks(axes, upright=True)
     for place, one in enumerate(curve.series):
         shift = 0.12 * (place - (len(curve.series) - 1) / 2)
-        beside += [*_law(curve, axes, one), *_claims(curve, axes, one, shift * step)]
+        beside += _law(curve, axes, one)
+        claims = {x: row.claimed for x, row in one.rows.items() if row.claimed is not None}
+        if claims:  # a dashed line where a claim puts the sizes
+            seconds = np.clip(list(claims.values()), *curve.ends)
+            line(axes, "claims", np.log(list(claims)) + shift * step, seconds)
+            beside.append(Beside(seconds[-1], "the claim", "contra"))
         for points in one.blocks:
             line(axes, "block", *zip(*points, strict=True))
         for x, row in one.rows.items():
             draw_row(marks, row, np.log(x) + shift * step, 0.14 * step)
-    beside += _published(curve, axes)
+    if curve.published:
+        xs = [point.x for point in curve.published.band]
+        seconds = by_name("power").seconds(curve.published.power.coefficients, xs)
+        line(axes, "published", np.log(xs), seconds)
+        beside.append(Beside(seconds[-1], "the published law"))
     if wide:
         _beside(sheet, axes, beside)
     return sheet.figure
@@ -264,22 +273,3 @@ def _parts(curve: Curve, axes: Axes, terms: Sequence[Term], places: Array) -> No
             height = (base[at] + top[at]) / 2
             axes.text(places[at], height, told, color=PALETTE[colour], **look)
         base = top
-
-
-def _claims(curve: Curve, axes: Axes, one: Series, shift: float) -> list[Beside]:
-    """Join by a dashed line where a claim puts the sizes."""
-    claims = {x: row.claimed for x, row in one.rows.items() if row.claimed is not None}
-    if not claims:
-        return []
-    seconds = np.clip(list(claims.values()), *curve.ends)
-    line(axes, "claims", np.log(list(claims)) + shift, seconds)
-    return [Beside(seconds[-1], "the claim", "contra")]
-
-
-def _published(curve: Curve, axes: Axes) -> list[Beside]:
-    if curve.published is None:
-        return []
-    xs = [point.x for point in curve.published.band]
-    seconds = by_name("power").seconds(curve.published.power.coefficients, xs)
-    line(axes, "published", np.log(xs), seconds)
-    return [Beside(seconds[-1], "the published law")]

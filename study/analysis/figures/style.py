@@ -102,15 +102,13 @@ class Sheet:
         across, up = axes.transData.transform((x, y))
         return across, self.height - up
 
-    def line(
-        self, xs: Sequence[float], ys: Sequence[float], colour: str = "rule", **look: Any
-    ) -> None:
+    def line(self, xs: Sequence[float], ys: Sequence[float], colour: str, **look: Any) -> None:
         """Draw a line through some pixels."""
         self.page.plot(xs, ys, color=PALETTE[colour], **{"lw": 1, "zorder": 2, **look})
 
 
 @lru_cache(maxsize=4096)
-def width_of(text: str, size: float = TEXT, weight: str = "normal") -> float:
+def width_of(text: str, size: float, weight: str = "normal") -> float:
     """Return the width of a text in pixels. DejaVu is wider than most fonts of a
     system: what fits here fits there."""
     letters = FontProperties(family="DejaVu Sans", size=size, weight=weight)
@@ -122,7 +120,7 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
-def ticks(low: float, high: float, most: int, log: bool = False) -> list[float]:
+def ticks(low: float, high: float, most: int, log: bool) -> list[float]:
     """Return round values between two, ``most`` of them at most."""
     locators: list[Locator] = [MaxNLocator(max(2, most), steps=[1, 2, 5, 10])]
     if log and high >= 4 * low:

@@ -41,7 +41,8 @@ def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
 def _training(study: Study, used: Sequence[Record]) -> str:
     told = []
     if "model.name" not in study.factors:
-        told.append(model_words(study.model.name))
+        found = re.fullmatch(r"resnet(\d+)", study.model.name)
+        told.append(f"ResNet-{found[1]}" if found else short_name(study.model.name))
     kinds = {
         record.weights.kind
         for record in used
@@ -58,12 +59,6 @@ def _training(study: Study, used: Sequence[Record]) -> str:
         if timed and key not in study.factors and level not in ("auto", "fp32"):
             told.append(words.format(level))
     return ", ".join(told)
-
-
-def model_words(name: str) -> str:
-    """Return a model's name as people write it: ``ResNet-18``; a user's own by its factory."""
-    found = re.fullmatch(r"resnet(\d+)", name)
-    return f"ResNet-{found[1]}" if found else short_name(name)
 
 
 def _images(used: Sequence[Record]) -> str:
@@ -83,7 +78,9 @@ def _machines(used: Sequence[Record]) -> list[str]:
         if machine and record.settings.device != "cpu":
             told[machine.device_name] = None
         elif machine:
-            name = processor_words(machine.cpu_name)
+            # without marks, clock and the word: ``AMD EPYC 7B13``
+            marks = r"\((R|TM)\)|@.*|\b(Processor|CPU)\b|\b\d+-Core\b"
+            name = " ".join(re.sub(marks, " ", machine.cpu_name).split())
             cores = machine.cpu_cores or 1
             share = _share_of(record, cores)
             brief = f"{share}{cores} {name.partition(' ')[2] or name} core{'s' * (cores != 1)}"
@@ -97,12 +94,6 @@ def _share_of(record: Record, cores: int) -> str:
     measured = record.measurement
     chosen = record.settings.training.threads == "auto"
     return f"{measured.threads} of " if measured and chosen and measured.threads < cores else ""
-
-
-def processor_words(name: str) -> str:
-    """Return a processor's name without marks, clock and the word: ``AMD EPYC 7B13``."""
-    name = re.sub(r"\((R|TM)\)|@.*|\b(Processor|CPU)\b|\b\d+-Core\b", " ", name)
-    return " ".join(name.split())
 
 
 def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:

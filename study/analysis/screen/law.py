@@ -54,7 +54,10 @@ def law_of(context: Context, title: str) -> Law | None:
 def _title(group: Group, curve: CurveFit, key: str) -> str:
     labels = [level.label for level in group.timed]
     place = labels.index(group.best) if group.best else 0
-    slower = [one for one in labels[place + 1 :] if group.is_slower(one)]
+    told_slower = {
+        label for label, one in group.ratios.items() if one.value > 1 and one.excludes_one
+    }
+    slower = [one for one in labels[place + 1 :] if one in told_slower]
     told = {
         "falls": f"The time falls, and no rise shows up to {labels[-1]}",
         "flat": f"No {key} is shown to matter",

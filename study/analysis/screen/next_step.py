@@ -11,7 +11,6 @@ import pandas as pd
 
 from study.analysis.answers import Answer
 from study.analysis.answers.context import Context, End, Lack, capital
-from study.analysis.answers.group import Level
 from study.analysis.answers.phases import MAIN, MOSTLY, START_UP, WORKERS, summed, with_parts
 from study.analysis.answers.switches import Switches
 from study.analysis.stats.laws import by_name
@@ -102,19 +101,16 @@ def limit_of(plan: Plan, context: Context, first: Answer | Switches) -> Limit | 
         return None
     share = f"{short(found[largest])} of the {short(total)} s ({found[largest] / total:.0%})"
     split = with_parts if found.get("computing", 0.0) >= MOSTLY * total else summed
+    on_gpu = (end[0].levels | level.setting.levels).get("device") == "cuda"
+    busy = level.resources.get("gpu_utilisation_percent" if on_gpu else "cpu_percent")
+    who = "The GPU is" if on_gpu else "The CPUs are"
     return Limit(
         phase=largest,
-        busy=_busy(level, (end[0].levels | level.setting.levels).get("device")),
+        busy="" if busy is None else f"{who} busy {busy:.0f}% of the time",
         text=f"It takes {share}.",
         parts=list(_parts(plan, found, total, level.resources.get("workers", 0))),
         ends=[(capital(name_of(context, end)), split(own.phases)) for end, own in ends[:2]],
     )
-
-
-def _busy(level: Level, device: object) -> str:
-    percent = level.resources.get("gpu_utilisation_percent" if device == "cuda" else "cpu_percent")
-    who = "The GPU is" if device == "cuda" else "The CPUs are"
-    return "" if percent is None else f"{who} busy {percent:.0f}% of the time"
 
 
 def _parts(plan: Plan, found: dict[str, float], total: float, workers: float) -> Iterator[Part]:

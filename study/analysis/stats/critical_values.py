@@ -7,7 +7,7 @@ correction would be too wide.
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -89,7 +89,8 @@ def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tes
 
     It lies between the quantile of t of one test and that of Bonferroni's rule.
     """
-    least, most = (_student(degrees, tail / count) for count in (1, tests))
+    quantile = special.ndtri if math.isinf(degrees) else partial(special.stdtrit, degrees)
+    least, most = (float(quantile(1 - tail / count)) for count in (1, tests))
     if tests == 1:
         return least
     spreads, weights = _spreads(degrees)
@@ -100,12 +101,6 @@ def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tes
             1.01 * most,
             xtol=1e-9,
         )
-    )
-
-
-def _student(degrees: float, tail: float) -> float:
-    return float(
-        special.ndtri(1 - tail) if math.isinf(degrees) else special.stdtrit(degrees, 1 - tail)
     )
 
 

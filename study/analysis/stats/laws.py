@@ -168,19 +168,14 @@ def _at_each(law: Law, means: LogMeans, beside: Array, limit: float) -> Shapes:
     at each end, or the best one and its neighbours."""
     shares = np.tile(law.shares, (len(beside), 1))
     for _ in range(ROUNDS):
-        found = shapes_of(law, means, beside[:, None], shares)
-        shares = _narrowed(shares, _within(found.squares, limit))
+        parts = law.coefficients(means.mean, beside[:, None, None], shares[..., None])
+        ratios = means.logs - np.log(law.seconds(parts, means.sizes))
+        scales = ratios @ means.precision.sum(0) / means.precision.sum()
+        residuals = ratios - scales[..., None]
+        squares = np.einsum("...m,...m", residuals @ means.precision, residuals)
+        found = Shapes(beside[:, None], shares, scales, squares)
+        shares = _narrowed(shares, _within(squares, limit))
     return found
-
-
-def shapes_of(law: Law, means: LogMeans, beside: Array, shares: Array) -> Shapes:
-    """Return the laws of shares (p, z) at values of the parameter beside them (p, 1)."""
-    parts = law.coefficients(means.mean, beside[..., None], shares[..., None])
-    ratios = means.logs - np.log(law.seconds(parts, means.sizes))
-    scales = ratios @ means.precision.sum(0) / means.precision.sum()
-    residuals = ratios - scales[..., None]
-    squares = np.einsum("...m,...m", residuals @ means.precision, residuals)
-    return Shapes(beside, shares, scales, squares)
 
 
 def _within(squares: Array, limit: float, axis: int | None = -1) -> Flags:

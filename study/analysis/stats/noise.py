@@ -109,8 +109,9 @@ def noises_of(logs: Array, levels: Places, blocks: Places, common: float, within
         p = special.fdtrc(counts[most] - 1, within.degrees, ratio)
         if counts[most] >= OWN_RUNS and (len(counts) - len(own) + 1) * p < OWN:
             variances = np.full(len(counts), within.variance)
-            for level in own:
-                variances[level] = others.variance_of(level)
+            for level in own:  # no less than that of the others
+                spread, shared = others.spread_of(level)
+                variances[level] = max(spread - shared * within.variance, within.variance)
             found = Noises(variances, ~alike)
     return found
 
@@ -139,11 +140,6 @@ class _Others:
         apart = self.apart[at]
         variance = float(apart.var(ddof=1)) if len(apart) > 1 else 0.0
         return variance, float((1 / self.runs[at]).mean())
-
-    def variance_of(self, level: int) -> float:
-        """Return the variance of a run of a level: no less than that of the others."""
-        spread, shared = self.spread_of(level)
-        return max(spread - shared * self.within.variance, self.within.variance)
 
 
 @dataclass(frozen=True)
