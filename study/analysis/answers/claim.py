@@ -15,7 +15,7 @@ from study.analysis.stats.usable import model_of
 from study.analysis.words import at_setting, listed, number, short
 from study.artifacts.setting import Levels, setting_of
 from study.base.strict import Strict
-from study.config.claims import Claim, Share, Source
+from study.config.claims import Claim, Source
 
 MOST_WORDS = 18
 """Of what was measured."""
@@ -88,6 +88,10 @@ class Judge(Measured):
             if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
         ]
         number = getattr(claim, claim.kind)
+        printed = list[Mark]()  # in the seconds of the source
+        for level, seconds in claim.printed.items():
+            key = next(iter(claim.best or claim.of))
+            printed += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
         for one in found:
             where = at_setting(setting_of(self.study, {key: one.at[key] for key in varied}))
             measured = f"{one.measured} {where}".rstrip()
@@ -102,16 +106,8 @@ class Judge(Measured):
                 note=one.note,
                 source=source_line(claim.source, self._less_work),
                 address=claim.source.address,
-                marks=[] if self._less_work else self._printed(claim) or list(one.marks),
+                marks=[] if self._less_work else printed or list(one.marks),
             )
-
-    def _printed(self, claim: Claim) -> list[Mark]:
-        """Return what the source prints, in its own seconds."""
-        marks = []
-        for level, seconds in claim.printed.items():
-            key = next(iter(claim.best or claim.of))
-            marks += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
-        return marks
 
     @property
     def _less_work(self) -> bool:
@@ -207,6 +203,8 @@ class Judge(Measured):
         return "holds" if faster or here.within(self._margin) else "not decided"
 
     def _shares(self, claim: Claim) -> Iterator[_Found]:
+        """Yield for each setting the word on several shares of its speed, and those that are
+        contradicted by name."""
         asked = []
         for base in self.ends(claim.at | claim.of):
             chosen = []
@@ -216,42 +214,38 @@ class Judge(Measured):
             asked.append((base, chosen))
         # The bounds hold for the shares of all settings at once.
         tests = sum(len(chosen) for _, chosen in asked)
-        yield from (self._shares_at(claim, base, chosen, tests) for base, chosen in asked if chosen)
-
-    def _shares_at(
-        self, claim: Claim, base: End, chosen: Sequence[tuple[Share, End]], tests: int
-    ) -> _Found:
-        """Return the word on several shares of one setting's speed, and those that are contradicted
-        by name."""
-        words, found, marks = list[Word](), list[Estimate](), list[Mark]()
-        beyond, notes, names = list[str](), set[str](), list[str]()
-        for share, end in chosen:
-            low, high = share.percent / 100, (share.to or share.percent) / 100
-            here = self.over(base, end, tests)
-            words.append(word_of(low, high, here, self._margin, ratio=True))
-            found.append(here)
-            marks += [_mark(end, base.time.value / low)] if low == high else []
-            if words[-1] == "contradicted":
-                claimed = tuple({100 * low: None, 100 * high: None})
-                said = " to ".join(f"{short(one)}%" for one in claimed)
-                names.append(self.name(end, claim.of))
-                told = told_of(here.times(100), "%", claimed, not beyond, decimals=0)
-                beyond.append(f"{names[-1]}: {told}, claimed {said}")
-                notes.add(note_of("contradicted", here, low))
-        rest, values = self.rest(base, claim.of), [one.value for one in found]
-        told = " to ".join(
-            dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values)))
-        )
-        if not beyond:
+        for base, chosen in asked:
+            if not chosen:
+                continue
+            words, found, marks = list[Word](), list[Estimate](), list[Mark]()
+            beyond, notes, names = list[str](), set[str](), list[str]()
+            for share, end in chosen:
+                low, high = share.percent / 100, (share.to or share.percent) / 100
+                here = self.over(base, end, tests)
+                words.append(word_of(low, high, here, self._margin, ratio=True))
+                found.append(here)
+                marks += [_mark(end, base.time.value / low)] if low == high else []
+                if words[-1] == "contradicted":
+                    claimed = tuple({100 * low: None, 100 * high: None})
+                    said = " to ".join(f"{short(one)}%" for one in claimed)
+                    names.append(self.name(end, claim.of))
+                    told = told_of(here.times(100), "%", claimed, not beyond, decimals=0)
+                    beyond.append(f"{names[-1]}: {told}, claimed {said}")
+                    notes.add(note_of("contradicted", here, low))
+            rest, values = self.rest(base, claim.of), [one.value for one in found]
+            told = " to ".join(
+                dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values)))
+            )
+            if beyond:
+                brief = f"{told}; beyond the claim (95%): {listed(names)}"
+                told = f"{told}. {'; '.join(beyond)}"
+                note = notes.pop() if len(notes) == 1 else ""
+                yield _Found(rest, "contradicted", told, None, note, tuple(marks), brief)
+                continue
             word: Word = "holds" if {*words} == {"holds"} else "not decided"
             one = found[0] if len(found) == 1 else None
             told = told_of(one.times(100), "%", (), decimals=0) if one else told
-            return _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
-        brief = f"{told}; beyond the claim (95%): {listed(names)}"
-        note = notes.pop() if len(notes) == 1 else ""
-        return _Found(
-            rest, "contradicted", f"{told}. {'; '.join(beyond)}", None, note, tuple(marks), brief
-        )
+            yield _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
         points, ends = claim.kind == "accuracy", self.ends(claim.at)

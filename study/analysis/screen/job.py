@@ -35,7 +35,11 @@ def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
         *_machines(used),
         runs_of(plan, records),
     ]
-    return [*filter(None, told), *_days(list(records.values()))]
+    days = sorted({day for record in records.values() if (day := _day(record.started))})
+    if days:
+        first = f"{days[0]:%-d %b} to " if len(days) > 1 else ""
+        told.append(f"{first}{days[-1]:%-d %b %Y}")
+    return [*filter(None, told)]
 
 
 def _training(study: Study, used: Sequence[Record]) -> str:
@@ -118,15 +122,6 @@ def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:
     away = {run.settings.device for run in plan.runs if run.unavailable} - made
     told += [f"no {device_words(device)} here" for device in sorted(away)]
     return "; ".join(told)
-
-
-def _days(records: Sequence[Record]) -> list[str]:
-    days = sorted({day for record in records if (day := _day(record.started))})
-    if not days:
-        return []
-    return [
-        f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"
-    ]
 
 
 def _day(started: str) -> date | None:

@@ -212,7 +212,15 @@ def next_of(
         found = _replicates(plan, frame, MORE_RUNS, what, "Close other programs before.")
     elif lack and lack.what == "tie" and first.about in ("times", "ways"):
         found = _more_sizes(plan, context, frame) or _tie(plan, context, lack, frame)
-    return found or _beyond(plan, context, first, frame) or _test_of_limit(plan, limit, frame)
+    found = found or _beyond(plan, context, first, frame)
+    part = limit.best if limit else None
+    if found or part is None:
+        return found
+    # What shows whether the limit is one.
+    longer = TIMES_THE_EPOCHS if part.key == "training.epochs" else 1
+    took = duration_words(longer * plan.study.replicates * block_seconds(frame))
+    text = f"{capital(part.name)} takes {short(part.seconds)} s: {part.buys}."
+    return _start(plan, f"{took} test {part.attempt}", text, overrides={part.key: part.level})
 
 
 def _beyond(
@@ -256,17 +264,6 @@ def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | Non
     title = f"{duration_words(seconds)} add {short_key(key)}s {listed(list(map(str, added)))}"
     text = "More sizes determine the law sooner than more blocks, and tell whether it rises."
     return _start(plan, title, text, overrides={key: sorted([*sizes, *added])})
-
-
-def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next | None:
-    """Return the start that shows whether the limit is one; None where no setting takes it away."""
-    part = limit.best if limit else None
-    if part is None:
-        return None
-    longer = TIMES_THE_EPOCHS if part.key == "training.epochs" else 1
-    took = duration_words(longer * plan.study.replicates * block_seconds(frame))
-    text = f"{capital(part.name)} takes {short(part.seconds)} s: {part.buys}."
-    return _start(plan, f"{took} test {part.attempt}", text, overrides={part.key: part.level})
 
 
 def _replicates(plan: Plan, frame: pd.DataFrame, more: int, what: str, text: str = "") -> Next:
