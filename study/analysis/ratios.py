@@ -61,7 +61,8 @@ class Overall(NamedTuple):
     """Whether the machine's change within blocks may be what tells the sides apart; never of a null
     control."""
     pairs: pd.DataFrame
-    """The pairs of runs that differ in the contrast alone and met in one block."""
+    """The pairs of runs that differ in the contrast alone and met in one block; columns end in
+    ``_a`` and ``_b`` for the runs of the two sides."""
     settings: list[Setting]
     """The setting of each pair, of the factors that tell the ratios apart."""
 
@@ -82,7 +83,11 @@ def overall_of(
     A block has one number: the mean of what its settings lie above their own means, and their mean.
     """
     sides = sides_of(groups, study, contrast)
-    pairs = _pairs(study, sides[slower], sides[faster], contrast)
+    keys = [key for key in study.compared if key != contrast]
+    if "control" in study.factors and contrast != "control":
+        keys.append("control")
+    keys += ["session", "session_block"]
+    pairs = sides[slower].merge(sides[faster], on=keys, suffixes=("_a", "_b"))
     if pairs.empty:
         return None
     y = study.total
@@ -183,16 +188,6 @@ def _settings(study: Study, groups: Sequence[GroupFit], contrast: str) -> dict[E
             every = group.setting.levels | own.levels
             found[place, label] = setting_of(study, {key: every[key] for key in varied})
     return found
-
-
-def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.DataFrame:
-    """Return the pairs of runs that differ in the contrast alone and met in one block.
-
-    Columns end in ``_a`` and ``_b`` for the runs of the two sides.
-    """
-    others = [key for key in study.compared if key != contrast]
-    twins = ["control"] if "control" in study.factors and contrast != "control" else []
-    return a.merge(b, on=[*others, *twins, "session", "session_block"], suffixes=("_a", "_b"))
 
 
 def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[Ratio]:

@@ -164,7 +164,11 @@ def curve_of_model(
     models = fit_laws(means)
     # that a constant describes the times, and that no size differs, is one question
     models["constant"] = models["constant"].model_copy(update={"lack_of_fit_p": differs_p})
-    alike = _alike(models, differs_p)
+    # the laws between which the times do not choose
+    known = {name: fit for name, fit in models.items() if fit.aicc is not None}
+    alike = [name for name in known if not any(fit.beats(known[name]) for fit in known.values())]
+    if (differs_p or 0.0) >= DIFFERENCE and "constant" not in alike:
+        alike.insert(0, "constant")
     if replicated and not has_noise(model):
         verdict = Verdict(kind="undetermined", reason="equal_times")
     else:
@@ -190,14 +194,6 @@ def curve_of_model(
         line=line,
         band=models[line].band if line else [],
     )
-
-
-def _alike(models: Mapping[str, Fitted], differs_p: float | None) -> list[str]:
-    """Return the laws between which the times do not choose."""
-    known = {name: fit for name, fit in models.items() if fit.aicc is not None}
-    close = [name for name in known if not any(fit.beats(known[name]) for fit in known.values())]
-    same = (differs_p or 0.0) >= DIFFERENCE
-    return ["constant", *close] if same and "constant" not in close else close
 
 
 def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:

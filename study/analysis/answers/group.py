@@ -154,7 +154,10 @@ def ends_with(study: Study, groups: Sequence[Group], chosen: Mapping[str, object
 
 def group_of(study: Study, group: GroupFit) -> Group:
     """Return the analysis of one group."""
-    levels, model = _levels(study, group), group.model
+    x, part, model = study.curve_key, group.part, group.model
+    levels = [_level(study, name, part[part["level"] == name], group, x) for name in group.levels]
+    if x:  # along the curve's factor, or as the study lists those of its other factors
+        levels.sort(key=lambda level: level.x or 0)
     if model is None:
         return Group(setting=group.setting, levels=levels)
     best = None if group.machine else smallest(levels, group.unfair)
@@ -213,15 +216,6 @@ def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | Non
         return None
     _, label, high = min(told)
     return None if any(time.value <= high for level, time in timed if level.undetermined) else label
-
-
-def _levels(study: Study, group: GroupFit) -> list[Level]:
-    """Return the levels of a group along the curve's factor, or as the study lists those of its
-    other factors."""
-    x = study.curve_key
-    part = group.part
-    levels = [_level(study, name, part[part["level"] == name], group, x) for name in group.levels]
-    return sorted(levels, key=lambda level: level.x or 0) if x else levels
 
 
 def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Level:

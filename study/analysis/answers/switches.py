@@ -36,9 +36,6 @@ from study.base.strict import Strict
 from study.config.names import level_words
 from study.config.study import Study, shown
 
-Cell = tuple[int, ...]
-"""The place of a setting's level of each switch among the study's levels, in the order of its
-factors."""
 BESIDE = {
     "accuracy": ("accuracy",),
     "memory": ("peak_device_allocated_bytes", "peak_host_resident_bytes"),
@@ -185,10 +182,10 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     keys = keys_of(study)[0]
     model = group.model
     levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys}
-    cells = {}
+    cells = {}  # by the place of the level of each switch, in the order of the study's factors
     for label in group.times.keys() - group.unfair.keys():
-        own = group.levels[label].levels
-        places = [levels[key].index(shown(study, key, own[key])) for key in keys]
+        at_label = group.levels[label].levels
+        places = [levels[key].index(shown(study, key, at_label[key])) for key in keys]
         cells[tuple(places)] = label
     base, combination = cells.get((0,) * len(levels)), None
     if base and best and base not in group.undetermined and best != base:
@@ -200,19 +197,9 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
             best=group.levels[best],
             times_as_fast=model.ratio(base, best, against_one(len(model.levels))),
         )
-    effects = _effects(model, cells, levels, _models_beside(group.clean))
-    return Switches(group=group.setting, effects=effects, combination=combination)
-
-
-def _effects(
-    model: LogModel,
-    cells: Mapping[Cell, str],
-    levels: Mapping[str, Sequence[object]],
-    beside: Mapping[str, LogModel],
-) -> list[Effect]:
-    """Return the effect of each level but the first of each switch."""
-    effects = sum(len(own) - 1 for own in levels.values())
-    found = []
+    beside = _models_beside(group.clean)
+    effects = list[Effect]()
+    count = sum(len(own) - 1 for own in levels.values())
     for place, (key, own) in enumerate(levels.items()):
         for at in range(1, len(own)):
             # each two settings that differ in this switch alone: its first level, and this one
@@ -221,17 +208,17 @@ def _effects(
             }
             pairs = [(cells[cell], cells[to]) for cell, to in changed.items() if to in cells]
             if pairs:
-                found.append(
+                effects.append(
                     Effect(
                         factor=key,
                         base=str(own[0]),
                         level=str(own[at]),
                         settings=len(pairs),
-                        times_as_fast=model.interval(_difference(model, pairs), together(effects)),
-                        **_changes(beside, pairs, effects),
+                        times_as_fast=model.interval(_difference(model, pairs), together(count)),
+                        **_changes(beside, pairs, count),
                     )
                 )
-    return found
+    return Switches(group=group.setting, effects=effects, combination=combination)
 
 
 def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:

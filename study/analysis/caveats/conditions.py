@@ -298,6 +298,13 @@ class DecodedBefore(OneCaveat):
         return {label: time + extra.get(label, 0.0) for label, time in group.seconds.items()}
 
 
+UNKNOWN_SERVER = (
+    "Name or service not known|Temporary failure in name resolution|nodename nor "
+    "servname provided.*"
+)
+SERVER_NOT_FOUND = "the server's name was not found, as without a network"
+
+
 class RandomWeights(OneCaveat):
     """Runs that start from random weights, for one reason, because the pretrained ones were not to
     be had."""
@@ -311,19 +318,9 @@ class RandomWeights(OneCaveat):
     def find(cls, seen: Seen) -> Iterator[Self]:
         weights = [record.weights for record in seen.records.included.values()]
         for reason in sorted({one.reason for one in weights if one and one.fell_back}):
-            yield cls(reason=_said(reason))
+            without_number = re.sub(r"\[Errno -?\d+\] ", "", reason)
+            yield cls(reason=re.sub(UNKNOWN_SERVER, SERVER_NOT_FOUND, without_number))
 
     def text(self) -> str:
         """Return why the weights are random."""
         return f"Training starts from random weights: {self.reason}"
-
-
-def _said(reason: str) -> str:
-    """Return a reason without the number of an error, and a name that was not found in plain
-    words."""
-    told = re.sub(r"\[Errno -?\d+\] ", "", reason)
-    unknown = (
-        "Name or service not known|Temporary failure in name resolution|nodename nor "
-        "servname provided.*"
-    )
-    return re.sub(unknown, "the server's name was not found, as without a network", told)

@@ -191,8 +191,10 @@ def draw(curve: Curve, width: int) -> Figure:
         seconds = by_name("power").seconds(curve.published.power.coefficients, xs)
         line(axes, "published", np.log(xs), seconds)
         beside.append(Beside(seconds[-1], "the published law"))
-    if wide:
-        _beside(sheet, axes, beside)
+    y = 0.0  # right of the axes, near the seconds of each, one below the other
+    for words in sorted(beside if wide else (), key=lambda one: one.seconds, reverse=True):
+        y = max(sheet.pixel(axes, 0, words.seconds)[1] + 4, y + LINE - 2)
+        sheet.text(sheet.width - BESIDE + 10, y, words.told, words.colour, SMALL)
     return sheet.figure
 
 
@@ -213,14 +215,6 @@ def _strip(curve: Curve, wide: bool) -> dict[str, dict[float, tuple[str, str, bo
             for name, told in (words if curve.alone else {one.name: mean}).items():
                 found.setdefault(name, {})[x] = told, row.ink, row.best
     return found
-
-
-def _beside(sheet: Sheet, axes: Axes, beside: Sequence[Beside]) -> None:
-    """Write right of the axes, near the seconds of each, one below the other."""
-    y = 0.0
-    for one in sorted(beside, key=lambda one: one.seconds, reverse=True):
-        y = max(sheet.pixel(axes, 0, one.seconds)[1] + 4, y + LINE - 2)
-        sheet.text(sheet.width - BESIDE + 10, y, one.told, one.colour, SMALL)
 
 
 def _law(curve: Curve, axes: Axes, one: Series) -> list[Beside]:

@@ -54,8 +54,17 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     """Write the report on ``studies`` to ``output`` from their tables and analyses in the folder
     ``results``."""
     files = Results(results)
-    kept = {name: kept_result(files, name) for name in studies}
-    found = [(one, _charts(one, files.figures(name) / "index.json")) for name, one in kept.items()]
+    found = []
+    for name in dict.fromkeys(studies):
+        result, index = kept_result(files, name), files.figures(name) / "index.json"
+        try:
+            charts = CHARTS.validate_json(index.read_bytes()) if index.exists() else _drawn(result)
+        except ValidationError:
+            command = f"python -m study analyse {name}"
+            raise StudyError(
+                f"{index}: not a valid list of charts; make it with: {command}"
+            ) from None
+        found.append((result, charts))
     write_page(found, results, output)
     if output.resolve() == files.report.resolve():
         write_whole(files.report_made_of, page_made_of(studies, files))
@@ -203,15 +212,3 @@ def _finalize(value: object) -> object:
     return (
         isolate_bidi(value) if isinstance(value, str) and not isinstance(value, Markup) else value
     )
-
-
-def _charts(result: StudyResult, index: Path) -> list[Kept]:
-    """Return the charts that the step ``analyse`` kept in ``index``, or draw them where it kept
-    none."""
-    if not index.exists():
-        return _drawn(result)
-    try:
-        return CHARTS.validate_json(index.read_bytes())
-    except ValidationError:
-        command = f"python -m study analyse {result.plan.name}"
-        raise StudyError(f"{index}: not a valid list of charts; make it with: {command}") from None

@@ -18,7 +18,7 @@ from study.artifacts.run import Run
 from study.artifacts.samples import PHASES, InferenceSamples, Measurement
 from study.artifacts.setting import part_of
 from study.artifacts.timing import Timing, columns, dtype
-from study.config.settings import Settings, get
+from study.config.settings import get
 from study.config.study import shown
 
 KEYS = ("training.batch_size",)
@@ -87,7 +87,15 @@ def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 def values_of(record: Record, sampled: Sampled | None) -> Values:
     """Return what a record and its telemetry tell."""
-    values = _recorded(record) | _sampled(sampled, record.settings)
+    values = _recorded(record)
+    if isinstance(sampled, str):
+        values["samples_refused"] = sampled
+    elif sampled:
+        values |= sampled
+        if record.settings.task == "inference":
+            # The process still holds the host memory of the training before, so that its peak is
+            # not the inference's.
+            values["peak_tree_resident_bytes"] = None
     measured = record.measurement
     if measured and measured.inference:
         return values | _inferred(measured, measured.inference)
@@ -154,17 +162,6 @@ def _chance(data: DataUsed) -> float:
     return max(most, 1 / len(data.classes))
 
 
-def _sampled(sampled: Sampled | None, settings: Settings) -> Values:
-    """Return the columns of the samples; none for a run without samples."""
-    if isinstance(sampled, str):
-        return {"samples_refused": sampled}
-    # The process still holds the host memory of the training before an inference, so its peak is
-    # not the inference's.
-    return (sampled or {}) | (
-        {"peak_tree_resident_bytes": None} if settings.task == "inference" else {}
-    )
-
-
 def _software(record: Record) -> str:
     commit = (record.software.git_commit or "unknown")[:8] + (
         "+" if record.software.git_dirty else ""
@@ -226,6 +223,9 @@ def _measured(record: Record, measured: Measurement) -> Values:
         for name in PHASES
     }
     last, target = measured.epochs[-1], measured.target
+    # The peaks of tensors' memory of all training processes.
+    memories = [replica.memory for replica in measured.replicas] or [measured.memory]
+    peaks = [memory.device_allocated_bytes for memory in memories]
     return measured.model_dump(include=MEASURED) | {
         "blog_seconds": measured.model_seconds + measured.fit_seconds,
         "train_seconds": train_seconds,
@@ -261,7 +261,7 @@ def _measured(record: Record, measured: Measurement) -> Values:
         "replicas": len(measured.replicas) or 1,
         "global_batch_size": measured.global_batch_size or record.settings.training.batch_size,
         "replica_batch_size": measured.replica_batch_size or record.settings.training.batch_size,
-        "peak_all_device_allocated_bytes": _allocated_by_all(measured),
+        "peak_all_device_allocated_bytes": sum(filter(None, peaks)) if None not in peaks else None,
     }
 
 
@@ -282,10 +282,3 @@ def _warm_up_extra(measured: Measurement, stages: Sequence[str]) -> float:
             if step.warm_up
         )
     return extra
-
-
-def _allocated_by_all(measured: Measurement) -> int | None:
-    """Return the peak of tensors' memory in bytes, summed over all training processes."""
-    memories = [replica.memory for replica in measured.replicas] or [measured.memory]
-    peaks = [memory.device_allocated_bytes for memory in memories]
-    return sum(filter(None, peaks)) if None not in peaks else None
