@@ -207,7 +207,10 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     critical = together(max(sum(model is not None for model in known.values()), 1))
     found = []
     for setting, at in parts.items():
-        times = _times(at, groups, y)
+        ends = _ends(at)
+        times = [groups[place].times[level].value for place, level in ends]
+        if ends[0] == ends[1]:  # a null control: the pairs' own means, for both are one level
+            times = [float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab"]
         images = _means(at, groups, "images_processed")
         reached = _means(at, groups, "accuracy")
         lean = 0.0 if overall.contrast == "control" else mean_lean(_leans(at))
@@ -247,18 +250,9 @@ def _ends(at: pd.DataFrame) -> list[End]:
     return [(int(at[f"place_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
 
 
-def _times(at: pd.DataFrame, groups: Sequence[GroupFit], y: str) -> list[float]:
-    """Return the two mean times of a setting; those of a null control are the pairs' own, for both
-    are one level."""
-    ends = _ends(at)
-    if ends[0] == ends[1]:
-        return [float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab"]
-    return [groups[place].times[level].value for place, level in ends]
-
-
 def _means(at: pd.DataFrame, groups: Sequence[GroupFit], column: str) -> list[float | None]:
     """Return the mean of a column on the two sides of a setting, as their levels have it; of a null
-    control, as above.
+    control, that of the pairs.
 
     A run without a partner in its block is in the mean of its level, too.
     """

@@ -251,7 +251,23 @@ class Judge(Measured):
         points, ends = claim.kind == "accuracy", self.ends(claim.at)
         margin = self.study.learning_margin if points else self._margin
         for end in ends:
-            claimed, here, unit = self._measured(claim, end, len(ends))
+            clean = self.fitted[end.place].clean
+            own = clean[clean["level"] == end.level.label]
+            here: Estimate | None
+            if claim.seconds is not None:
+                claimed, unit, here = claim.seconds, " s", self.time(end, len(ends))
+            elif claim.accuracy is not None:
+                claimed, unit = claim.accuracy, "%"
+                here = accuracy_of(own["accuracy"].dropna().tolist(), len(ends))
+            elif own["images_per_second"].notna().any():
+                claimed, unit = claim.images_per_second or 0, " images/s"
+                # A run is far by its time: so rates are fitted as the times that they are of.
+                known = clean.dropna(subset=["images_per_second"])
+                model = model_of(known.assign(each=1 / known["images_per_second"]), "each")
+                rate = model.mean(end.level.label, together(len(ends))).inverse
+                here = rate if end.time.bounds else rate.bare
+            else:
+                continue
             if here is None:
                 continue
             word, scale = word_of(claimed, claimed, here, margin, points), 100 if points else 1
@@ -265,23 +281,6 @@ class Judge(Measured):
                 word, told = "not decided", f"{told} at the reduced size, which does less work"
             marks = (_mark(end, claimed),) if claim.kind == "seconds" else ()
             yield _Found(end.levels, word, told, here, note_of(word, here, claimed), marks)
-
-    def _measured(self, claim: Claim, end: End, tests: int) -> tuple[float, Estimate | None, str]:
-        """Return the claimed number, the same quantity here with bounds for so many at once, and
-        its unit."""
-        if claim.seconds is not None:
-            return claim.seconds, self.time(end, tests), " s"
-        clean = self.fitted[end.place].clean
-        if claim.accuracy is not None:
-            own = clean[clean["level"] == end.level.label]["accuracy"]
-            return claim.accuracy, accuracy_of(own.dropna().tolist(), tests), "%"
-        known = clean.dropna(subset=["images_per_second"])
-        if end.level.label not in set(known["level"]):
-            return 0, None, ""
-        # A run is far by its time: so rates are fitted as the times that they are of.
-        model = model_of(known.assign(each=1 / known["images_per_second"]), "each")
-        rate = model.mean(end.level.label, together(tests)).inverse
-        return claim.images_per_second or 0, rate if end.time.bounds else rate.bare, " images/s"
 
 
 def _mark(end: End, seconds: float) -> Mark:

@@ -197,26 +197,19 @@ def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         for row in frame[columns].rename(columns={y: "seconds"}).to_dict(orient="records")
     ]
     absent = {run.name for run in plan.runs if run.unavailable}
-    return [
-        row
-        | {
-            "outcome": _outcome(row),
-            "place": place_of_record(str(row["run"]), row["excluded"]),
-            "file": place_of_record(files.get(str(row["run"]), ""), row["excluded"]),
-        }
-        for row in rows
-        if row["outcome"] != "unavailable" or row["run"] not in absent
-    ]
-
-
-def _outcome(row: dict[str, Any]) -> str:
-    """Return the outcome of a record, with the marks that it bears."""
-    told = [row["outcome"].replace("_", " ")]
-    told += ["disturbed"] if row["disturbed"] else []
-    if row["excluded"]:
-        why = "" if row["excluded"] == "disturbed" else f": {row['excluded']}"
-        told.append(f"excluded{why}")
-    return ", ".join(told)
+    shown_rows = []
+    for row in rows:
+        name, excluded = str(row["run"]), row["excluded"]
+        if row["outcome"] == "unavailable" and name in absent:
+            continue
+        told = [row["outcome"].replace("_", " ")]  # with the marks that the record bears
+        told += ["disturbed"] if row["disturbed"] else []
+        if excluded:
+            told.append("excluded" if excluded == "disturbed" else f"excluded: {excluded}")
+        place = place_of_record(name, excluded)
+        file = place_of_record(files.get(name, ""), excluded)
+        shown_rows.append(row | {"outcome": ", ".join(told), "place": place, "file": file})
+    return shown_rows
 
 
 NONE = "\N{EN DASH}"

@@ -157,25 +157,20 @@ def shapes_within(law: Law, means: LogMeans, limit: float = 0.0) -> Shapes:
     those that are the best but for rounding, a constant first."""
     beside = law.beside
     for _ in range(ROUNDS):
-        found = _at_each(law, means, beside, limit)
+        # At each value: those within the limit and one more at each end, or the best and its
+        # neighbours.
+        shares = np.tile(law.shares, (len(beside), 1))
+        for _ in range(ROUNDS):
+            parts = law.coefficients(means.mean, beside[:, None, None], shares[..., None])
+            ratios = means.logs - np.log(law.seconds(parts, means.sizes))
+            scales = ratios @ means.precision.sum(0) / means.precision.sum()
+            residuals = ratios - scales[..., None]
+            squares = np.einsum("...m,...m", residuals @ means.precision, residuals)
+            found = Shapes(beside[:, None], shares, scales, squares)
+            shares = _narrowed(shares, _within(squares, limit))
         beside = _narrowed(beside, _within(found.squares.min(-1), limit))
     inside = _within(found.squares, limit, None)
     return Shapes(*(np.broadcast_to(part, inside.shape)[inside] for part in found))
-
-
-def _at_each(law: Law, means: LogMeans, beside: Array, limit: float) -> Shapes:
-    """Return laws (p, z) at each value beside the shares (p,): those within the limit and one more
-    at each end, or the best one and its neighbours."""
-    shares = np.tile(law.shares, (len(beside), 1))
-    for _ in range(ROUNDS):
-        parts = law.coefficients(means.mean, beside[:, None, None], shares[..., None])
-        ratios = means.logs - np.log(law.seconds(parts, means.sizes))
-        scales = ratios @ means.precision.sum(0) / means.precision.sum()
-        residuals = ratios - scales[..., None]
-        squares = np.einsum("...m,...m", residuals @ means.precision, residuals)
-        found = Shapes(beside[:, None], shares, scales, squares)
-        shares = _narrowed(shares, _within(squares, limit))
-    return found
 
 
 def _within(squares: Array, limit: float, axis: int | None = -1) -> Flags:
