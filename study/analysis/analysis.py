@@ -16,7 +16,8 @@ from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.answers.ways import ways_of
-from study.analysis.caveats import Caveat, find_caveats
+from study.analysis.caveats import KINDS, Caveat
+from study.analysis.caveats.base import Seen
 from study.analysis.groups import groups_of
 from study.analysis.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.screen import Screen, screen_of
@@ -95,11 +96,14 @@ def analyse(
         *contrasts,
         *([control_of(control)] if control else []),
     ] or [NothingSucceeded(group=None, made=bool(frame["session"].notna().any()))]
-    caveats = find_caveats(study, frame, fitted, groups, kept)
+    seen = Seen(study, groups, frame=frame, fitted=fitted, records=kept)
+    caveats = list[Caveat]()
+    for kind in KINDS:
+        caveats.extend(kind.find(seen))  # type: ignore[arg-type]
     first = first_answer(study, answers, switches)
     return Analysis(
         answer=first.text(context),
-        screen=screen_of(plan, frame, kept.included, context, answers, switches, caveats),
+        screen=screen_of(plan, frame, kept.included, context, answers, first, caveats),
         y=y,
         groups=groups,
         ratios=ratios,

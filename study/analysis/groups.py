@@ -81,7 +81,15 @@ def _group(
     if clean.empty:
         return GroupFit(setting, levels, part, clean, censored=censored)
     clean = clean.assign(felt=felt(clean, y))
-    learning = _learning(study, clean)
+    learning: dict[str, Learning] = {}
+    known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
+    if len(known):
+        accuracies = {
+            str(level): own.dropna().tolist()
+            for level, own in clean.groupby("level", sort=False)["accuracy"]
+        }
+        chance, images = float(known["chance_accuracy"].max()), int(known["valid_images"].min())
+        learning = learning_of(accuracies, chance, images, study.learning_margin)
     unlearned = [name for name, one in learning.items() if one.reason not in ("learned", "unknown")]
     unfair: dict[str, Unfair] = dict.fromkeys(unlearned, "not_learned")
     unfair |= dict.fromkeys(censored, "censored")
@@ -135,18 +143,6 @@ def _censored(part: pd.DataFrame) -> dict[str, Censored]:
         for level, runs in levels
         if runs.any()
     }
-
-
-def _learning(study: Study, clean: pd.DataFrame) -> dict[str, Learning]:
-    known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
-    if known.empty:
-        return {}
-    accuracies = {
-        str(level): own.dropna().tolist()
-        for level, own in clean.groupby("level", sort=False)["accuracy"]
-    }
-    chance, images = float(known["chance_accuracy"].max()), int(known["valid_images"].min())
-    return learning_of(accuracies, chance, images, study.learning_margin)
 
 
 def _differences(clean: pd.DataFrame, column: str, levels: Sequence[str]) -> "pd.Series[float]":

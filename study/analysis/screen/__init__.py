@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from study.analysis.answers import Answer, first_answer
+from study.analysis.answers import Answer
 from study.analysis.answers.claim import ClaimRow
 from study.analysis.answers.context import Context
 from study.analysis.answers.switches import Switches
@@ -86,11 +86,10 @@ def screen_of(
     records: Mapping[str, Record],
     context: Context,
     answers: Sequence[Answer],
-    switches: Sequence[Switches],
+    first: Answer | Switches,
     caveats: Sequence[Caveat],
 ) -> Screen:
-    """Return the first screen of a study."""
-    first = first_answer(plan.study, answers, switches)
+    """Return the first screen of a study, whose question asks for the answer ``first``."""
     title = first.title(context) or "Every run"
     law = law_of(context, title)
     limit = limit_of(plan, context, first)

@@ -103,11 +103,18 @@ def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tes
 
     It lies between the quantile of t of one test and that of Bonferroni's rule.
     """
-    quantile = special.ndtri if math.isinf(degrees) else partial(special.stdtrit, degrees)
+    infinite = math.isinf(degrees)
+    quantile = special.ndtri if infinite else partial(special.stdtrit, degrees)
     least, most = (float(quantile(1 - tail / count)) for count in (1, tests))
     if tests == 1:
         return least
-    spreads, weights = _spreads(degrees)
+    # Values of the estimated over the true standard deviation, and the weight of each.
+    spreads, weights = np.ones(1), np.ones(1)
+    if not infinite:
+        chi = stats.chi(degrees, scale=1 / math.sqrt(degrees))
+        logs, weights = _legendre(math.log(chi.ppf(RARE)), math.log(chi.isf(RARE)))
+        spreads = np.exp(logs)
+        weights = weights * spreads * chi.pdf(spreads)
     return float(
         optimize.brentq(
             lambda value: weights @ within(value * spreads) - CONFIDENCE,
@@ -116,16 +123,6 @@ def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tes
             xtol=1e-9,
         )
     )
-
-
-def _spreads(degrees: float) -> tuple[Array, Array]:
-    """Return values of the estimated over the true standard deviation, and the weight of each."""
-    if math.isinf(degrees):
-        return np.ones(1), np.ones(1)
-    chi = stats.chi(degrees, scale=1 / math.sqrt(degrees))
-    logs, weights = _legendre(math.log(chi.ppf(RARE)), math.log(chi.isf(RARE)))
-    spreads = np.exp(logs)
-    return spreads, weights * spreads * chi.pdf(spreads)
 
 
 def _normal() -> tuple[Array, Array]:

@@ -48,12 +48,11 @@ def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Opti
     levels = [level for level in model.levels if among is None or level in among]
     if not (has_noise(model) or model.rounded) or model.spare <= 0 or not levels:
         return None
-    names = [label(level) for level in levels]
     places = [model.levels.index(level) for level in levels]
     effects = (model.effects + model.readings.middle)[places]
     return Optimum(
         indistinguishable=[label(level) for level in may_be_fastest(model, levels)],
-        cost=dict(zip(names, np.exp(effects - effects.min()).tolist(), strict=True)),
+        cost=dict(zip(map(label, levels), np.exp(effects - effects.min()).tolist(), strict=True)),
     )
 
 

@@ -58,7 +58,12 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     one that is fast. In ``session`` a start that had several machines counts as one on each of
     them.
     """
-    frame = frame.assign(session=_starts(frame), excluded=frame["excluded"].astype(object), far=0.0)
+    session, nodes = frame["session"], frame["node"].fillna("")
+    if (nodes.groupby(session).nunique() > 1).any():
+        # Two machines share no state: a difference between them must not count as one between
+        # settings.
+        session = frame.groupby([session, nodes]).ngroup() + 1.0
+    frame = frame.assign(session=session, excluded=frame["excluded"].astype(object), far=0.0)
     begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
     cold = firsts.index[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")]
@@ -78,18 +83,6 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
         lone = (by_level.transform("sum") == 1) & (by_level.transform("size") >= MANY)
         frame.loc[kept[lone & (far != 0)].index, "excluded"] = FAR
     return frame
-
-
-def _starts(frame: pd.DataFrame) -> pd.Series:
-    """Return the number of the start of each run, where a start on each of several machines has a
-    number of its own.
-
-    Two machines share no state: a difference between them must not count as one between settings.
-    """
-    nodes = frame["node"].fillna("")
-    if (nodes.groupby(frame["session"]).nunique() <= 1).all():
-        return frame["session"]
-    return frame.groupby(["session", nodes]).ngroup() + 1.0
 
 
 def keys_of(study: Study) -> tuple[list[str], list[str]]:
