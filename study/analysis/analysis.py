@@ -21,7 +21,7 @@ from study.analysis.caveats.base import Seen
 from study.analysis.groups import groups_of
 from study.analysis.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.screen import Screen, screen_of
-from study.analysis.screen.job import about
+from study.analysis.screen.job import facts_of
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.files import as_epochs, epochs_of, read_epochs, read_table, read_timings
 from study.analysis.words import place_words
@@ -113,7 +113,7 @@ def analyse(
         warnings=caveats,
         claims=Judge(study, fitted, groups, ratios).rows(),
         length=length_of(study, frame, epochs, first) if epochs is not None else None,
-        facts=about(plan, frame, kept),
+        facts=facts_of(plan, frame, kept.included),
     )
 
 

@@ -14,7 +14,7 @@ from study.analysis.groups import GroupFit
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.optimum import Noise, equivalent_to, noise_of, ratios_to
-from study.analysis.stats.usable import machine_change, mean_of
+from study.analysis.stats.usable import mean_of
 from study.analysis.table.exclusions import BY_RULE
 from study.artifacts.setting import Levels, Setting
 from study.artifacts.timing import resources
@@ -161,6 +161,7 @@ def group_of(study: Study, group: GroupFit) -> Group:
     if model is None:
         return Group(setting=group.setting, levels=levels)
     best = None if group.machine else smallest(levels, group.unfair)
+    pace = group.clean["pace"]
     fair = [level.label for level in levels if level.time and level.label not in group.unfair]
     optimum = None if group.machine else group.optimum_among(fair)
     return Group(
@@ -171,7 +172,7 @@ def group_of(study: Study, group: GroupFit) -> Group:
         if optimum
         else fair,
         unfair=group.unfair,
-        machine_change=machine_change(group.clean),
+        machine_change=None if pace.isna().any() else float(pace.max() / pace.min()),
         machine=group.machine,
         curve=_curve(levels, group, model, study.equivalence_margin) if study.curve else None,
         equivalent=equivalent_to(model, best, study.equivalence_margin) if best else [],

@@ -11,7 +11,6 @@ import pandas as pd
 
 from study.analysis.stats.usable import counted
 from study.analysis.words import bytes_words, device_words, listed, number
-from study.artifacts.checked import Records
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import quantity
@@ -133,30 +132,20 @@ def _day(started: str) -> date | None:
         return None
 
 
-def about(plan: Plan, frame: pd.DataFrame, found: Records) -> dict[str, str]:
-    """Return what the records of a plan tell; ``frame`` is the plan's table."""
-    records, rows = found.included, counted(frame)
-    facts = facts_of(plan.study, rows, records)
-    absent = [run for run in plan.runs if run.name not in records]
-    reasons = {run.unavailable for run in absent if run.unavailable}
-    if reasons:
-        facts["unavailable"] = "; ".join(sorted(reasons))
-    return facts
-
-
 PARTS = ("data", "weights", "fp32", "machine", "software")
 """Parts of a record whose fields are facts, beside its settings."""
 MEASURED = ("images_processed", "threads", "workers")
 """Columns of the table of timings that are facts."""
 
 
-def facts_of(study: Study, frame: pd.DataFrame, records: Mapping[str, Record]) -> dict[str, str]:
+def facts_of(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> dict[str, str]:
     """Return each field of the successful records by its name, with all of its values, or with the
-    range of numbers.
+    range of numbers; and why runs could not be made.
 
-    Of the settings these are the ones that are not the default of every run. ``frame`` holds the
-    rows that count.
+    Of the settings these are the ones that are not the default of every run. ``frame`` is the
+    plan's table.
     """
+    study, frame = plan.study, counted(frame)
     values: dict[str, list[Any]] = {}
     for record in records.values():
         if record.outcome == "ok":
@@ -175,6 +164,10 @@ def facts_of(study: Study, frame: pd.DataFrame, records: Mapping[str, Record]) -
         known = [value for value in every if value is not None]
         if known and any(value != DEFAULTS.get(name) for value in known):
             facts[name] = _range(name, known)
+    absent = [run for run in plan.runs if run.name not in records]
+    reasons = {run.unavailable for run in absent if run.unavailable}
+    if reasons:
+        facts["unavailable"] = "; ".join(sorted(reasons))
     return facts
 
 

@@ -69,14 +69,6 @@ def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(pace=paces)
 
 
-def machine_change(frame: pd.DataFrame) -> float | None:
-    """Return the machine's slowest state over its fastest during these runs; None without a
-    reference workload."""
-    if frame["pace"].isna().any():
-        return None
-    return float(frame["pace"].max() / frame["pace"].min())
-
-
 def felt(runs: pd.DataFrame, y: str) -> "pd.Series[float]":
     """Return the pace of each run, or what times feel of it where they follow it by less than half.
 
