@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
-from study.analysis.answers.group import Group, Level
+from study.analysis.answers.group import Group
 from study.analysis.stats.estimate import Estimate
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import (
@@ -73,11 +73,6 @@ class Context:
         return quantity(training.every_epoch, "epoch")
 
     @property
-    def verb(self) -> str:
-        """What a setting does."""
-        return "answers" if self.study.task == "inference" else "trains"
-
-    @property
     def margin(self) -> str:
         """The study's margin of equivalence in words."""
         return f"{self.study.equivalence_margin:.0%}"
@@ -98,11 +93,6 @@ class Context:
         """Return the group of a setting; an empty one where it is not known."""
         known = (group for group in self.groups if group.setting == setting)
         return next(known, Group(setting=setting, levels=[]))
-
-    def level(self, end: "End") -> Level:
-        """Return the level at an end of a statement."""
-        group, label = end
-        return next(level for level in self.group(group).levels if level.label == label)
 
     def seconds(self, group: Setting, label: str) -> float | None:
         """Return the mean time of a level, if it is known."""

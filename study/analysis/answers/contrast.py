@@ -126,7 +126,7 @@ class Contrast(Statement):
             names, shown = names[::-1], shown[::-1]
             ratios = [one.together.inverse for one in shown]
         slower, faster = names
-        verb = context.verb
+        verb = "answers" if context.study.task == "inference" else "trains"
         # Two ratios with their settings leave no room for the length of the job.
         if context.job and len(shown) == 1:
             verb = f"{verb} {context.job}"

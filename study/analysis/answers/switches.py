@@ -78,12 +78,6 @@ class Effect(Strict):
             )
         return told
 
-    def label(self, several: bool) -> str:
-        """Return the name of the switch's level; with its first level where the switch has
-        ``several`` others."""
-        name = with_key(self.factor, level_words(self.factor, self.level))
-        return f"{name} over {level_words(self.factor, self.base)}" if several else name
-
 
 class Combination(Statement):
     """The best setting of all switches, against the one with the first level of each."""
@@ -145,8 +139,12 @@ class Switches(Statement):
         return self.combination.becomes(context, means) if self.combination else None
 
     def label(self, effect: Effect) -> str:
-        """Return the name of one of the effects."""
-        return effect.label(sum(one.factor == effect.factor for one in self.effects) > 1)
+        """Return the name of the level of one of the effects; with its first level where the
+        switch has several others."""
+        key = effect.factor
+        name = with_key(key, level_words(key, effect.level))
+        several = sum(one.factor == key for one in self.effects) > 1
+        return f"{name} over {level_words(key, effect.base)}" if several else name
 
     def text(self, context: Context) -> str:
         """Return which switch buys most, and what the best setting of all buys."""

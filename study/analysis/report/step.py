@@ -146,16 +146,11 @@ def templates() -> Environment:
         undefined=StrictUndefined,
         finalize=_finalize,
     )
-    named = (number, resources, level_row, law_formula, coefficients, marked, prose, breakable)
+    named = (
+        *(number, bytes_words, device_words, place_words, setting_words, law_formula, coefficients),
+        *(resources, level_row, noise_words, marked, prose, breakable, content_hash),
+    )
     environment.filters |= {function.__name__: function for function in named}
-    environment.filters |= {
-        "bytes": bytes_words,
-        "device": device_words,
-        "place": place_words,
-        "setting": setting_words,
-        "noise": noise_words,
-        "sha256": content_hash,
-    }
     return environment
 
 
@@ -166,40 +161,34 @@ UNIT = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|px|points|times)\b)")
 def marked(text: str) -> Markup:
     """Return an answer with what stands between ``**`` as strong, and its intervals muted; the tags
     are our own."""
-    parts = (
-        ("<strong>{}</strong>" if at % 2 else "{}", part)
-        for at, part in enumerate(text.split("**"))
-    )
-    return Markup("").join(Markup(tag).format(_muted(part)) for tag, part in parts)  # noqa: S704
-
-
-def unbroken(text: str) -> str:
-    """Return a text whose numbers keep their units in one line."""
-    return UNIT.sub("\N{NO-BREAK SPACE}", text)
+    return _tagged(text.split("**"), "<strong>{}</strong>", _muted)
 
 
 def _muted(text: str) -> Markup:
-    parts = enumerate(INTERVAL.split(text))
+    return _tagged(INTERVAL.split(text), '<span class="sure">{}</span>', _escaped)
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence with what stands between backticks as code."""
+    return _tagged(text.split("`"), "<code>{}</code>", _escaped)
+
+
+def _tagged(parts: Sequence[str], tag: str, words: Callable[[str], Markup]) -> Markup:
+    """Return the words of parts of a text, of which every second stands in a tag."""
     return Markup("").join(
-        Markup('<span class="sure">{}</span>').format(part)
-        if at % 2
-        else escape(isolate_bidi(unbroken(part)))
-        for at, part in parts
+        Markup(tag).format(words(part)) if at % 2 else words(part)  # noqa: S704
+        for at, part in enumerate(parts)
     )
+
+
+def _escaped(text: str) -> Markup:
+    """Return a text whose numbers keep their units in one line."""
+    return escape(isolate_bidi(UNIT.sub("\N{NO-BREAK SPACE}", text)))
 
 
 def content_hash(text: str) -> str:
     """Return what a content security policy calls a script or a style of the page itself."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def prose(text: str) -> Markup:
-    """Return a sentence with what stands between backticks as code."""
-    parts = [escape(isolate_bidi(unbroken(part))) for part in text.split("`")]
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part
-        for place, part in enumerate(parts)
-    )
 
 
 def breakable(name: str) -> Markup:

@@ -90,8 +90,11 @@ class Limit(Strict):
 def limit_of(plan: Plan, context: Context, first: Answer | Switches) -> Limit | None:
     """Return what takes the time of the setting that the answer names; None where its parts are not
     known."""
-    known = [(end, context.level(end)) for end in first.ends(context)]
-    ends = [(end, level) for end, level in known if level.phases]
+    ends = []
+    for end in first.ends(context):
+        levels = {level.label: level for level in context.group(end[0]).levels}
+        if levels[end[1]].phases:
+            ends.append((end, levels[end[1]]))
     if not ends:
         return None
     (end, level), found = ends[0], summed(ends[0][1].phases)

@@ -20,13 +20,14 @@ import pandas as pd
 from study.analysis.stats.mixed_model import Array
 from study.analysis.table.exclusions import ASIDE
 from study.analysis.table.rows import KEYS, Sampled, Values, table_of, values_of
+from study.analysis.table.rows import TYPES as TIMING_TYPES
 from study.artifacts.checked import Records, Refused, each_record, read_samples, without_steps
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.artifacts.samples import Epoch
 from study.artifacts.telemetry import COLUMNS as SAMPLED_COLUMNS
-from study.artifacts.timing import Timing, dtype, kind
+from study.artifacts.timing import Timing, kind
 from study.base.errors import StudyError
 from study.base.files import check_plain, write_whole
 from study.config.study import TOTALS_OF_INFERENCE
@@ -114,7 +115,7 @@ def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
         for key, levels in plan.study.factors.items()
         if any(isinstance(level, str) for level in levels)
     ]
-    types = dict.fromkeys(text, "str") | {name: dtype(name) for name in Timing.model_fields}
+    types = dict.fromkeys(text, "str") | TIMING_TYPES
     columns = ("study", *KEYS, *plan.study.factors, *Timing.model_fields)
     frame = _read(path, types, columns, plan.name)
     for name in frame.loc[frame["study"] != plan.name, "study"]:
