@@ -136,7 +136,7 @@ def _censored(part: pd.DataFrame) -> dict[str, Censored]:
     target = part["reached_target"].astype(str)
     missed = late | (done & (target == "False"))
     # Where a limit ended runs, those without a target count, too: they reached their end.
-    known = late | (done & (target.isin(["True", "False"]) | late.any()))
+    known = late | (done & (target.isin(["True", "False"]) | bool(late.any())))
     levels = missed[known].groupby(part["level"], sort=False)
     return {
         str(level): Censored(missed=int(runs.sum()), runs=len(runs))

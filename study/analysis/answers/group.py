@@ -240,7 +240,7 @@ def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str 
         if model and far
         else None,
         accuracy=mean_of(clean, "accuracy"),
-        resources=typical.to_dict(),
+        resources={str(column): float(value) for column, value in typical.items()},
         phases=phases_of(clean, study.total, time.value, validations) if time else {},
         outcomes=dict(Counter(recorded["outcome"]).most_common()),
     )

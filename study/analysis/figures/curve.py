@@ -32,7 +32,8 @@ from study.analysis.figures.style import (
     ticks,
     width_of,
 )
-from study.analysis.stats.laws import Array, by_name
+from study.analysis.stats.laws import by_name
+from study.analysis.stats.mixed_model import Array
 from study.analysis.words import interval, law_formula, short, short_key
 from study.artifacts.plan import Plan
 

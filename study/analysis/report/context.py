@@ -202,7 +202,7 @@ def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         name, excluded = str(row["run"]), row["excluded"]
         if row["outcome"] == "unavailable" and name in absent:
             continue
-        told = [row["outcome"].replace("_", " ")]  # with the marks that the record bears
+        told = [str(row["outcome"]).replace("_", " ")]  # with the marks that the record bears
         told += ["disturbed"] if row["disturbed"] else []
         if excluded:
             told.append("excluded" if excluded == "disturbed" else f"excluded: {excluded}")

@@ -220,8 +220,8 @@ def next_of(
     if found or part is None:
         return found
     # What shows whether the limit is one.
-    longer = TIMES_THE_EPOCHS if part.key == "training.epochs" else 1
-    took = duration_words(longer * plan.study.replicates * block_seconds(frame))
+    times = TIMES_THE_EPOCHS if part.key == "training.epochs" else 1
+    took = duration_words(times * plan.study.replicates * block_seconds(frame))
     text = f"{capital(part.name)} takes {short(part.seconds)} s: {part.buys}."
     return _start(plan, f"{took} test {part.attempt}", text, overrides={part.key: part.level})
 

@@ -62,7 +62,7 @@ def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
     """
     paces = pd.Series(np.nan, index=frame.index)
     for _, rows in frame.groupby("device", sort=False):
-        logs = np.log(rows[[*REFERENCE_COLUMNS]].astype(float)).dropna(axis=1)
+        logs = rows[[*REFERENCE_COLUMNS]].astype(float).dropna(axis=1).apply(np.log)
         if len(logs.columns):
             most = logs[(logs.max() - logs.min()).idxmax()]
             paces.loc[rows.index] = np.exp(most - most.mean())

@@ -255,7 +255,7 @@ def throttle_words(masks: Iterable[int]) -> list[str]:
 
 
 def _gpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energy:
-    power, counted = _read(samples, "gpu_power_watts"), _read(samples, "gpu_energy_joules")
+    power, counted = _known(samples, "gpu_power_watts"), _known(samples, "gpu_energy_joules")
     if len(counted[0]):
         found = _by_counter(*counted, start, end)
         # A counter that stands still is broken, as on some virtual GPUs; the power may still be
@@ -267,7 +267,7 @@ def _gpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energ
     return _by_power(*power, start, end)
 
 
-def _read(samples: Mapping[str, Array], name: str) -> tuple[Array, Array]:
+def _known(samples: Mapping[str, Array], name: str) -> tuple[Array, Array]:
     known = ~(np.isnan(samples["seconds"]) | np.isnan(samples[name]))
     return samples["seconds"][known], samples[name][known]
 
