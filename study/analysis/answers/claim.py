@@ -4,7 +4,7 @@ words."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import chain, product
+from itertools import product
 
 from study.analysis.answers.compared import Measured, Word, against, note_of, told_of, word_of
 from study.analysis.answers.group import End
@@ -70,44 +70,48 @@ class Judge(Measured):
 
     def rows(self) -> list[ClaimRow]:
         """Return the rows of every claim; one about a level that the start left out says so."""
-        return list(chain.from_iterable(map(self._rows, self.study.claims)))
-
-    def _rows(self, claim: Claim) -> Iterator[ClaimRow]:
-        left = [
-            self.name_of(key, level) for _, key, level in claim.levels() if not self.has(key, level)
-        ]
-        judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(
-            claim.kind, self._value
-        )(claim)
-        why = f"this start left out {listed(left)}" if left else "no run of this setting counts"
-        found = [] if left else [*judged]
-        found = found or [_Found({}, "not decided", f"Not measured: {why}.")]
-        varied = [
-            key
-            for key in found[0].at
-            if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
-        ]
-        number = getattr(claim, claim.kind)
-        printed = list[Mark]()  # in the seconds of the source
-        for level, seconds in claim.printed.items():
-            key = next(iter(claim.best or claim.of))
-            printed += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
-        for one in found:
-            where = at_setting(setting_of(self.study, {key: one.at[key] for key in varied}))
-            measured = f"{one.measured} {where}".rstrip()
-            if one.brief and len(measured.split()) > MOST_WORDS:
-                measured = f"{one.brief} {where}".rstrip()
-            yield ClaimRow(
-                claim=claim.claim,
-                claimed=number if isinstance(number, (int, float)) else None,
-                here=one.here,
-                measured=measured,
-                word=one.word,
-                note=one.note,
-                source=source_line(claim.source, self._less_work),
-                address=claim.source.address,
-                marks=[] if self._less_work else printed or list(one.marks),
-            )
+        rows = []
+        for claim in self.study.claims:
+            left = [
+                self.name_of(key, level)
+                for _, key, level in claim.levels()
+                if not self.has(key, level)
+            ]
+            judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(
+                claim.kind, self._value
+            )(claim)
+            why = f"this start left out {listed(left)}" if left else "no run of this setting counts"
+            found = [] if left else [*judged]
+            found = found or [_Found({}, "not decided", f"Not measured: {why}.")]
+            varied = [
+                key
+                for key in found[0].at
+                if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
+            ]
+            number = getattr(claim, claim.kind)
+            printed = list[Mark]()  # in the seconds of the source
+            for level, seconds in claim.printed.items():
+                key = next(iter(claim.best or claim.of))
+                printed += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
+            for one in found:
+                where = at_setting(setting_of(self.study, {key: one.at[key] for key in varied}))
+                measured = f"{one.measured} {where}".rstrip()
+                if one.brief and len(measured.split()) > MOST_WORDS:
+                    measured = f"{one.brief} {where}".rstrip()
+                rows.append(
+                    ClaimRow(
+                        claim=claim.claim,
+                        claimed=number if isinstance(number, (int, float)) else None,
+                        here=one.here,
+                        measured=measured,
+                        word=one.word,
+                        note=one.note,
+                        source=source_line(claim.source, self._less_work),
+                        address=claim.source.address,
+                        marks=[] if self._less_work else printed or list(one.marks),
+                    )
+                )
+        return rows
 
     @property
     def _less_work(self) -> bool:

@@ -12,7 +12,6 @@ from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.phases import phases_of
 from study.analysis.groups import GroupFit
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
-from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.optimum import Noise, equivalent_to, noise_of, ratios_to
 from study.analysis.stats.usable import mean_of
 from study.analysis.table.exclusions import BY_RULE
@@ -164,6 +163,14 @@ def group_of(study: Study, group: GroupFit) -> Group:
     pace = group.clean["pace"]
     fair = [level.label for level in levels if level.time and level.label not in group.unfair]
     optimum = None if group.machine else group.optimum_among(fair)
+    # The curve is through the levels whose time is determined; where none is, through all.
+    timed = [level for level in levels if level.time]
+    known = [level for level in timed if not level.undetermined] or timed
+    sizes, curve = {level.label: level.x for level in known}, None
+    if study.curve and len(sizes) >= 3:
+        along = [sizes.get(level) for level in model.levels]
+        best_of_curve = group.optimum_among(list(sizes))
+        curve = curve_of_model(model, along, best_of_curve, study.equivalence_margin)
     return Group(
         setting=group.setting,
         levels=levels,
@@ -174,7 +181,7 @@ def group_of(study: Study, group: GroupFit) -> Group:
         unfair=group.unfair,
         machine_change=None if pace.isna().any() else float(pace.max() / pace.min()),
         machine=group.machine,
-        curve=_curve(levels, group, model, study.equivalence_margin) if study.curve else None,
+        curve=curve,
         equivalent=equivalent_to(model, best, study.equivalence_margin) if best else [],
         ratios={
             label: ratio.bare if label in group.undetermined else ratio
@@ -183,24 +190,6 @@ def group_of(study: Study, group: GroupFit) -> Group:
         if best and optimum
         else {},
         noise=noise_of(model),
-    )
-
-
-def _curve(
-    levels: Sequence[Level], group: GroupFit, model: LogModel, margin: float
-) -> CurveFit | None:
-    """Return the curve through the levels whose time is determined (where none is, through all);
-    None below three."""
-    timed = [level for level in levels if level.time]
-    known = [level for level in timed if not level.undetermined] or timed
-    sizes = {level.label: level.x for level in known}
-    if len(sizes) < 3:
-        return None
-    return curve_of_model(
-        model,
-        [sizes.get(level) for level in model.levels],
-        group.optimum_among(list(sizes)),
-        margin,
     )
 
 

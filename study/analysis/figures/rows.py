@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -189,31 +189,17 @@ def lines_of(text: str, room: float, weight: str = "normal") -> list[str]:
         most -= 1
 
 
-class _Columns(NamedTuple):
-    """Where the parts of a row stand, in pixels: its marks from ``left`` to ``right``, its mean
-    before ``mean``, its words after."""
-
-    beside: bool
-    """Whether its label stands left of its marks, else above them."""
-    left: float
-    right: float
-    mean: float
-
-
-def _columns(chart: RowsChart, width: int) -> _Columns:
-    """Return the columns; labels stand at the left where that leaves a quarter of the width for the
-    marks."""
-    words = chain.from_iterable(chart.words(row, width == WIDE) for row in chart.rows if row.dots)
+def draw(chart: RowsChart, width: int) -> Figure:
+    """Return the chart as a figure of ``width`` pixels."""
+    # Labels stand at the left where that leaves a quarter of the width for the marks, which lie
+    # between ``left`` and ``right``; the means end at ``mean``, and the words follow.
+    wide = width == WIDE
+    words = chain.from_iterable(chart.words(row, wide) for row in chart.rows if row.dots)
     mean = width - _widest(words) - GAP
     right = mean - _widest([row.mean for row in chart.rows]) - GAP
     left = _widest([row.label for row in chart.rows], "normal") + GAP + RADIUS
     beside = left <= right - width / 4
-    return _Columns(beside, left if beside else RADIUS, right, mean)
-
-
-def draw(chart: RowsChart, width: int) -> Figure:
-    """Return the chart as a figure of ``width`` pixels."""
-    columns = _columns(chart, width)
+    left = left if beside else RADIUS
     end = TOP
     high = HIGH if any(chart.words(row, False)[1] for row in chart.rows) else LOW
     above = list[tuple[float, str, bool]]()
@@ -223,7 +209,7 @@ def draw(chart: RowsChart, width: int) -> Figure:
         end += GROUP * bool(placed)
         heads = [(line, True) for line in lines_of(group.name, width, "bold")]
         for place, row in enumerate(group.rows):
-            if not columns.beside:
+            if not beside:
                 heads += [(line, False) for line in lines_of(row.label, width)]
             for line, bold in heads:
                 end += LINE
@@ -234,7 +220,7 @@ def draw(chart: RowsChart, width: int) -> Figure:
         if group.arrow:
             arrows.append((group, placed[-2][0], placed[-1][0]))
     sheet = Sheet(width, end + FOOT)
-    axes = sheet.axes(columns.left, 0, columns.right, sheet.height)
+    axes = sheet.axes(left, 0, right, sheet.height)
     axes.set_xscale("linear" if chart.axis == "linear" else "log")
     axes.set(xlim=chart.ends, ylim=(sheet.height, 0))
     _grid(chart, sheet, axes, end + 2)
@@ -242,10 +228,17 @@ def draw(chart: RowsChart, width: int) -> Figure:
         _arrow(sheet, axes, group, top, bottom)
     for y, told, bold in above:
         sheet.text(0, y, told, bold=bold, over=True)
-    sheet.text(columns.mean, 10, "mean", "muted", SMALL, "right")
+    sheet.text(mean, 10, "mean", "muted", SMALL, "right")
     marks = Marks(axes, upright=False)
     for y, row in placed:
-        _words(chart, sheet, columns, y, row)
+        told, under = chart.words(row, wide)
+        middle = y + 4.5
+        if beside:
+            sheet.text(left - GAP, middle, row.label, row.ink, align="right")
+        sheet.text(mean, middle, row.mean, row.ink, align="right", bold=row.best)
+        start = mean + GAP if row.dots else left
+        sheet.text(start, y - 2 if under else middle, told, row.ink, bold=row.best)
+        sheet.text(start, y + 13, under, "muted", SMALL)
         draw_row(marks, row, y, 6.5)
     return sheet.figure
 
@@ -259,17 +252,6 @@ def _grid(chart: RowsChart, sheet: Sheet, axes: Axes, bottom: float) -> None:
     if chart.axis == "ratio":
         x = sheet.pixel(axes, 1, 0)[0]
         sheet.line([x, x], [TOP - 2, bottom], "muted", lw=1.6)
-
-
-def _words(chart: RowsChart, sheet: Sheet, columns: _Columns, y: float, row: Row) -> None:
-    told, under = chart.words(row, sheet.width == WIDE)
-    middle = y + 4.5
-    if columns.beside:
-        sheet.text(columns.left - GAP, middle, row.label, row.ink, align="right")
-    sheet.text(columns.mean, middle, row.mean, row.ink, align="right", bold=row.best)
-    start = columns.mean + GAP if row.dots else columns.left
-    sheet.text(start, y - 2 if under else middle, told, row.ink, bold=row.best)
-    sheet.text(start, y + 13, under, "muted", SMALL)
 
 
 def draw_row(marks: Marks, row: Row, at: float, side: float) -> None:

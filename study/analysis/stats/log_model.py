@@ -86,11 +86,6 @@ class LogModel:
         common = np.full(len(self.levels), self.fit.variances["noise"])
         return replace(self, noise=Noises(common, np.zeros(len(common), bool)))
 
-    @property
-    def rounded(self) -> bool:
-        """Whether the runs show no noise, but a step of the clock."""
-        return self.fit.variances["noise"] <= ROUNDING**2 and bool(self.readings.slow.shifts.any())
-
     @cached_property
     def counts(self) -> Array:
         """Runs (m,) of each level."""
