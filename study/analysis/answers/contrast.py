@@ -144,14 +144,15 @@ class Contrast(Statement):
                 f"**Not decided**: {faster} was {times}, but the "
                 f"{why if self.machine else 'runs are too few for an interval'}."
             )
-        if self.one_way and self.decided and not all(one.excludes_one for one in ratios):
+        apart = [one.excludes_one for one in ratios]
+        if self.one_way and self.decided and not all(apart):
             told = (
                 f"**{short(mean.value)} times as fast** as {slower} in the "
                 f"mean{bounds(mean, context.scope)}"
             )
             return f"{capital(faster)} {verb} {told}."
         both = f"{capital(faster)} and {slower} are"
-        if self.one_way and not self.decided and any(one.excludes_one for one in ratios):
+        if self.one_way and not self.decided and any(apart):
             if self.overall.low is None:
                 unit = f"times as fast as {slower}"
                 return (
@@ -162,7 +163,7 @@ class Contrast(Statement):
                 f"{both} **tied**{where}: {short(mean.value)} times as "
                 f"long{bounds(mean, context.scope)}."
             )
-        if not (self.decided or any(one.excludes_one for one in ratios)):
+        if not (self.decided or any(apart)):
             return f"{both} **tied**: {self._told(context, ratios, shown, 'times as long')}."
         told = self._told(context, ratios, shown, f"times as fast** as {slower}", "**")
         return f"{capital(faster)} {verb} {told}."

@@ -153,25 +153,19 @@ def rows_chart(chart: RowsChart) -> Chart | None:
     """Return the chart with the signs of its marks; None without a mean."""
     if not any(row.time for row in chart.rows):
         return None
-    return Chart(
-        title=chart.title,
-        subtitle=f"{chart.subtitle}{'; logarithmic axis' if chart.axis != 'linear' else ''}",
-        caption=_beyond(chart),
-        draw=partial(draw, chart),
-        key=key_of(chart.rows, "one pair of settings" if chart.axis == "ratio" else "one run"),
-    )
-
-
-def _beyond(chart: RowsChart) -> str:
-    """Return what the axis has no room for."""
-    end = chart.ends[1]
-    told = list[str]()
+    beyond, end = list[str](), chart.ends[1]
     for row in chart.rows:
         far = [f"{number(dot.value)} s, not counted" for dot in row.dots if dot.value > end]
         if row.claimed is not None and row.claimed > end:
             far.append(f"{number(row.claimed)} s, claimed")
-        told += [f"{row.label}: {one}" for one in far]
-    return f"Beyond the axis: {'; '.join(told)}." if told else ""
+        beyond += [f"{row.label}: {one}" for one in far]
+    return Chart(
+        title=chart.title,
+        subtitle=f"{chart.subtitle}{'; logarithmic axis' if chart.axis != 'linear' else ''}",
+        caption=f"Beyond the axis: {'; '.join(beyond)}." if beyond else "",
+        draw=partial(draw, chart),
+        key=key_of(chart.rows, "one pair of settings" if chart.axis == "ratio" else "one run"),
+    )
 
 
 def _widest(texts: Iterable[str], weight: str = "bold") -> float:

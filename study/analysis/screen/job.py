@@ -27,10 +27,16 @@ def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
     size = "reduced size" if plan.study.full else ""
     if plan.study.rung:
         size = "shortened for this machine by its ladder"
+    images = dict[str, None]()
+    for record in used:
+        if record.data:
+            data = record.settings.dataset
+            words = f"{record.data.train_images} {data.images_words} of {data.image_size} px"
+            images[words] = None
     told = [
         _training(plan.study, used),
         size,
-        _images(used),
+        listed(list(images)[:2]) if images else "",
         *_machines(used),
         runs_of(plan, records),
     ]
@@ -62,15 +68,6 @@ def _training(study: Study, used: Sequence[Record]) -> str:
         if timed and key not in study.factors and level not in ("auto", "fp32"):
             told.append(words.format(level))
     return ", ".join(told)
-
-
-def _images(used: Sequence[Record]) -> str:
-    told = []
-    for record in used:
-        if record.data:
-            data = record.settings.dataset
-            told.append(f"{record.data.train_images} {data.images_words} of {data.image_size} px")
-    return listed(list(dict.fromkeys(told))[:2]) if told else ""
 
 
 def _machines(used: Sequence[Record]) -> list[str]:

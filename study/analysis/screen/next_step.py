@@ -22,7 +22,6 @@ from study.artifacts.plan import Plan
 from study.base.errors import duration_words, quantity
 from study.base.strict import Strict
 from study.config.effect import allows
-from study.config.study import Study
 
 LEAST = 0.1
 """The share of a time below which its largest part limits nothing."""
@@ -45,6 +44,11 @@ class Try(NamedTuple):
     the job, unknown where these runs cannot tell."""
 
 
+FIXED = {
+    "unknown": "a part of it, which these runs cannot tell",
+    "nothing": "it is paid once, whatever the length",
+}
+"""What a change buys, where that is no number."""
 TRIES = (
     Try(WORKERS, "loader.persistent_workers", True, "let them stay", "all but once"),
     Try(WORKERS, "loader.workers", FEW_WORKERS, f"only {FEW_WORKERS} workers", "unknown"),
@@ -131,23 +135,17 @@ def _parts(plan: Plan, found: dict[str, float], total: float, workers: float) ->
             free = one.part == name and one.key not in study.factors
             fewer = one.key != "loader.workers" or workers > FEW_WORKERS
             if free and fewer and allows(runs, one.key, one.level, asked):
-                buys = _buys(one.saves, found[name], total, study)
+                left = (
+                    found[name] / study.training.every_epoch if one.saves == "all but once" else 0.0
+                )
+                saved, times = found[name] - left, total / (total - found[name] + left)
+                buys = FIXED.get(one.saves, f"{short(saved)} s, {short(times)} times as fast")
                 tried = {"attempt": one.words, "buys": buys, "key": one.key, "level": one.level}
                 part = part.model_copy(update=tried)
                 break
         yield part
     if small:
         yield Part(name="rest", seconds=sum(found[name] for name in small))
-
-
-def _buys(saves: str, seconds: float, total: float, study: Study) -> str:
-    """Return what a change buys at most, in words."""
-    if saves == "unknown":
-        return "a part of it, which these runs cannot tell"
-    if saves == "nothing":
-        return "it is paid once, whatever the length"
-    left = seconds / study.training.every_epoch if saves == "all but once" else 0.0
-    return f"{short(seconds - left)} s, {short(total / (total - seconds + left))} times as fast"
 
 
 def name_of(context: Context, end: End) -> str:

@@ -79,6 +79,11 @@ def with_best(levels: int, degrees: Array) -> Array:
     return _between(lambda one: dunnett(levels, one, two_sided=False), degrees)
 
 
+def beside_best(levels: int) -> Critical:
+    """Return the reach of Dunnett's one-sided value, between those of a grid of degrees."""
+    return lambda degrees: float(with_best(levels, np.array([degrees]))[0])
+
+
 def against_one(levels: int) -> Critical:
     """Return the reach of intervals that hold at once for all differences of ``levels`` from one,
     whichever it is."""

@@ -77,9 +77,17 @@ def learning_of(
         values = accuracies[level]
         reason = _against_chance(values, chance, by_images)
         gap = means[best] - means[level] - margin
-        if reason != "at_chance" and _is_below(
-            gap, errors[level], errors[best], len(means), questions
-        ):
+        below = False
+        if gap > 0 and len(means) > 1:
+            # Welch's test. Any level may be the best by chance, so Bonferroni's rule counts every
+            # ordered pair of the levels, in each question.
+            (own, own_degrees), (other, other_degrees) = errors[level], errors[best]
+            square = own + other
+            per_degree = own**2 / own_degrees + other**2 / other_degrees
+            degrees = square**2 / per_degree if per_degree else np.inf
+            tests = len(means) * (len(means) - 1) * questions
+            below = special.stdtr(degrees, -gap / np.sqrt(square)) < SIGNIFICANCE / tests
+        if reason != "at_chance" and below:
             reason = "below_best"
         elif reason == "learned" and gap > LARGE_SHORTFALL:
             reason = "unclear"
@@ -148,21 +156,3 @@ def _squared_errors(accuracies: Mapping[str, Sequence[float]], images: int) -> d
         variance = max(spreads.get(level, pooled), share * (1 - share) / images)
         found[level] = variance / len(values), degrees[level] or total or np.inf
     return found
-
-
-def _is_below(gap: float, own: Error, best: Error, levels: int, questions: int) -> bool:
-    """Return whether a ``gap`` to the best level, less the margin, exceeds the noise (Welch's test,
-    Bonferroni's rule).
-
-    Any level may be the best by chance, so the rule counts every ordered pair of the levels, in
-    each question.
-    """
-    if gap <= 0 or levels < 2:
-        return False
-    square = own[0] + best[0]
-    per_degree = own[0] ** 2 / own[1] + best[0] ** 2 / best[1]
-    degrees = square**2 / per_degree if per_degree else np.inf
-    return bool(
-        special.stdtr(degrees, -gap / np.sqrt(square))
-        < SIGNIFICANCE / (levels * (levels - 1) * questions)
-    )

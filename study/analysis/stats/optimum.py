@@ -20,7 +20,13 @@ from typing import TypeVar
 import numpy as np
 from scipy import special
 
-from study.analysis.stats.critical_values import against_one, largest_of_all, ranges, with_best
+from study.analysis.stats.critical_values import (
+    against_one,
+    beside_best,
+    largest_of_all,
+    ranges,
+    with_best,
+)
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
 from study.analysis.stats.noise import ROUNDING
@@ -246,21 +252,15 @@ def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
     if model.spare <= 0:
         return []
     for count in (2, len(model.levels)):
-        found = [str(level) for level in others if _inside(model, level, best, margin, count)]
+        found = []
+        for level in others:
+            # with noises of their own and with one for all
+            ratios = [one.ratio(level, best, beside_best(count)) for one in (model, model.even)]
+            if all(one.within(margin) and one.low != one.high for one in ratios):
+                found.append(str(level))
         if len(found) == len(others):
             break
     return found
-
-
-def _inside(model: LogModel, level: Hashable, best: Hashable, margin: float, count: int) -> bool:
-    """Return whether a ratio lies within the margin, with noises of their own and with one for
-    all."""
-
-    def reach(degrees: float) -> float:
-        return float(with_best(count, np.array([degrees]))[0])
-
-    ratios = [one.ratio(level, best, reach) for one in (model, model.even)]
-    return all(one.within(margin) and one.low != one.high for one in ratios)
 
 
 def noise_of(model: LogModel) -> Noise | None:

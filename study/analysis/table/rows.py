@@ -177,6 +177,8 @@ def _inferred(measured: Measurement, asked: InferenceSamples) -> Values:
     timed = [batch for batch in asked.batches if not batch.warm_up]
     seconds = [batch.seconds for batch in timed]
     images = sum(batch.images for batch in timed)
+    convolutions = {name: count for name, count in asked.operators.items() if name.endswith("Conv")}
+    int8 = convolutions.get("QLinearConv")
     # The nearest rank: always a measured value, never interpolated.
     p50, p90, p99 = np.percentile(seconds, [50, 90, 99], method="inverted_cdf").tolist()
     return {
@@ -189,20 +191,13 @@ def _inferred(measured: Measurement, asked: InferenceSamples) -> Values:
         "accuracy": asked.accuracy,
         "fp32_accuracy": measured.epochs[-1].accuracy,
         "trained_sha256": asked.weights_sha256,
-        "int8_convolutions_share": _int8_share(asked.operators),
+        "int8_convolutions_share": None if int8 is None else int8 / sum(convolutions.values()),
         "conversion_seconds": asked.conversion_seconds,
         "peak_device_allocated_bytes": asked.memory.device_allocated_bytes,
         "peak_device_reserved_bytes": asked.memory.device_reserved_bytes,
         "parameters": measured.parameters,
         "threads": measured.threads,
     }
-
-
-def _int8_share(operators: Mapping[str, int]) -> float | None:
-    convolutions = {name: count for name, count in operators.items() if name.endswith("Conv")}
-    if "QLinearConv" not in convolutions:
-        return None
-    return convolutions["QLinearConv"] / sum(convolutions.values())
 
 
 def _measured(record: Record, measured: Measurement) -> Values:
