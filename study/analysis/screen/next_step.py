@@ -135,11 +135,12 @@ def _parts(plan: Plan, found: dict[str, float], total: float, workers: float) ->
             free = one.part == name and one.key not in study.factors
             fewer = one.key != "loader.workers" or workers > FEW_WORKERS
             if free and fewer and allows(runs, one.key, one.level, asked):
-                left = (
-                    found[name] / study.training.every_epoch if one.saves == "all but once" else 0.0
+                seconds, epochs = found[name], study.training.every_epoch
+                left = seconds / epochs if one.saves == "all but once" else 0.0
+                buys = FIXED.get(one.saves) or (
+                    f"{short(seconds - left)} s, "
+                    f"{short(total / (total - seconds + left))} times as fast"
                 )
-                saved, times = found[name] - left, total / (total - found[name] + left)
-                buys = FIXED.get(one.saves, f"{short(saved)} s, {short(times)} times as fast")
                 tried = {"attempt": one.words, "buys": buys, "key": one.key, "level": one.level}
                 part = part.model_copy(update=tried)
                 break
