@@ -132,17 +132,15 @@ class Judge(Measured):
             if self.rest(slower, claim.slower) == self.rest(faster, claim.faster)
         ]
         for slower, faster in pairs:
-            rest = self.rest(slower, claim.slower)
             here = self.over(slower, faster, len(pairs))
             word = word_of(claimed, claimed, here, self._margin, ratio=True)
-            mark = _mark(faster, slower.time.value / claimed)
             yield _Found(
-                rest,
+                self.rest(slower, claim.slower),
                 word,
                 told_of(here, " times", against(word, claimed)),
                 here,
                 note_of(word, here, claimed),
-                (mark,),
+                (_mark(faster, slower.time.value / claimed),),
             )
 
     def _best(self, claim: Claim) -> Iterator[_Found]:

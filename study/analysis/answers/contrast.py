@@ -126,6 +126,18 @@ class Contrast(Statement):
             names, shown = names[::-1], shown[::-1]
             ratios = [one.together.inverse for one in shown]
         slower, faster = names
+
+        def each(unit: str, bold: str = "") -> str:
+            """Return the ratios with their settings; the first has the words of the unit, and
+            names the interval."""
+            told = [
+                f"{bold}{short(one.value)} {unit if not place else f'times{bold}'}"
+                f"{' ' * bool(at_setting(at.at))}{at_setting(at.at)}"
+                f"{bounds(one, '' if place else context.scope)}"
+                for place, (one, at) in enumerate(zip(ratios, shown, strict=True))
+            ]
+            return ", and ".join(told)
+
         verb = "answers" if context.study.task == "inference" else "trains"
         # Two ratios with their settings leave no room for the length of the job.
         if context.job and len(shown) == 1:
@@ -155,36 +167,15 @@ class Contrast(Statement):
         if self.one_way and not self.decided and any(apart):
             if self.overall.low is None:
                 unit = f"times as fast as {slower}"
-                return (
-                    f"**Not decided** over all: {faster} was "
-                    f"{self._told(context, ratios, shown, unit)}."
-                )
+                return f"**Not decided** over all: {faster} was {each(unit)}."
             return (
                 f"{both} **tied**{where}: {short(mean.value)} times as "
                 f"long{bounds(mean, context.scope)}."
             )
         if not (self.decided or any(apart)):
-            return f"{both} **tied**: {self._told(context, ratios, shown, 'times as long')}."
-        told = self._told(context, ratios, shown, f"times as fast** as {slower}", "**")
+            return f"{both} **tied**: {each('times as long')}."
+        told = each(f"times as fast** as {slower}", "**")
         return f"{capital(faster)} {verb} {told}."
-
-    @staticmethod
-    def _told(
-        context: Context,
-        ratios: Sequence[Estimate],
-        shown: Sequence[Ratio],
-        unit: str,
-        bold: str = "",
-    ) -> str:
-        """Return the ratios with their settings; the first has the words of the unit, and names the
-        interval."""
-        told = [
-            f"{bold}{short(one.value)} {unit if not place else f'times{bold}'}"
-            f"{' ' * bool(at_setting(at.at))}{at_setting(at.at)}"
-            f"{bounds(one, '' if place else context.scope)}"
-            for place, (one, at) in enumerate(zip(ratios, shown, strict=True))
-        ]
-        return ", and ".join(told)
 
 
 class NoRatio(Statement):

@@ -174,7 +174,7 @@ def curve_of_model(
     else:
         among = optimum.indistinguishable if optimum else []
         tied = [sizes[place] for place in kept if label(model.levels[place]) in among]
-        verdict = _verdict(models, means, alike, differs_p, _turn(means, tied))
+        verdict = _verdict(models, means, alike, differs_p, tied)
     models["power"] = models["power"].model_copy(update={"reported": verdict.kind == "power_law"})
     line = DRAWN.get(verdict.kind)
     if line == "rise" and (line not in alike or _turns_again(means)):
@@ -220,23 +220,6 @@ def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:
     return LogMeans([size for size, _ in kept], model.effects[order], covariance, degrees)
 
 
-def _turn(means: LogMeans, tied: Collection[float | None]) -> Verdict | None:
-    """Return that the levels turn, whatever law describes them; None where they fall at most.
-
-    ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once,
-    the minimum of the curve lies between the neighbours of the fastest size.
-    """
-    sizes = means.sizes
-    places = [place for place, size in enumerate(sizes) if size in tied]
-    if not places:
-        return None
-    before = sizes[: places[0]]
-    after = sizes[places[-1] + 1 :]
-    if _turns_again(means) or (after and not before):
-        return Verdict(kind="turns")
-    return Verdict(kind="turns", low=before[-1], high=after[0]) if after else None
-
-
 def _turns_again(means: LogMeans) -> bool:
     """Return whether the time rises before its smallest mean, or falls after it, beyond the noise.
 
@@ -257,16 +240,24 @@ def _verdict(
     means: LogMeans,
     alike: Collection[str],
     differs_p: float | None,
-    turn: Verdict | None,
+    tied: Collection[float | None],
 ) -> Verdict:
     """Return what the laws that were fitted to ``means`` determine; between those that are
     ``alike`` the times do not choose.
 
     ``differs_p`` is p of the test that no size differs from another, None without replicates.
-    ``turn`` is what the levels show by themselves.
+    ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once,
+    the minimum of the curve lies between the neighbours of the fastest size.
     """
-    if turn and differs_p is not None and differs_p < DIFFERENCE:
-        return turn
+    sizes = means.sizes
+    places = [place for place, size in enumerate(sizes) if size in tied]
+    if places and differs_p is not None and differs_p < DIFFERENCE:
+        # the levels turn, whatever law describes them
+        before, after = sizes[: places[0]], sizes[places[-1] + 1 :]
+        if _turns_again(means) or (after and not before):
+            return Verdict(kind="turns")
+        if after:
+            return Verdict(kind="turns", low=before[-1], high=after[0])
     if models["step"].aicc is None:
         return Verdict(kind="undetermined", reason="points")
     if differs_p is None:

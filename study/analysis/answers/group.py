@@ -161,10 +161,10 @@ def group_of(study: Study, group: GroupFit) -> Group:
         return Group(setting=group.setting, levels=levels)
     best = None if group.machine else smallest(levels, group.unfair)
     pace = group.clean["pace"]
-    fair = [level.label for level in levels if level.time and level.label not in group.unfair]
+    timed = [level for level in levels if level.time]
+    fair = [level.label for level in timed if level.label not in group.unfair]
     optimum = None if group.machine else group.optimum_among(fair)
     # The curve is through the levels whose time is determined; where none is, through all.
-    timed = [level for level in levels if level.time]
     known = [level for level in timed if not level.undetermined] or timed
     sizes, curve = {level.label: level.x for level in known}, None
     if study.curve and len(sizes) >= 3:

@@ -25,7 +25,6 @@ from study.analysis.groups import GroupFit
 from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import LogModel, together
-from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import has_noise
 from study.analysis.stats.usable import model_of
@@ -212,16 +211,11 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
                         base=str(own[0]),
                         level=str(own[at]),
                         settings=len(pairs),
-                        times_as_fast=model.interval(_difference(model, pairs), together(count)),
+                        times_as_fast=model.mean_ratio(pairs, together(count)),
                         **_changes(beside, pairs, count),
                     )
                 )
     return Switches(group=group.setting, effects=effects, combination=combination)
-
-
-def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:
-    found: Array = np.mean([model.weights(base, other) for base, other in pairs], axis=0)
-    return found
 
 
 def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
@@ -246,7 +240,7 @@ def _changes(
     for name, model in beside.items():
         known = [(other, base) for base, other in pairs if {base, other} <= {*model.levels}]
         if len(known) >= min(2, len(pairs)):
-            found[name] = model.interval(_difference(model, known), together(effects * len(beside)))
+            found[name] = model.mean_ratio(known, together(effects * len(beside)))
     if "accuracy" in found:
         # Runs that happen to agree have not shown that they always do.
         shown = found["accuracy"] if has_noise(beside["accuracy"]) else found["accuracy"].bare

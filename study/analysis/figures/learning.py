@@ -107,8 +107,7 @@ def learning_charts(result: StudyResult, found: Rows) -> dict[str, Chart]:
             if len(typical) < 2 or (many and level.label != group.best):
                 continue
             row = found[group.label, level.label]
-            beside = who or row.verdict
-            words = capital(f"{level.label}, {beside}".rstrip(", "))
+            words = capital(f"{level.label}, {who or row.verdict}".rstrip(", "))
             last, seconds = typical[[ACCURACY, CLOCK]].iloc[-1]
             name = f"{words}: {last:.0%} in {short(seconds)} s"
             every.append(Course(name, last, row.look, epochs[own], typical))

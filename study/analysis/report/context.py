@@ -154,23 +154,17 @@ def glossary(study: Study) -> list[tuple[str, str]]:
     ]
     if len(study.compared) < 3:
         return told
-    keys = [key for key in study.compared if key != "device"]
-    return [
-        *told,
-        *((f"{short_key(key)} ({_levels(study, key)})", description(key)) for key in keys),
-    ]
-
-
-def _levels(study: Study, key: str) -> str:
-    """Return the levels of a factor in words, each with what the study's file has where that is
-    something else."""
-    told = []
-    for level in study.factors[key]:
-        word, short = level_words(key, level), str(shown(study, key, level))
-        plain = short if word == str(level) else word
-        alike = isinstance(level, bool) or key == "device" or plain == short
-        told.append(plain if alike else f"{word} = {short}")
-    return ", ".join(told)
+    for key in study.compared:
+        if key == "device":
+            continue
+        levels = []  # in words, each with what the study's file has where that is something else
+        for level in study.factors[key]:
+            word, as_shown = level_words(key, level), str(shown(study, key, level))
+            plain = as_shown if word == str(level) else word
+            alike = isinstance(level, bool) or plain == as_shown
+            levels.append(plain if alike else f"{word} = {as_shown}")
+        told.append((f"{short_key(key)} ({', '.join(levels)})", description(key)))
+    return told
 
 
 def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:

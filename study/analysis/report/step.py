@@ -60,10 +60,8 @@ def render(studies: list[str], results: Path, output: Path) -> None:
         try:
             charts = CHARTS.validate_json(index.read_bytes()) if index.exists() else _drawn(result)
         except ValidationError:
-            command = f"python -m study analyse {name}"
-            raise StudyError(
-                f"{index}: not a valid list of charts; make it with: {command}"
-            ) from None
+            why = f"not a valid list of charts; make it with: python -m study analyse {name}"
+            raise StudyError(f"{index}: {why}") from None
         found.append((result, charts))
     write_page(found, results, output)
     if output.resolve() == files.report.resolve():

@@ -82,18 +82,12 @@ def _machines(used: Sequence[Record]) -> list[str]:
             marks = r"\((R|TM)\)|@.*|\b(Processor|CPU)\b|\b\d+-Core\b"
             name = " ".join(re.sub(marks, " ", machine.cpu_name).split())
             cores = machine.cpu_cores or 1
-            share = _share_of(record, cores)
+            measured, share = record.measurement, ""
+            if measured and record.settings.training.threads == "auto" and measured.threads < cores:
+                share = f"{measured.threads} of "  # torch itself chose fewer: it may use no others
             brief = f"{share}{cores} {name.partition(' ')[2] or name} core{'s' * (cores != 1)}"
             told[brief if beside else f"{name}, {share}{quantity(cores, 'core')}"] = None
     return list(told)
-
-
-def _share_of(record: Record, cores: int) -> str:
-    """Return ``16 of`` where torch itself chose fewer threads than the machine has cores: it may
-    use no others."""
-    measured = record.measurement
-    chosen = record.settings.training.threads == "auto"
-    return f"{measured.threads} of " if measured and chosen and measured.threads < cores else ""
 
 
 def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:

@@ -90,10 +90,10 @@ def _terms(group: Group, curve: CurveFit) -> Iterator[tuple[str, str]]:
     shown = list(dict.fromkeys([labels[0], group.best or labels[0], labels[-1]]))
     sizes = [level.x or 0 for level in group.timed if level.label in shown]
     for term in curve.terms(sizes):
-        both = zip(term.seconds, shown, strict=True)
-        told = ", ".join(f"{short(one)} s at {label}" for one, label in both)
-        if term.part == "stays":
-            told = "at every size"
+        told = "at every size"
+        if term.part != "stays":
+            both = zip(term.seconds, shown, strict=True)
+            told = ", ".join(f"{short(one)} s at {label}" for one, label in both)
         ends = ("any" if end is None else short(end) for end in (term.bounds.low, term.bounds.high))
         value = f"{short(term.value)} s (95%: {' to '.join(ends)})"
         yield SIGNS.get(term.coefficient, term.coefficient), f"{value}: {told}"
@@ -107,7 +107,6 @@ def _terms(group: Group, curve: CurveFit) -> Iterator[tuple[str, str]]:
 def _lines(group: Group, curve: CurveFit) -> Iterator[str]:
     """Yield what is known and what is not, and where the laws miss."""
     first = group.timed[0].label
-    power = curve.power
     ratio = group.ratios.get(first)
     if curve.verdict.kind == "falls" and ratio:
         told = f"{short(ratio.value)} times as long as {group.best}{bounds(ratio)}"
@@ -118,7 +117,7 @@ def _lines(group: Group, curve: CurveFit) -> Iterator[str]:
         yield f"The curve misses {_most(curve.models['rise'].misses)}, more than the noise."
     if curve.line == "rise":
         law = f"The published law, {law_formula('power')}, can only fall"
-        yield f"{law}: at its closest it misses {_most(power.misses)}."
+        yield f"{law}: at its closest it misses {_most(curve.power.misses)}."
 
 
 def _rejected(fit: Fitted) -> bool:

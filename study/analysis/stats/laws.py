@@ -51,18 +51,6 @@ class Law:
     exponent: float = 1.0
     """That of what shrinks, where it is no coefficient."""
 
-    @property
-    def shares(self) -> Array:
-        """The shares of what is not constant to begin from."""
-        return SHARES if "shrinks" in self.names else SHARES[:1]
-
-    @property
-    def beside(self) -> Array:
-        """The values of the parameter to begin from: the exponent, or the rising share."""
-        if "exponent" in self.names:
-            return EXPONENTS
-        return SHARES if "grows" in self.names else SHARES[:1]
-
     def coefficients(
         self, mean: float, beside: Array, shares: Array, scale: Array | float = 1.0
     ) -> dict[str, Array]:
@@ -155,11 +143,14 @@ class Shapes(NamedTuple):
 def shapes_within(law: Law, means: LogMeans, limit: float = 0.0) -> Shapes:
     """Return laws (k,) that fill the region whose sums of squares are at most ``limit``; with 0
     those that are the best but for rounding, a constant first."""
-    beside = law.beside
+    # To begin from: the shares of what is not constant, and the exponent or the rising share.
+    first = SHARES if "shrinks" in law.names else SHARES[:1]
+    beside = SHARES if "grows" in law.names else SHARES[:1]
+    beside = EXPONENTS if "exponent" in law.names else beside
     for _ in range(ROUNDS):
         # At each value: those within the limit and one more at each end, or the best and its
         # neighbours.
-        shares = np.tile(law.shares, (len(beside), 1))
+        shares = np.tile(first, (len(beside), 1))
         for _ in range(ROUNDS):
             parts = law.coefficients(means.mean, beside[:, None, None], shares[..., None])
             ratios = means.logs - np.log(law.seconds(parts, means.sizes))

@@ -23,10 +23,13 @@ LARGE_SHORTFALL = 0.10
 could explain it."""
 
 
+Reason = Literal["learned", "at_chance", "below_best", "unclear", "unknown"]
+
+
 class Learning(Strict):
     """Whether one level has learned."""
 
-    reason: Literal["learned", "at_chance", "below_best", "unclear", "unknown"]
+    reason: Reason
     """`at_chance`: the accuracy is not above chance. `below_best`: it is short of the best level's
     by more than the margin, beyond the noise between runs. `unclear`: it is above chance, but the
     runs differ too much to say so of their mean, or to say why it is more than ten points short of
@@ -75,7 +78,15 @@ def learning_of(
     )
     for level in means:
         values = accuracies[level]
-        reason = _against_chance(values, chance, by_images)
+        # One pass over the images may reach ``by_images`` above chance, which does not shrink with
+        # the number of runs; the t limit of the mean over runs comes on top of it.
+        above, by_runs = means[level] - chance, 0.0
+        if len(values) > 1:
+            spread = np.std(values, ddof=1) / np.sqrt(len(values))
+            by_runs = float(-special.stdtrit(len(values) - 1, SIGNIFICANCE) * spread)
+        reason: Reason = "learned" if above > by_images + by_runs else "unclear"
+        if above <= by_images:
+            reason = "at_chance"
         gap = means[best] - means[level] - margin
         below = False
         if gap > 0 and len(means) > 1:
@@ -108,28 +119,6 @@ def accuracy_of(accuracies: Sequence[float], tests: int) -> Estimate | None:
         return Estimate(value=mean)
     reach = float(special.stdtrit(runs - 1, 1 - SIGNIFICANCE / 2 / tests)) * spread / runs**0.5
     return Estimate(value=mean, low=mean - reach, high=mean + reach)
-
-
-def _against_chance(
-    values: Sequence[float], chance: float, by_images: float
-) -> Literal["learned", "at_chance", "unclear", "below_best"]:
-    """Return how the mean of a level's accuracies stands against ``chance``, one-sided at 5%.
-
-    ``by_images`` is what one pass over the images may reach above chance: the exact binomial limit,
-    which does not shrink with the number of runs. The t limit of the mean over runs comes on top of
-    it.
-    """
-    by_runs = 0.0
-    if len(values) > 1:
-        by_runs = float(
-            -special.stdtrit(len(values) - 1, SIGNIFICANCE)
-            * np.std(values, ddof=1)
-            / np.sqrt(len(values))
-        )
-    gap = fmean(values) - chance
-    if gap <= by_images:
-        return "at_chance"
-    return "learned" if gap > by_images + by_runs else "unclear"
 
 
 Error = tuple[float, float]

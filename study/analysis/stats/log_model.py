@@ -132,6 +132,13 @@ class LogModel:
         """Return the geometric mean of ``level`` over that of ``other``, compared within blocks."""
         return self.interval(self.weights(level, other), critical)
 
+    def mean_ratio(
+        self, pairs: Sequence[tuple[Hashable, Hashable]], critical: Critical | None
+    ) -> Estimate:
+        """Return the geometric mean of the ratios of some pairs of levels."""
+        each = [self.weights(level, other) for level, other in pairs]
+        return self.interval(np.mean(each, axis=0), critical)
+
     def variances_of(self, rows: Array) -> tuple[Array, Array]:
         """Return the variance (r,) of each row of weights (r, m) times the effects, and its degrees
         of freedom (r,).
@@ -238,7 +245,13 @@ class LogModel:
         shared = slice(int(self.uneven), None)
         covariances = (self.covariance, *self.fit.slopes[shared])
         variances, *slopes = (((rows @ matrix) * rows).sum(1) for matrix in covariances)
-        scatter = self._own_scatter(rows**2)
+        scatter = np.zeros(len(rows))
+        if self.uneven:  # what the noises of levels add; else the model's spread holds it
+            parts, own = rows**2 * self.noise.variances / self.counts, self.noise.own
+            # those that are left to each level
+            degrees = np.maximum(self.spare / self.counts.sum() * self.counts, 1)
+            others = parts[:, ~own].sum(1) ** 2 / degrees[~own].sum()
+            scatter = 2 * ((parts[:, own] ** 2 / degrees[own]).sum(1) + others)
         if slopes:
             scatter = scatter + (
                 np.array(slopes) * (self.fit.spread[shared, shared] @ np.array(slopes))
@@ -246,21 +259,6 @@ class LogModel:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             few = np.clip(2 * np.maximum(variances, 0) ** 2 / scatter, 1.0, self.spare)
         return np.where(scatter > 0, few, float(max(self.spare, 0)))
-
-    def _own_scatter(self, squares: Array) -> Array:
-        """Return the variance (r,) of what the noises of levels add to a variance, of squared
-        weights (r, m).
-
-        0 where all levels have one noise: the model's spread holds it.
-        """
-        if not self.uneven:
-            return np.zeros(len(squares))
-        parts, own = squares * self.noise.variances / self.counts, self.noise.own
-        # those that are left to each level
-        degrees = np.maximum(self.spare / self.counts.sum() * self.counts, 1)
-        shared = parts[:, ~own].sum(1) ** 2 / degrees[~own].sum()
-        found: Array = 2 * ((parts[:, own] ** 2 / degrees[own]).sum(1) + shared)
-        return found
 
     @cached_property
     def pair_degrees(self) -> float:

@@ -142,7 +142,5 @@ def polished(
 
 
 def _groups(values: Sequence[Hashable]) -> list[Places]:
-    rows: dict[Hashable, list[int]] = {}
-    for row, value in enumerate(values):
-        rows.setdefault(value, []).append(row)
-    return [np.array(found) for found in rows.values()]
+    at = pd.Series(places(values))
+    return [np.asarray(rows, np.int64) for rows in at.groupby(at).indices.values()]

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.integrate import trapezoid
 
 from study.analysis.stats.mixed_model import Array
 from study.analysis.table.exclusions import ASIDE
@@ -275,7 +276,7 @@ def _known(samples: Mapping[str, Array], name: str) -> tuple[Array, Array]:
 def _by_counter(seconds: Array, joules: Array, start: float, end: float) -> Energy:
     inside = seconds[(seconds >= start) & (seconds <= end)]
     # Between two samples a counter continues; before the first and after the last it is unknown.
-    refused = _too_little(inside, start, end) or _hole([seconds[0] - start, end - seconds[-1]])
+    refused = _refused(inside, start, end, [seconds[0] - start, end - seconds[-1]])
     if refused:
         return Energy(refused=refused)
     if (np.diff(joules) < 0).any():
@@ -288,22 +289,18 @@ def _by_power(seconds: Array, watts: Array, start: float, end: float) -> Energy:
     """Return the integral of power readings by the trapezoidal rule."""
     inside = seconds[(seconds > start) & (seconds < end)]
     x = np.array([start, *inside, end])
-    refused = _too_little(inside, start, end) or _hole(np.diff(x))
+    refused = _refused(inside, start, end, np.diff(x))
     if refused:
         return Energy(refused=refused)
-    y = np.interp(x, seconds, watts)
-    return Energy(joules=float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2)), method="power")
+    return Energy(joules=float(trapezoid(np.interp(x, seconds, watts), x)), method="power")
 
 
-def _too_little(inside: Array, start: float, end: float) -> str | None:
+def _refused(inside: Array, start: float, end: float, gaps: Iterable[float]) -> str | None:
+    """Return why samples tell no energy of a window: of those ``inside`` it, with these gaps."""
     if end - start < SHORTEST_WINDOW_SECONDS:
         return f"The window of {end - start:.2f} s is under {SHORTEST_WINDOW_SECONDS:g} s."
     if len(inside) < FEWEST_SAMPLES:
         return f"The window holds {len(inside)} samples, fewer than {FEWEST_SAMPLES}."
-    return None
-
-
-def _hole(gaps: Iterable[float]) -> str | None:
     longest = max(gaps)
     if longest > LONGEST_HOLE_SECONDS:
         return f"The samples leave out {longest:.1f} s of the window."

@@ -13,7 +13,7 @@ import pandas as pd
 
 from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.artifacts.plan import Plan
-from study.artifacts.record import DataUsed, Record
+from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.artifacts.samples import PHASES, InferenceSamples, Measurement
 from study.artifacts.setting import part_of
@@ -53,11 +53,11 @@ def table_of(
     dotted key. A quantity that a run lacks is NaN. ``counted`` holds what is known of a run by its
     name.
     """
-    absent = {
-        run.name: {"outcome": "unavailable", "message": run.unavailable or NOT_YET}
-        for run in plan.runs
-    }
-    every = [*((run, counted.get(run.name) or absent[run.name]) for run in plan.runs), *aside]
+    every = list[tuple[Run, Values]]()
+    for run in plan.runs:
+        absent = {"outcome": "unavailable", "message": run.unavailable or NOT_YET}
+        every.append((run, counted.get(run.name) or absent))
+    every += aside
     return with_exclusions(plan.study, as_table(_row(plan, run, values) for run, values in every))
 
 
@@ -131,44 +131,36 @@ def _row(plan: Plan, run: Run, values: Values) -> Values:
 
 
 def _recorded(record: Record) -> Values:
-    return record.model_dump(include=RECORDED) | {
+    software, machine = record.software, record.machine
+    dirty = "+" if software.git_dirty else ""
+    versions = f"{machine.software}, " if machine else ""
+    engine = "on the host" if software.engine == "none" else f"in {software.engine}"
+    commit = f"commit {(software.git_commit or 'unknown')[:8]}{dirty}"
+    values = record.model_dump(include=RECORDED) | {
         "disturbed": "; ".join(record.disturbed) or None,
         "others_cpu_percent": record.observed.others_cpu_percent if record.observed else None,
-        "device_name": record.machine.device_name if record.machine else None,
-        "valid_images": record.data.valid_images if record.data else None,
+        "device_name": machine.device_name if machine else None,
+        "weights": record.weights.kind if record.weights else None,
+        "software": f"{versions}{engine}, {commit}",
+        "image_id": software.image,
+        "idle_watts": record.device_watts_before,
+    }
+    if record.data:
+        values["valid_images"] = record.data.valid_images
         # Inference asks one trained network in every setting: there is nothing that one of them
         # could fail to learn.
-        "chance_accuracy": _chance(record.data)
-        if record.data and record.settings.task == "training"
-        else None,
-        "weights": record.weights.kind if record.weights else None,
-        "software": _software(record),
-        "image_id": record.software.image,
-        "idle_watts": record.device_watts_before,
-        "reference_seconds": record.reference_workload.seconds
-        if record.reference_workload
-        else None,
-        "host_reference_seconds": record.reference_workload.host_seconds
-        if record.reference_workload
-        else None,
-        **(record.timeline.model_dump() if record.timeline else {}),
-    }
-
-
-def _chance(data: DataUsed) -> float:
-    """Return the share of the most frequent class; where files hold images of several
-    classes, whose counts are unknown, that of equal ones."""
-    most = (data.valid_majority_images or 0) / data.valid_images
-    return max(most, 1 / len(data.classes))
-
-
-def _software(record: Record) -> str:
-    commit = (record.software.git_commit or "unknown")[:8] + (
-        "+" if record.software.git_dirty else ""
-    )
-    software = f"{record.machine.software}, " if record.machine else ""
-    engine = "on the host" if record.software.engine == "none" else f"in {record.software.engine}"
-    return f"{software}{engine}, commit {commit}"
+        if record.settings.task == "training":
+            # The share of the most frequent class; where files hold images of several classes,
+            # whose counts are unknown, that of equal ones.
+            most = (record.data.valid_majority_images or 0) / record.data.valid_images
+            values["chance_accuracy"] = max(most, 1 / len(record.data.classes))
+    workload = record.reference_workload
+    if workload:
+        values["reference_seconds"] = workload.seconds
+        values["host_reference_seconds"] = workload.host_seconds
+    if record.timeline:
+        values |= record.timeline.model_dump()
+    return values
 
 
 def _inferred(measured: Measurement, asked: InferenceSamples) -> Values:
