@@ -25,10 +25,9 @@ from benchmarks.coverage_answers import answers
 from benchmarks.simulated import Array, Condition, Runs, conditions, of_starts, simulate
 from benchmarks.trials import Cell, Trial, holds, main, study_of
 from study.analysis.answers.curve import curve_of_model
-from study.analysis.stats.equivalence import equivalent_to
 from study.analysis.stats.estimate import undetermined
 from study.analysis.stats.log_model import LogModel, fit_log_model, together
-from study.analysis.stats.optimum import may_be_fastest, optimum_of
+from study.analysis.stats.optimum import equivalent_to, may_be_fastest, optimum_of
 from study.analysis.table.exclusions import MANY, far_runs, with_exclusions
 
 MARGIN, DRAWS = 0.05, 20_000

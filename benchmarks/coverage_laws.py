@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from study.analysis.answers.curve import CurveFit, Verdict, curve_of_model, means_of
-from study.analysis.stats.fits import fit_laws
-from study.analysis.stats.laws import LogMeans, by_name
+from study.analysis.stats.laws import LogMeans, by_name, fit_laws
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import optimum_of
 

@@ -4,31 +4,30 @@ shares."""
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 
-from study.analysis.about import about
 from study.analysis.answers import Answer, first_answer
 from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.context import Context, scope_of
-from study.analysis.answers.contrast import contrasts_of, control_of
+from study.analysis.answers.contrast import Length, contrasts_of, control_of, length_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
-from study.analysis.answers.length import Length, length_of
 from study.analysis.answers.switches import Switches, switches_of
-from study.analysis.answers.ways import Way, Ways, ways_of
-from study.analysis.caveats import Caveat, find_caveats
+from study.analysis.answers.ways import ways_of
+from study.analysis.caveats import KINDS, Caveat
+from study.analysis.caveats.base import Seen
 from study.analysis.groups import groups_of
 from study.analysis.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.screen import Screen, screen_of
+from study.analysis.screen.job import facts_of
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.files import as_epochs, epochs_of, read_epochs, read_table, read_timings
 from study.analysis.words import place_words
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, Selected
+from study.artifacts.plan import Plan, selected
 from study.base.errors import StudyError, check_known
 from study.base.strict import Versioned
 
@@ -67,12 +66,6 @@ class Analysis(Versioned):
             found += [(f"{place}{one.label}", one.phases) for one in group.levels if one.phases]
         return found
 
-    @property
-    def slower_ways(self) -> list[Way]:
-        """The ways that are told to be slower than another."""
-        found = [one.ways for one in self.answers if isinstance(one, Ways)]
-        return [way for way in chain.from_iterable(found) if way.slower]
-
 
 def analyse(
     plan: Plan,
@@ -103,11 +96,14 @@ def analyse(
         *contrasts,
         *([control_of(control)] if control else []),
     ] or [NothingSucceeded(group=None, made=bool(frame["session"].notna().any()))]
-    caveats = find_caveats(study, frame, fitted, groups, kept)
+    seen = Seen(study, groups, frame=frame, fitted=fitted, records=kept)
+    caveats = list[Caveat]()
+    for kind in KINDS:
+        caveats.extend(kind.find(seen))  # type: ignore[arg-type]
     first = first_answer(study, answers, switches)
     return Analysis(
         answer=first.text(context),
-        screen=screen_of(plan, frame, kept.included, context, answers, switches, caveats),
+        screen=screen_of(plan, frame, kept.included, context, answers, first, caveats),
         y=y,
         groups=groups,
         ratios=ratios,
@@ -117,7 +113,7 @@ def analyse(
         warnings=caveats,
         claims=Judge(study, fitted, groups, ratios).rows(),
         length=length_of(study, frame, epochs, first) if epochs is not None else None,
-        facts=about(plan, frame, kept),
+        facts=facts_of(plan, frame, kept.included),
     )
 
 
@@ -169,32 +165,26 @@ def _plan_of(files: Results, name: str) -> Plan:
     return plan
 
 
-def _analysis_of(files: Results, name: str) -> Analysis:
-    """Return the analysis that was written; where there is none, as in a bundle, what the records
-    give."""
-    if files.fit(name).exists():
-        return read_analysis(files.fit(name))
-    found = result_of(files, name)
-    if not found.records.included:
-        raise StudyError(f"{name}: no run is there yet")
-    return found.analysis
-
-
 def ending(studies: Sequence[str], results: Path, address: bool = True) -> list[str]:
     """Return what the terminal says at the end of a start: each study's first screen, and the
     report's address.
 
-    Without ``studies`` they are those of the last start. There is no ``address`` where the folder
-    does not stay. Raise :class:`StudyError` where a file is missing.
+    Without ``studies`` they are those of the last start, or all in a folder that no start wrote.
+    There is no ``address`` where the folder does not stay. Raise :class:`StudyError` where a file
+    is missing.
     """
     files = Results(results)
-    names = (
-        list(studies)
-        or Selected.read(files.selection, "name the studies of an earlier start").studies
-    )
+    names = list(studies) or selected(results)
     lines = []
     for name in names:
-        analysis, start = _analysis_of(files, name), _plan_of(files, name).start
+        start = _plan_of(files, name).start
+        if files.fit(name).exists():
+            analysis = read_analysis(files.fit(name))
+        else:  # as in a bundle
+            found = result_of(files, name)
+            if not found.records.included:
+                raise StudyError(f"{name}: no run is there yet")
+            analysis = found.analysis
         # a bundle, and a page that was sent, name files of elsewhere
         here = results == Path("results") and all(map(os.path.isfile, start.files.values()))
         lines += [f"{name}:"] * (len(names) > 1) + analysis.screen.lines(

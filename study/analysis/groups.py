@@ -10,8 +10,8 @@ import pandas as pd
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair, printed, undetermined
 from study.analysis.stats.learning import Censored, Learning, learning_of
 from study.analysis.stats.log_model import LogModel
+from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import Optimum, optimum_of
-from study.analysis.stats.starts import ROUNDING
 from study.analysis.stats.usable import felt, model_of, stands_out, usable_runs
 from study.analysis.table.exclusions import keys_of
 from study.artifacts.record import TIMED_OUT
@@ -81,20 +81,28 @@ def _group(
     if clean.empty:
         return GroupFit(setting, levels, part, clean, censored=censored)
     clean = clean.assign(felt=felt(clean, y))
-    learning = _learning(study, clean)
+    learning: dict[str, Learning] = {}
+    known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
+    if len(known):
+        accuracies = {
+            str(level): own.dropna().tolist()
+            for level, own in clean.groupby("level", sort=False)["accuracy"]
+        }
+        chance, images = float(known["chance_accuracy"].max()), int(known["valid_images"].min())
+        learning = learning_of(accuracies, chance, images, study.learning_margin)
     unlearned = [name for name, one in learning.items() if one.reason not in ("learned", "unknown")]
     unfair: dict[str, Unfair] = dict.fromkeys(unlearned, "not_learned")
     unfair |= dict.fromkeys(censored, "censored")
-    model = model_of(clean, y, clean["level"].tolist())
-    fair = [str(level) for level in clean["level"].unique() if level not in unfair]
+    model = model_of(clean, y)
+    fair = [level for level in model.levels if level not in unfair]
     apart = len(fair) != 2 or stands_out(
         _differences(clean, y, fair), _differences(clean, "felt", fair)
     )
     times: dict[str, Estimate] = {}
     reasons: dict[str, Undetermined] = {}
     noise = max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)
-    for level, rows in clean.groupby("level", sort=False):
-        name = str(level)
+    for name in model.levels:
+        rows = clean[clean["level"] == name]
         mean = model.mean(name)
         ratios = (model.ratio(name, other) for other in model.levels if other != name)
         reason = undetermined(mean, ratios, rows["session_block"])
@@ -123,45 +131,22 @@ def _group(
 
 def _censored(part: pd.DataFrame) -> dict[str, Censored]:
     """Return the levels with runs that missed their target, or that their time limit ended."""
-    late = part["message"].astype(str).str.startswith(TIMED_OUT) & (part["outcome"] != "ok")
-    done = part[late | (part["outcome"] == "ok")]
-    reached = [{"True": True, "False": False}.get(str(value)) for value in done["reached_target"]]
-    if late.any():  # a run that succeeded reached its end
-        reached = [
-            not ended and one is not False
-            for ended, one in zip(late[done.index], reached, strict=True)
-        ]
-    outcomes: dict[str, list[bool]] = {}
-    for level, one in zip(done["level"], reached, strict=True):
-        if one is not None:  # None stands for a run without a target
-            outcomes.setdefault(level, []).append(one)
-    missed = {level: runs for level, runs in outcomes.items() if not all(runs)}
+    done = part["outcome"] == "ok"
+    late = ~done & part["message"].astype(str).str.startswith(TIMED_OUT)
+    target = part["reached_target"].astype(str)
+    missed = late | (done & (target == "False"))
+    # Where a limit ended runs, those without a target count, too: they reached their end.
+    known = late | (done & (target.isin(["True", "False"]) | bool(late.any())))
+    levels = missed[known].groupby(part["level"], sort=False)
     return {
-        level: Censored(missed=runs.count(False), runs=len(runs)) for level, runs in missed.items()
+        str(level): Censored(missed=int(runs.sum()), runs=len(runs))
+        for level, runs in levels
+        if runs.any()
     }
-
-
-def _learning(study: Study, clean: pd.DataFrame) -> dict[str, Learning]:
-    known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
-    if known.empty:
-        return {}
-    accuracies = {
-        str(level): rows["accuracy"].dropna().tolist()
-        for level, rows in clean.groupby("level", sort=False)
-    }
-    chance = float(known["chance_accuracy"].max())
-    images = int(known["valid_images"].min())
-    return learning_of(accuracies, chance, images, study.learning_margin)
 
 
 def _differences(clean: pd.DataFrame, column: str, levels: Sequence[str]) -> "pd.Series[float]":
     """Return the difference of two levels in the mean log of a column, by block that has both."""
-    logs = (
-        clean[column]
-        .astype(float)
-        .apply(np.log)
-        .groupby([clean["session_block"], clean["level"]])
-        .mean()
-    )
-    means = logs.unstack("level").reindex(columns=list(levels))
+    logs = clean.assign(log=np.log(clean[column].astype(float)))
+    means = logs.pivot_table("log", "session_block", "level").reindex(columns=list(levels))
     return (means[levels[0]] - means[levels[1]]).dropna()

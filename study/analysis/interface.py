@@ -209,8 +209,7 @@ class StudyResults:
         return list(self.analysis().claims)
 
     def figures(self) -> dict[str, Chart]:
-        """Return every figure of the report by name, with its title, its caption, and a text for
-        who cannot see it.
+        """Return every figure of the report by name, with its title and its caption.
 
         >>> list(open("docs/example/results.zip")["photographs"].figures())
         ['curve', 'length', 'learning', 'clock']

@@ -61,7 +61,8 @@ class Overall(NamedTuple):
     """Whether the machine's change within blocks may be what tells the sides apart; never of a null
     control."""
     pairs: pd.DataFrame
-    """The pairs of runs that differ in the contrast alone and met in one block."""
+    """The pairs of runs that differ in the contrast alone and met in one block; columns end in
+    ``_a`` and ``_b`` for the runs of the two sides."""
     settings: list[Setting]
     """The setting of each pair, of the factors that tell the ratios apart."""
 
@@ -82,7 +83,11 @@ def overall_of(
     A block has one number: the mean of what its settings lie above their own means, and their mean.
     """
     sides = sides_of(groups, study, contrast)
-    pairs = _pairs(study, sides[slower], sides[faster], contrast)
+    keys = [key for key in study.compared if key != contrast]
+    if "control" in study.factors and contrast != "control":
+        keys.append("control")
+    keys += ["session", "session_block"]
+    pairs = sides[slower].merge(sides[faster], on=keys, suffixes=("_a", "_b"))
     if pairs.empty:
         return None
     y = study.total
@@ -136,18 +141,21 @@ def quotient_of(
     times = groups[first].times[level].value, groups[second].times[other].value
     if level not in set(pairs["pair"]):
         return Estimate(value=times[0] / times[1])
-    levels, blocks, starts = (pairs[name].tolist() for name in ("pair", "session_block", "session"))
-    paired = fit_log_model(
-        (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts, far=_far(pairs)
-    )
+    paired = _model_of_pairs(pairs, y, pairs["pair"].tolist())
     known = _has_noise(pairs[pairs["pair"] == level], groups, paired)
     return _quotient(times, paired if known else None, level, together(tests))
 
 
-def _far(pairs: pd.DataFrame) -> list[int]:
-    """Return on which side each quotient is far: on that of its far run; a quotient of two that are
-    is not."""
-    return [int(sign) for sign in np.sign(pairs["far_a"] - pairs["far_b"])]
+def _model_of_pairs(pairs: pd.DataFrame, y: str, levels: Sequence[Hashable]) -> LogModel:
+    """Return the model of the quotients of pairs of runs, each of one of the ``levels``. Within a
+    block its own factor cancels; what is left is the noise.
+
+    A quotient is far on the side of its far run; a quotient of two that are is not.
+    """
+    quotients = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist()
+    far = np.sign(pairs["far_a"] - pairs["far_b"]).tolist()
+    blocks, starts = (pairs[name].tolist() for name in ("session_block", "session"))
+    return fit_log_model(quotients, levels, blocks, starts, far)
 
 
 def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
@@ -182,27 +190,11 @@ def _settings(study: Study, groups: Sequence[GroupFit], contrast: str) -> dict[E
     return found
 
 
-def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.DataFrame:
-    """Return the pairs of runs that differ in the contrast alone and met in one block.
-
-    Columns end in ``_a`` and ``_b`` for the runs of the two sides.
-    """
-    others = [key for key in study.compared if key != contrast]
-    twins = ["control"] if "control" in study.factors and contrast != "control" else []
-    return a.merge(b, on=[*others, *twins, "session", "session_block"], suffixes=("_a", "_b"))
-
-
 def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[Ratio]:
     """Return one ratio for each distinct setting of the pairs."""
-    y = study.total
-    x = study.curve_key
-    pairs = overall.pairs
-    settings = overall.settings
-    # Within a block its own factor cancels; what is left is the noise.
-    quotients = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist()
-    blocks = pairs["session_block"].tolist()
-    starts = pairs["session"].tolist()
-    paired = fit_log_model(quotients, settings, blocks, starts, far=_far(pairs))
+    y, x = study.total, study.curve_key
+    pairs, settings = overall.pairs, overall.settings
+    paired = _model_of_pairs(pairs, y, settings)
     every = dict.fromkeys(_settings(study, groups, overall.contrast).values())
     parts = {
         setting: pairs[[other == setting for other in settings]]
@@ -215,7 +207,10 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     critical = together(max(sum(model is not None for model in known.values()), 1))
     found = []
     for setting, at in parts.items():
-        times = _times(at, groups, y)
+        ends = _ends(at)
+        times = [groups[place].times[level].value for place, level in ends]
+        if ends[0] == ends[1]:  # a null control: the pairs' own means, for both are one level
+            times = [float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab"]
         images = _means(at, groups, "images_processed")
         reached = _means(at, groups, "accuracy")
         lean = 0.0 if overall.contrast == "control" else mean_lean(_leans(at))
@@ -255,18 +250,9 @@ def _ends(at: pd.DataFrame) -> list[End]:
     return [(int(at[f"place_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
 
 
-def _times(at: pd.DataFrame, groups: Sequence[GroupFit], y: str) -> list[float]:
-    """Return the two mean times of a setting; those of a null control are the pairs' own, for both
-    are one level."""
-    ends = _ends(at)
-    if ends[0] == ends[1]:
-        return [float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab"]
-    return [groups[place].times[level].value for place, level in ends]
-
-
 def _means(at: pd.DataFrame, groups: Sequence[GroupFit], column: str) -> list[float | None]:
     """Return the mean of a column on the two sides of a setting, as their levels have it; of a null
-    control, as above.
+    control, that of the pairs.
 
     A run without a partner in its block is in the mean of its level, too.
     """
@@ -295,5 +281,5 @@ def _quotient(
     value = times[0] / times[1]
     if model is None:
         return Estimate(value=value)
-    found = model.interval(model.weights(at), reach)
+    found = model.mean(at, reach)
     return found.times(value / found.value)

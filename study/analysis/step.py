@@ -8,9 +8,8 @@ from pathlib import Path
 
 from study.analysis.analysis import StudyResult, result_of
 from study.analysis.figures.curve import curve_chart
+from study.analysis.figures.job import length_chart, phases_chart
 from study.analysis.figures.learning import learning_charts
-from study.analysis.figures.length import length_chart
-from study.analysis.figures.phases import phases_chart
 from study.analysis.figures.settings import main_chart, pairs_chart, rows_of, switch_charts
 from study.analysis.figures.style import Chart, our_look
 from study.analysis.table.files import write_csv
@@ -86,19 +85,15 @@ def save(charts: dict[str, Chart], folder: Path) -> None:
         temporary = Path(tempfile.mkdtemp(prefix=".figures-", dir=folder.parent))
         try:
             temporary.chmod(0o755)
-            _save(charts, temporary)
+            kept = []
+            for name, chart in charts.items():
+                figure = chart.figure
+                with our_look():
+                    figure.savefig(temporary / f"{name}.svg", metadata={"Date": None})
+                    figure.savefig(temporary / f"{name}.png", dpi=PIXELS)
+                kept.append(chart.kept(name, figure).model_dump())
+            write_whole(temporary / INDEX, json.dumps(kept, indent=1, ensure_ascii=False))
             shutil.rmtree(folder, ignore_errors=True)
             temporary.rename(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _save(charts: dict[str, Chart], folder: Path) -> None:
-    kept = []
-    for name, chart in charts.items():
-        figure = chart.figure
-        with our_look():
-            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-            figure.savefig(folder / f"{name}.png", dpi=PIXELS)
-        kept.append(chart.kept(name, figure).model_dump())
-    write_whole(folder / INDEX, json.dumps(kept, indent=1, ensure_ascii=False))

@@ -67,7 +67,7 @@ FOUND = sorted(set(printed()))
 
 
 def test_commands_are_found_in_the_code_and_in_the_documents() -> None:
-    some = {"study/analysis/caveats/machine.py", "study/analysis/analysis.py", "README.md"}
+    some = {"study/analysis/caveats/conditions.py", "study/analysis/analysis.py", "README.md"}
     assert some <= {file for file, _ in FOUND}
     assert len(FOUND) > 30
 

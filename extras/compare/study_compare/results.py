@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.about import flat
+from study.analysis.screen.job import flat
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.files import read_table
 from study.artifacts.layout import Results

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from study.analysis.stats.noise import separate_sets
 from study.analysis.stats.optimum import label
-from study.analysis.stats.starts import separate_sets
 from study.analysis.table.files import LARGEST, PARSER
 from study.base.errors import StudyError
 from study.base.files import check_plain

@@ -187,7 +187,7 @@ def gain_over(model: LogModel, base: Hashable, winner: Hashable) -> Estimate:
     Dunnett's two-sided bounds over all settings of the model (Dunnett 1955). There are none without
     replicates.
     """
-    return model.interval(model.weights(base, winner), against_one(len(model.levels)))
+    return model.ratio(base, winner, against_one(len(model.levels)))
 
 
 def seconds_between(runs: pd.DataFrame) -> float:

@@ -4,7 +4,7 @@ words."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import chain, product
+from itertools import product
 
 from study.analysis.answers.compared import Measured, Word, against, note_of, told_of, word_of
 from study.analysis.answers.group import End
@@ -15,7 +15,7 @@ from study.analysis.stats.usable import model_of
 from study.analysis.words import at_setting, listed, number, short
 from study.artifacts.setting import Levels, setting_of
 from study.base.strict import Strict
-from study.config.claims import Claim, Share, Source
+from study.config.claims import Claim, Source
 
 MOST_WORDS = 18
 """Of what was measured."""
@@ -64,60 +64,54 @@ class _Found:
     brief: str = ""
     """What was measured, where the place leaves no room for all of it."""
 
-    def words(self, where: str) -> str:
-        """Return what was measured with its place."""
-        whole = f"{self.measured} {where}".rstrip()
-        return (
-            f"{self.brief} {where}".rstrip()
-            if self.brief and len(whole.split()) > MOST_WORDS
-            else whole
-        )
-
 
 class Judge(Measured):
     """What a study measured, before which its claims are brought."""
 
     def rows(self) -> list[ClaimRow]:
         """Return the rows of every claim; one about a level that the start left out says so."""
-        return list(chain.from_iterable(map(self._rows, self.study.claims)))
-
-    def _rows(self, claim: Claim) -> Iterator[ClaimRow]:
-        left = [
-            self.name_of(key, level) for _, key, level in claim.levels() if not self.has(key, level)
-        ]
-        judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(
-            claim.kind, self._value
-        )(claim)
-        why = f"this start left out {listed(left)}" if left else "no run of this setting counts"
-        found = [] if left else [*judged]
-        found = found or [_Found({}, "not decided", f"Not measured: {why}.")]
-        varied = [
-            key
-            for key in found[0].at
-            if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
-        ]
-        number = getattr(claim, claim.kind)
-        for one in found:
-            where = at_setting(setting_of(self.study, {key: one.at[key] for key in varied}))
-            yield ClaimRow(
-                claim=claim.claim,
-                claimed=number if isinstance(number, (int, float)) else None,
-                here=one.here,
-                measured=one.words(where),
-                word=one.word,
-                note=one.note,
-                source=source_line(claim.source, self._less_work),
-                address=claim.source.address,
-                marks=[] if self._less_work else self._printed(claim) or list(one.marks),
-            )
-
-    def _printed(self, claim: Claim) -> list[Mark]:
-        """Return what the source prints, in its own seconds."""
-        marks = []
-        for level, seconds in claim.printed.items():
-            key = next(iter(claim.best or claim.of))
-            marks += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
-        return marks
+        rows = []
+        for claim in self.study.claims:
+            left = [
+                self.name_of(key, level)
+                for _, key, level in claim.levels()
+                if not self.has(key, level)
+            ]
+            judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(
+                claim.kind, self._value
+            )(claim)
+            why = f"this start left out {listed(left)}" if left else "no run of this setting counts"
+            found = [] if left else [*judged]
+            found = found or [_Found({}, "not decided", f"Not measured: {why}.")]
+            varied = [
+                key
+                for key in found[0].at
+                if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
+            ]
+            number = getattr(claim, claim.kind)
+            printed = list[Mark]()  # in the seconds of the source
+            for level, seconds in claim.printed.items():
+                key = next(iter(claim.best or claim.of))
+                printed += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
+            for one in found:
+                where = at_setting(setting_of(self.study, {key: one.at[key] for key in varied}))
+                measured = f"{one.measured} {where}".rstrip()
+                if one.brief and len(measured.split()) > MOST_WORDS:
+                    measured = f"{one.brief} {where}".rstrip()
+                rows.append(
+                    ClaimRow(
+                        claim=claim.claim,
+                        claimed=number if isinstance(number, (int, float)) else None,
+                        here=one.here,
+                        measured=measured,
+                        word=one.word,
+                        note=one.note,
+                        source=source_line(claim.source, self._less_work),
+                        address=claim.source.address,
+                        marks=[] if self._less_work else printed or list(one.marks),
+                    )
+                )
+        return rows
 
     @property
     def _less_work(self) -> bool:
@@ -138,17 +132,15 @@ class Judge(Measured):
             if self.rest(slower, claim.slower) == self.rest(faster, claim.faster)
         ]
         for slower, faster in pairs:
-            rest = self.rest(slower, claim.slower)
             here = self.over(slower, faster, len(pairs))
             word = word_of(claimed, claimed, here, self._margin, ratio=True)
-            mark = _mark(faster, slower.time.value / claimed)
             yield _Found(
-                rest,
+                self.rest(slower, claim.slower),
                 word,
                 told_of(here, " times", against(word, claimed)),
                 here,
                 note_of(word, here, claimed),
-                (mark,),
+                (_mark(faster, slower.time.value / claimed),),
             )
 
     def _best(self, claim: Claim) -> Iterator[_Found]:
@@ -213,6 +205,8 @@ class Judge(Measured):
         return "holds" if faster or here.within(self._margin) else "not decided"
 
     def _shares(self, claim: Claim) -> Iterator[_Found]:
+        """Yield for each setting the word on several shares of its speed, and those that are
+        contradicted by name."""
         asked = []
         for base in self.ends(claim.at | claim.of):
             chosen = []
@@ -222,48 +216,60 @@ class Judge(Measured):
             asked.append((base, chosen))
         # The bounds hold for the shares of all settings at once.
         tests = sum(len(chosen) for _, chosen in asked)
-        yield from (self._shares_at(claim, base, chosen, tests) for base, chosen in asked if chosen)
-
-    def _shares_at(
-        self, claim: Claim, base: End, chosen: Sequence[tuple[Share, End]], tests: int
-    ) -> _Found:
-        """Return the word on several shares of one setting's speed, and those that are contradicted
-        by name."""
-        words, found, marks = list[Word](), list[Estimate](), list[Mark]()
-        beyond, notes, names = list[str](), set[str](), list[str]()
-        for share, end in chosen:
-            low, high = share.percent / 100, (share.to or share.percent) / 100
-            here = self.over(base, end, tests)
-            words.append(word_of(low, high, here, self._margin, ratio=True))
-            found.append(here)
-            marks += [_mark(end, base.time.value / low)] if low == high else []
-            if words[-1] == "contradicted":
-                claimed = tuple({100 * low: None, 100 * high: None})
-                said = " to ".join(f"{short(one)}%" for one in claimed)
-                names.append(self.name(end, claim.of))
-                told = told_of(here.times(100), "%", claimed, not beyond, decimals=0)
-                beyond.append(f"{names[-1]}: {told}, claimed {said}")
-                notes.add(note_of("contradicted", here, low))
-        rest, values = self.rest(base, claim.of), [one.value for one in found]
-        told = " to ".join(
-            dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values)))
-        )
-        if not beyond:
+        for base, chosen in asked:
+            if not chosen:
+                continue
+            words, found, marks = list[Word](), list[Estimate](), list[Mark]()
+            beyond, notes, names = list[str](), set[str](), list[str]()
+            for share, end in chosen:
+                low, high = share.percent / 100, (share.to or share.percent) / 100
+                here = self.over(base, end, tests)
+                words.append(word_of(low, high, here, self._margin, ratio=True))
+                found.append(here)
+                marks += [_mark(end, base.time.value / low)] if low == high else []
+                if words[-1] == "contradicted":
+                    claimed = tuple({100 * low: None, 100 * high: None})
+                    said = " to ".join(f"{short(one)}%" for one in claimed)
+                    names.append(self.name(end, claim.of))
+                    told = told_of(here.times(100), "%", claimed, not beyond, decimals=0)
+                    beyond.append(f"{names[-1]}: {told}, claimed {said}")
+                    notes.add(note_of("contradicted", here, low))
+            rest, values = self.rest(base, claim.of), [one.value for one in found]
+            told = " to ".join(
+                dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values)))
+            )
+            if beyond:
+                brief = f"{told}; beyond the claim (95%): {listed(names)}"
+                told = f"{told}. {'; '.join(beyond)}"
+                note = notes.pop() if len(notes) == 1 else ""
+                yield _Found(rest, "contradicted", told, None, note, tuple(marks), brief)
+                continue
             word: Word = "holds" if {*words} == {"holds"} else "not decided"
             one = found[0] if len(found) == 1 else None
             told = told_of(one.times(100), "%", (), decimals=0) if one else told
-            return _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
-        brief = f"{told}; beyond the claim (95%): {listed(names)}"
-        note = notes.pop() if len(notes) == 1 else ""
-        return _Found(
-            rest, "contradicted", f"{told}. {'; '.join(beyond)}", None, note, tuple(marks), brief
-        )
+            yield _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
         points, ends = claim.kind == "accuracy", self.ends(claim.at)
         margin = self.study.learning_margin if points else self._margin
         for end in ends:
-            claimed, here, unit = self._measured(claim, end, len(ends))
+            clean = self.fitted[end.place].clean
+            own = clean[clean["level"] == end.level.label]
+            here: Estimate | None
+            if claim.seconds is not None:
+                claimed, unit, here = claim.seconds, " s", self.time(end, len(ends))
+            elif claim.accuracy is not None:
+                claimed, unit = claim.accuracy, "%"
+                here = accuracy_of(own["accuracy"].dropna().tolist(), len(ends))
+            elif own["images_per_second"].notna().any():
+                claimed, unit = claim.images_per_second or 0, " images/s"
+                # A run is far by its time: so rates are fitted as the times that they are of.
+                known = clean.dropna(subset=["images_per_second"])
+                model = model_of(known.assign(each=1 / known["images_per_second"]), "each")
+                rate = model.mean(end.level.label, together(len(ends))).inverse
+                here = rate if end.time.bounds else rate.bare
+            else:
+                continue
             if here is None:
                 continue
             word, scale = word_of(claimed, claimed, here, margin, points), 100 if points else 1
@@ -277,25 +283,6 @@ class Judge(Measured):
                 word, told = "not decided", f"{told} at the reduced size, which does less work"
             marks = (_mark(end, claimed),) if claim.kind == "seconds" else ()
             yield _Found(end.levels, word, told, here, note_of(word, here, claimed), marks)
-
-    def _measured(self, claim: Claim, end: End, tests: int) -> tuple[float, Estimate | None, str]:
-        """Return the claimed number, the same quantity here with bounds for so many at once, and
-        its unit."""
-        if claim.seconds is not None:
-            return claim.seconds, self.time(end, tests), " s"
-        clean = self.fitted[end.place].clean
-        if claim.accuracy is not None:
-            own = clean[clean["level"] == end.level.label]["accuracy"]
-            return claim.accuracy, accuracy_of(own.dropna().tolist(), tests), "%"
-        known = clean.dropna(subset=["images_per_second"])
-        if end.level.label not in set(known["level"]):
-            return 0, None, ""
-        # A run is far by its time: so rates are fitted as the times that they are of.
-        model = model_of(
-            known.assign(each=1 / known["images_per_second"]), "each", known["level"].tolist()
-        )
-        rate = model.interval(model.weights(end.level.label), together(tests)).inverse
-        return claim.images_per_second or 0, rate if end.time.bounds else rate.bare, " images/s"
 
 
 def _mark(end: End, seconds: float) -> Mark:
@@ -313,6 +300,8 @@ def source_line(source: Source, less_work: bool) -> str:
 
 def _day(text: str | None) -> str:
     """Return a date as people write it: ``16 Apr 2025``, ``Apr 2025``, ``2025``."""
-    parts = [int(part) for part in text.split("-")] if text else []
-    forms = ("", "%Y", "%b %Y", "%-d %b %Y")
-    return date(*parts, *[1] * (3 - len(parts))).strftime(forms[len(parts)]) if parts else ""
+    if text is None:
+        return ""
+    parts = [int(part) for part in text.split("-")]
+    form = ("%Y", "%b %Y", "%-d %b %Y")[len(parts) - 1]
+    return date(*parts, *[1] * (3 - len(parts))).strftime(form)

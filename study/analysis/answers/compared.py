@@ -71,9 +71,9 @@ class Measured:
         model = self.fitted[end.place].model
         if tests == 1 or end.time.bounds is None or model is None:
             return end.time
-        return model.interval(model.weights(end.level.label), together(tests))
+        return model.mean(end.level.label, together(tests))
 
-    def over(self, slower: End, faster: End, tests: int = 1) -> Estimate:
+    def over(self, slower: End, faster: End, tests: int) -> Estimate:
         """Return the time of one setting over that of another; without bounds where the machine may
         explain it."""
         for one in self.ratios:
@@ -92,9 +92,7 @@ class Measured:
             return Estimate(value=slower.time.value / faster.time.value)
         model = self.fitted[slower.place].model
         if slower.place == faster.place and model:
-            return model.interval(
-                model.weights(slower.level.label, faster.level.label), together(tests)
-            )
+            return model.ratio(slower.level.label, faster.level.label, together(tests))
         ends = ((slower.place, slower.level.label), (faster.place, faster.level.label))
         return quotient_of(self.fitted, *ends, self.study.total, tests)
 

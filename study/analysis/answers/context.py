@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
-from study.analysis.answers.group import Group, Level
+from study.analysis.answers.group import Group
 from study.analysis.stats.estimate import Estimate
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import (
@@ -61,11 +61,6 @@ class Context:
         return quantity(training.every_epoch, "epoch")
 
     @property
-    def verb(self) -> str:
-        """What a setting does."""
-        return "answers" if self.study.task == "inference" else "trains"
-
-    @property
     def margin(self) -> str:
         """The study's margin of equivalence in words."""
         return f"{self.study.equivalence_margin:.0%}"
@@ -87,15 +82,9 @@ class Context:
         known = (group for group in self.groups if group.setting == setting)
         return next(known, Group(setting=setting, levels=[]))
 
-    def level(self, end: "End") -> Level:
-        """Return the level at an end of a statement."""
-        group, label = end
-        return next(level for level in self.group(group).levels if level.label == label)
-
     def seconds(self, group: Setting, label: str) -> float | None:
         """Return the mean time of a level, if it is known."""
-        times = [level.time for level in self.group(group).levels if level.label == label]
-        return times[0].value if times and times[0] else None
+        return self.group(group).seconds.get(label)
 
     def where(self, group: Setting) -> str:
         """Return a group's place: ``on the GPU``, ``with fp32``; nothing where the study has no
@@ -122,11 +111,6 @@ class Context:
         told = f"**{told}**" if bold else told
         return told if many or not key else f"{key} {told}"
 
-    def in_order(self, group: Setting, labels: Sequence[str]) -> list[str]:
-        """Return labels in the order of the group's levels."""
-        known = [level.label for level in self.group(group).levels if level.label in labels]
-        return known or list(labels)
-
 
 End = tuple[Setting, str]
 """A group, and the label of one of its levels."""
@@ -151,7 +135,7 @@ class Lack(NamedTuple):
 
 
 class Statement(Strict, ABC):
-    """One statement of an answer. Each kind says all of this of itself."""
+    """One statement of an answer. What a kind does not say of itself is nothing."""
 
     about: ClassVar[Literal["times", "ways", "ratios", "switches", "noise"]]
     """What it tells of."""
@@ -162,22 +146,23 @@ class Statement(Strict, ABC):
         """Whether it can be told."""
 
     @property
-    @abstractmethod
     def lacks(self) -> Lack | None:
         """What it lacks; None where it is decided, or nothing helps."""
+        return None
 
     @abstractmethod
     def text(self, context: Context) -> str:
         """Return it in words."""
 
-    @abstractmethod
     def title(self, context: Context) -> str:
         """Return what the runs show at 95%, as the title of their chart; nothing where they show
-        no difference."""
+        no difference, or where the chart names them itself."""
+        return ""
 
-    @abstractmethod
     def ends(self, context: Context) -> list[End]:
-        """Return the setting that it names, and the one that it is compared with."""
+        """Return the setting that it names, and the one that it is compared with; none for a
+        statement about no setting."""
+        return []
 
     def times(self, context: Context, means: Means) -> float | None:
         """Return how many times as long the setting takes that it is compared with, with other
@@ -189,24 +174,8 @@ class Statement(Strict, ABC):
         fast, slow = [*ends, None, None][:2]
         return slow / fast if fast and slow else None
 
-    @abstractmethod
     def becomes(self, context: Context, means: Means) -> Becomes | None:
         """Return what it becomes with other means; None where no word and no digit changes."""
-
-
-class Plain(Statement):
-    """A statement that names no setting, and changes with no mean."""
-
-    def title(self, context: Context) -> str:
-        """Return nothing."""
-        return ""
-
-    def ends(self, context: Context) -> list[End]:
-        """Return none."""
-        return []
-
-    def becomes(self, context: Context, means: Means) -> Becomes | None:
-        """Return None."""
         return None
 
 

@@ -1,27 +1,40 @@
-"""How many times as fast one level of the study's contrast is as another, everything else equal."""
+"""How many times as fast one level of the study's contrast is as another, everything else equal,
+and how that ratio, or the one of two ways, depends on the length of the job, in epochs.
+
+A job that is shorter than the study's is a run without its later epochs. A longer one goes on with
+the run's mean epoch, from the third on: the first two hold the start. Each length has the ratio
+and the interval of the model that gives the answer's own.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
+import pandas as pd
+
 from study.analysis.answers.context import (
+    SCOPE,
     Becomes,
     Context,
     End,
     Lack,
     Means,
-    Plain,
     Statement,
     bounds,
     capital,
 )
 from study.analysis.answers.group import ends_with
-from study.analysis.groups import GroupFit
-from study.analysis.ratios import Overall, Ratio, sides_of
+from study.analysis.answers.ways import Ways
+from study.analysis.groups import GroupFit, groups_of
+from study.analysis.ratios import Overall, Ratio, overalls_of, quotient_of, ratios_of, sides_of
 from study.analysis.stats.estimate import Estimate
+from study.analysis.stats.usable import counted
 from study.analysis.words import at_setting, device_words, listed, short, with_key
-from study.artifacts.setting import Setting, setting_of
+from study.artifacts.setting import EVERYWHERE, Setting, setting_of
+from study.base.errors import quantity
+from study.base.strict import Strict
 from study.config.study import Study
+from study.config.times import TIMES
 
 
 class Contrast(Statement):
@@ -108,13 +121,24 @@ class Contrast(Statement):
         largest."""
         names = _sides(context, self)
         shown = [self.least] if self.least == self.most else [self.least, self.most]
-        if all(one.ratio.value < 1 for one in shown):
-            names, ratios = names[::-1], [one.together.inverse for one in shown][::-1]
-            shown = shown[::-1]
-        else:
-            ratios = [one.together for one in shown]
+        ratios = [one.together for one in shown]
+        if self.most.ratio.value < 1:
+            names, shown = names[::-1], shown[::-1]
+            ratios = [one.together.inverse for one in shown]
         slower, faster = names
-        verb = context.verb
+
+        def each(unit: str, bold: str = "") -> str:
+            """Return the ratios with their settings; the first has the words of the unit, and
+            names the interval."""
+            told = [
+                f"{bold}{short(one.value)} {unit if not place else f'times{bold}'}"
+                f"{' ' * bool(at_setting(at.at))}{at_setting(at.at)}"
+                f"{bounds(one, '' if place else context.scope)}"
+                for place, (one, at) in enumerate(zip(ratios, shown, strict=True))
+            ]
+            return ", and ".join(told)
+
+        verb = "answers" if context.study.task == "inference" else "trains"
         # Two ratios with their settings leave no room for the length of the job.
         if context.job and len(shown) == 1:
             verb = f"{verb} {context.job}"
@@ -132,49 +156,29 @@ class Contrast(Statement):
                 f"**Not decided**: {faster} was {times}, but the "
                 f"{why if self.machine else 'runs are too few for an interval'}."
             )
-        if self.one_way and self.decided and not all(one.excludes_one for one in ratios):
+        apart = [one.excludes_one for one in ratios]
+        if self.one_way and self.decided and not all(apart):
             told = (
                 f"**{short(mean.value)} times as fast** as {slower} in the "
                 f"mean{bounds(mean, context.scope)}"
             )
             return f"{capital(faster)} {verb} {told}."
         both = f"{capital(faster)} and {slower} are"
-        if self.one_way and not self.decided and any(one.excludes_one for one in ratios):
+        if self.one_way and not self.decided and any(apart):
             if self.overall.low is None:
                 unit = f"times as fast as {slower}"
-                return (
-                    f"**Not decided** over all: {faster} was "
-                    f"{self._told(context, ratios, shown, unit)}."
-                )
+                return f"**Not decided** over all: {faster} was {each(unit)}."
             return (
                 f"{both} **tied**{where}: {short(mean.value)} times as "
                 f"long{bounds(mean, context.scope)}."
             )
-        if not (self.decided or any(one.excludes_one for one in ratios)):
-            return f"{both} **tied**: {self._told(context, ratios, shown, 'times as long')}."
-        told = self._told(context, ratios, shown, f"times as fast** as {slower}", "**")
+        if not (self.decided or any(apart)):
+            return f"{both} **tied**: {each('times as long')}."
+        told = each(f"times as fast** as {slower}", "**")
         return f"{capital(faster)} {verb} {told}."
 
-    @staticmethod
-    def _told(
-        context: Context,
-        ratios: Sequence[Estimate],
-        shown: Sequence[Ratio],
-        unit: str,
-        bold: str = "",
-    ) -> str:
-        """Return the ratios with their settings; the first has the words of the unit, and names the
-        interval."""
-        told = [
-            f"{bold}{short(one.value)} {unit if not place else f'times{bold}'}"
-            f"{' ' * bool(at_setting(at.at))}{at_setting(at.at)}"
-            f"{bounds(one, '' if place else context.scope)}"
-            for place, (one, at) in enumerate(zip(ratios, shown, strict=True))
-        ]
-        return ", and ".join(told)
 
-
-class NoRatio(Plain):
+class NoRatio(Statement):
     """Runs count on both sides of a contrast, and no two of them met in one block at one
     setting."""
 
@@ -215,42 +219,32 @@ def contrasts_of(
         return
     sides = list(sides_of(groups, study, study.contrast))
     met = {overall.faster: overall for overall in overalls}
-    for level in sides[1:]:
-        if level in met:
-            mine = [ratio for ratio in ratios if ratio.faster == level]
-            yield contrast_of(study, mine, met[level])
-        else:
-            yield NoRatio(contrast=study.contrast, slower=sides[0], faster=level)
-
-
-def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall) -> Contrast:
-    """Return the smallest and the largest of the ratios over one level, and what makes them
-    doubtful."""
-    least = min(ratios, key=lambda ratio: ratio.ratio.value)
-    most = max(ratios, key=lambda ratio: ratio.ratio.value)
     margin = study.equivalence_margin
-    differ = any(
-        ratio.together.excludes_one and not ratio.together.within(margin) for ratio in ratios
-    )
-    return Contrast(
-        contrast=least.contrast,
-        slower=least.slower,
-        faster=least.faster,
-        least=least,
-        most=most,
-        overall=overall.ratio,
-        machine=overall.machine,
-        equal=overall.ratio.within(margin) and not differ,
-    )
+    for level in sides[1:]:
+        if level not in met:
+            yield NoRatio(contrast=study.contrast, slower=sides[0], faster=level)
+            continue
+        mine, overall = [ratio for ratio in ratios if ratio.faster == level], met[level]
+        told = [ratio.together for ratio in mine]
+        differ = any(one.excludes_one and not one.within(margin) for one in told)
+        yield Contrast(
+            contrast=study.contrast,
+            slower=sides[0],
+            faster=level,
+            least=min(mine, key=lambda ratio: ratio.ratio.value),
+            most=max(mine, key=lambda ratio: ratio.ratio.value),
+            overall=overall.ratio,
+            machine=overall.machine,
+            equal=overall.ratio.within(margin) and not differ,
+        )
 
 
-class NullControl(Plain):
+class NullControl(Statement):
     """Each configuration, run twice as if it were two, over itself: what this study finds where
     nothing is."""
 
     kind: Literal["null_control"] = "null_control"
     about = "noise"
-    lacks: ClassVar[None] = None
     at: Setting
     ratio: float
     intervals: int
@@ -284,3 +278,101 @@ def control_of(ratios: Sequence[Ratio]) -> NullControl:
         intervals=sum(ratio.ratio.low is not None for ratio in ratios),
         outside=sum(ratio.ratio.excludes_one for ratio in ratios),
     )
+
+
+LENGTHS = (1, 2, 4, 25, 100)
+"""Epochs of the jobs beside the study's own."""
+START = 2
+"""Epochs that hold the start."""
+
+
+class Point(Strict):
+    """The ratios at one length."""
+
+    epochs: int | None
+    """Null for a job without end: the ratio of mean epochs."""
+    ratios: list[Estimate]
+    """One for each setting of the answer."""
+
+
+class Length(Strict):
+    """How many times as fast the answer's setting is in shorter and in longer jobs."""
+
+    own: int
+    """Epochs of the study."""
+    at: list[Setting]
+    """At most two, or one without levels."""
+    points: list[Point]
+    """The shortest job first, that without end last."""
+
+    def rows(self, scope: str = SCOPE) -> list[tuple[str, list[str]]]:
+        """Return each length in words, with its ratios and their intervals."""
+        found = []
+        for point in self.points:
+            name = quantity(point.epochs, "epoch") if point.epochs else "no end"
+            if point.epochs == self.own:
+                name += ", this study"
+            about = "about " if (point.epochs or 0) > self.own else ""
+            told = [
+                f"{about}{short(ratio.value)} times{bounds(ratio, scope)} {at_setting(at)}".rstrip()
+                for ratio, at in zip(point.ratios, self.at, strict=True)
+            ]
+            found.append((name, told))
+            scope = ""
+        return found
+
+
+def length_of(
+    study: Study, frame: pd.DataFrame, epochs: pd.DataFrame, answer: object
+) -> Length | None:
+    """Return the ratios of an answer by the length of the job.
+
+    None for an answer without a ratio of its own, for a time that is no whole training or ends at a
+    target, and for runs of one epoch or of different lengths.
+    """
+    counts = counted(epochs).set_index("run")
+    y = study.total
+    lengths = {int(last) for last in counts.groupby("run")["epoch"].max()}
+    if (
+        not isinstance(answer, (Ways, Contrast))
+        or TIMES[y].spans != "training"
+        or len(lengths) != 1
+    ):
+        return None
+    if isinstance(answer, Ways) and answer.told(answer.beside) != answer.beside.times:
+        return None
+    (own,) = lengths
+    if own == 1 or study.training.target_accuracy:
+        return None
+    seconds = counts["train_seconds"]
+    if y != "train_seconds":
+        # What a run validates in the end alone, it does once, whatever its length.
+        each = counts.groupby("run")["valid_seconds"].transform("min") > 0
+        seconds = seconds + counts["valid_seconds"] * each
+    mean = seconds[counts["epoch"] > min(START, own - 1)].groupby("run").mean()
+    points = []
+    for length in [*sorted({*LENGTHS, own}), None]:
+        times = frame["run"].map(mean)
+        if length is not None:
+            later = seconds.where(counts["epoch"] > length, 0.0).groupby("run").sum()
+            times = frame[y] + max(length - own, 0) * times - frame["run"].map(later)
+        found = _ratios(study, frame.assign(**{y: times}), answer)
+        points.append(Point(epochs=length, ratios=list(found.values())))
+    return Length(own=own, at=list(found), points=points)
+
+
+def _ratios(study: Study, frame: pd.DataFrame, answer: Ways | Contrast) -> dict[Setting, Estimate]:
+    """Return the ratios that an answer prints, by their setting, from a table of timings."""
+    if isinstance(answer, Ways):
+        ends = [answer.beside, answer.ways[0]]
+        pair = [groups_of(study, frame[frame["group"] == way.group.label])[0] for way in ends]
+        slower, faster = enumerate(way.level.label for way in ends)
+        return {EVERYWHERE: quotient_of(pair, slower, faster, study.total, len(answer.ways) - 1)}
+    groups = groups_of(study, frame)
+    shown = {answer.least.at, answer.most.at}
+    turned = answer.most.ratio.value < 1
+    return {
+        one.at: one.together.inverse if turned else one.together
+        for one in ratios_of(study, groups, overalls_of(study, groups, answer.contrast))
+        if one.faster == answer.faster and one.at in shown
+    }

@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from study.analysis.stats.fits import Band, Bounds, Fitted, fit_laws
-from study.analysis.stats.laws import RISING_ROOT, LogMeans, by_name
+from study.analysis.stats.laws import RISING_ROOT, Band, Bounds, Fitted, LogMeans, by_name, fit_laws
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel
 from study.analysis.stats.optimum import Optimum, has_noise, label, level_test, over_starts, telling
 from study.analysis.words import agreeing, coefficients, interval, listed
@@ -165,13 +164,17 @@ def curve_of_model(
     models = fit_laws(means)
     # that a constant describes the times, and that no size differs, is one question
     models["constant"] = models["constant"].model_copy(update={"lack_of_fit_p": differs_p})
-    alike = _alike(models, differs_p)
+    # the laws between which the times do not choose
+    known = {name: fit for name, fit in models.items() if fit.aicc is not None}
+    alike = [name for name in known if not any(fit.beats(known[name]) for fit in known.values())]
+    if (differs_p or 0.0) >= DIFFERENCE and "constant" not in alike:
+        alike.insert(0, "constant")
     if replicated and not has_noise(model):
         verdict = Verdict(kind="undetermined", reason="equal_times")
     else:
         among = optimum.indistinguishable if optimum else []
         tied = [sizes[place] for place in kept if label(model.levels[place]) in among]
-        verdict = _verdict(models, means, alike, differs_p, _turn(means, tied))
+        verdict = _verdict(models, means, alike, differs_p, tied)
     models["power"] = models["power"].model_copy(update={"reported": verdict.kind == "power_law"})
     line = DRAWN.get(verdict.kind)
     if line == "rise" and (line not in alike or _turns_again(means)):
@@ -191,14 +194,6 @@ def curve_of_model(
         line=line,
         band=models[line].band if line else [],
     )
-
-
-def _alike(models: Mapping[str, Fitted], differs_p: float | None) -> list[str]:
-    """Return the laws between which the times do not choose."""
-    known = {name: fit for name, fit in models.items() if fit.aicc is not None}
-    close = [name for name in known if not any(fit.beats(known[name]) for fit in known.values())]
-    same = (differs_p or 0.0) >= DIFFERENCE
-    return ["constant", *close] if same and "constant" not in close else close
 
 
 def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:
@@ -225,23 +220,6 @@ def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:
     return LogMeans([size for size, _ in kept], model.effects[order], covariance, degrees)
 
 
-def _turn(means: LogMeans, tied: Collection[float | None]) -> Verdict | None:
-    """Return that the levels turn, whatever law describes them; None where they fall at most.
-
-    ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once,
-    the minimum of the curve lies between the neighbours of the fastest size.
-    """
-    sizes = means.sizes
-    places = [place for place, size in enumerate(sizes) if size in tied]
-    if not places:
-        return None
-    before = sizes[: places[0]]
-    after = sizes[places[-1] + 1 :]
-    if _turns_again(means) or (after and not before):
-        return Verdict(kind="turns")
-    return Verdict(kind="turns", low=before[-1], high=after[0]) if after else None
-
-
 def _turns_again(means: LogMeans) -> bool:
     """Return whether the time rises before its smallest mean, or falls after it, beyond the noise.
 
@@ -262,41 +240,44 @@ def _verdict(
     means: LogMeans,
     alike: Collection[str],
     differs_p: float | None,
-    turn: Verdict | None,
+    tied: Collection[float | None],
 ) -> Verdict:
     """Return what the laws that were fitted to ``means`` determine; between those that are
     ``alike`` the times do not choose.
 
     ``differs_p`` is p of the test that no size differs from another, None without replicates.
-    ``turn`` is what the levels show by themselves.
+    ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once,
+    the minimum of the curve lies between the neighbours of the fastest size.
     """
-    if turn and differs_p is not None and differs_p < DIFFERENCE:
-        return turn
+    sizes = means.sizes
+    places = [place for place, size in enumerate(sizes) if size in tied]
+    if places and differs_p is not None and differs_p < DIFFERENCE:
+        # the levels turn, whatever law describes them
+        before, after = sizes[: places[0]], sizes[places[-1] + 1 :]
+        if _turns_again(means) or (after and not before):
+            return Verdict(kind="turns")
+        if after:
+            return Verdict(kind="turns", low=before[-1], high=after[0])
     if models["step"].aicc is None:
         return Verdict(kind="undetermined", reason="points")
     if differs_p is None:
         return Verdict(kind="undetermined", reason="replicates")
     if "constant" in alike:
         return Verdict(kind="flat")
-    doubt = _doubt(models, means)
-    return Verdict(kind="falls" if doubt else "power_law", reason=doubt)
-
-
-def _doubt(models: Mapping[str, Fitted], means: LogMeans) -> Reason | None:
-    """Return why the power law's coefficients are no findings; None where they are.
-
-    Laws that fall are power laws, so that only one that rises can be another: a root that is shown
-    to rise shuts them out, unless it fits worse.
-    """
+    # Laws that fall are power laws, so that only one that rises can be another: a root that is
+    # shown to rise shuts them out, unless it fits worse.
     power = models["power"]
+    doubt: Reason | None
     alpha = power.intervals["alpha"]
     if power.aicc is None or power.lack_of_fit_p is None:
-        return "points"
-    if models["rise"].beats(power):
-        return "another_law"
-    if power.lack_of_fit_p < SIGNIFICANCE:
-        return "lack_of_fit"
-    if (alpha.high or np.inf) - (alpha.low or -np.inf) >= NARROW:
-        return "wide_interval"
-    rival = fit_laws(means, [RISING_ROOT])["rising_root"]
-    return "another_law" if rival.intervals["g"].low and not power.beats(rival) else None
+        doubt = "points"
+    elif models["rise"].beats(power):
+        doubt = "another_law"
+    elif power.lack_of_fit_p < SIGNIFICANCE:
+        doubt = "lack_of_fit"
+    elif (alpha.high or np.inf) - (alpha.low or -np.inf) >= NARROW:
+        doubt = "wide_interval"
+    else:
+        rival = fit_laws(means, [RISING_ROOT])["rising_root"]
+        doubt = "another_law" if rival.intervals["g"].low and not power.beats(rival) else None
+    return Verdict(kind="falls" if doubt else "power_law", reason=doubt)

@@ -12,7 +12,6 @@ from study.analysis.answers.context import (
     End,
     Lack,
     Means,
-    Plain,
     Statement,
     bounds,
     capital,
@@ -24,7 +23,7 @@ from study.artifacts.setting import Setting
 from study.base.errors import quantity
 
 
-class NothingSucceeded(Plain):
+class NothingSucceeded(Statement):
     """No run succeeded."""
 
     kind: Literal["nothing_succeeded"] = "nothing_succeeded"
@@ -46,13 +45,12 @@ class NothingSucceeded(Plain):
         return f"No answer: no run{where.rstrip()} {'has succeeded' if self.made else 'was made'}."
 
 
-class OnlyLevel(Plain):
+class OnlyLevel(Statement):
     """The time of a group with one level."""
 
     kind: Literal["only_level"] = "only_level"
     about = "times"
     decided: ClassVar[bool] = True
-    lacks: ClassVar[None] = None
     group: Setting
     time: Estimate
     accuracy: float | None = None
@@ -81,7 +79,7 @@ WHY = {
 """Why nothing is called the fastest, the weightiest reason first."""
 
 
-class CannotSay(Plain):
+class CannotSay(Statement):
     """The means of some levels are not determined, and one of these may be the fastest; or none is
     a candidate."""
 
@@ -104,8 +102,8 @@ class CannotSay(Plain):
     def text(self, context: Context) -> str:
         """Return what the runs show, and what they lack."""
         where = f" {context.where(self.group)}".rstrip()
-        levels = context.group(self.group).levels
-        seconds = {level.label: level.time.value for level in levels if level.time}
+        group = context.group(self.group)
+        seconds = group.seconds
         first = sorted(seconds, key=seconds.__getitem__)[:2]
         why = WHY[min(self.reasons.values(), key=list(WHY).index)]
         told = f"Not decided: {why}{where}"
@@ -113,7 +111,7 @@ class CannotSay(Plain):
             times = listed([short(seconds[label]) for label in first])
             pair = context.settings(first)
             told = f"**Not decided** between {pair}, {times} s{where}: {why}"
-        elif first and levels[0].runs == 1:
+        elif first and group.levels[0].runs == 1:
             told = f"One run: **{short(seconds[first[0]])} s**{where}"
         more = quantity(self.more_runs or 0, "more block").capitalize()
         return f"{told}.{f' {more} can tell.' if self.more_runs else ''}"
@@ -213,7 +211,8 @@ class Fastest(Statement):
                 f"{lead}{short(self.time.value)} "
                 f"s{bounds(self.time, context.scope)}{self._behind(context)}."
             )
-        leaders = context.in_order(self.group, self.leaders)
+        times = context.group(self.group).seconds
+        leaders = [label for label in times if label in self.leaders] or self.leaders
         equal = set(self.tied) <= set(self.equivalent)
         verdict = f"equal within {context.margin}" if equal else "tied for the fastest"
         return (
@@ -263,7 +262,7 @@ class Fastest(Statement):
 
 def group_answer(group: Group) -> Fastest | CannotSay | OnlyLevel | NothingSucceeded:
     """Return the fastest level of a group with what can be said of it."""
-    timed = [level for level in group.levels if level.time]
+    timed = group.timed
     if not timed:
         return NothingSucceeded(group=group.setting, made=True)
     only = len(group.levels) == 1

@@ -11,11 +11,9 @@ import pandas as pd
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.phases import phases_of
 from study.analysis.groups import GroupFit
-from study.analysis.stats.equivalence import Noise, equivalent_to, noise_of
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
-from study.analysis.stats.log_model import LogModel
-from study.analysis.stats.optimum import ratios_to
-from study.analysis.stats.usable import machine_change, mean_of
+from study.analysis.stats.optimum import Noise, equivalent_to, noise_of, ratios_to
+from study.analysis.stats.usable import mean_of
 from study.analysis.table.exclusions import BY_RULE
 from study.artifacts.setting import Levels, Setting
 from study.artifacts.timing import resources
@@ -102,6 +100,11 @@ class Group(Strict):
         """The levels that have a time."""
         return [level for level in self.levels if level.time]
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The mean seconds of each level that has a time, by its label."""
+        return {level.label: level.time.value for level in self.levels if level.time}
+
     def ratio(self, slower: str, faster: str) -> Estimate | None:
         """Return the time of one level over that of another, of which one is the best; else
         None."""
@@ -109,11 +112,6 @@ class Group(Strict):
             return self.ratios.get(slower)
         found = self.ratios.get(faster) if slower == self.best else None
         return found.inverse if found else None
-
-    def is_slower(self, label: str) -> bool:
-        """Return whether a level is told to be slower than the best one."""
-        ratio = self.ratios.get(label)
-        return ratio is not None and ratio.value > 1 and ratio.excludes_one
 
     @property
     def tied_are_equal(self) -> bool:
@@ -155,12 +153,24 @@ def ends_with(study: Study, groups: Sequence[Group], chosen: Mapping[str, object
 
 def group_of(study: Study, group: GroupFit) -> Group:
     """Return the analysis of one group."""
-    levels, model = _levels(study, group), group.model
+    x, part, model = study.curve_key, group.part, group.model
+    levels = [_level(study, name, part[part["level"] == name], group, x) for name in group.levels]
+    if x:  # along the curve's factor, or as the study lists those of its other factors
+        levels.sort(key=lambda level: level.x or 0)
     if model is None:
         return Group(setting=group.setting, levels=levels)
     best = None if group.machine else smallest(levels, group.unfair)
-    fair = [level.label for level in levels if level.time and level.label not in group.unfair]
+    pace = group.clean["pace"]
+    timed = [level for level in levels if level.time]
+    fair = [level.label for level in timed if level.label not in group.unfair]
     optimum = None if group.machine else group.optimum_among(fair)
+    # The curve is through the levels whose time is determined; where none is, through all.
+    known = [level for level in timed if not level.undetermined] or timed
+    sizes, curve = {level.label: level.x for level in known}, None
+    if study.curve and len(sizes) >= 3:
+        along = [sizes.get(level) for level in model.levels]
+        best_of_curve = group.optimum_among(list(sizes))
+        curve = curve_of_model(model, along, best_of_curve, study.equivalence_margin)
     return Group(
         setting=group.setting,
         levels=levels,
@@ -169,9 +179,9 @@ def group_of(study: Study, group: GroupFit) -> Group:
         if optimum
         else fair,
         unfair=group.unfair,
-        machine_change=machine_change(group.clean),
+        machine_change=None if pace.isna().any() else float(pace.max() / pace.min()),
         machine=group.machine,
-        curve=_curve(levels, group, model, study.equivalence_margin) if study.curve else None,
+        curve=curve,
         equivalent=equivalent_to(model, best, study.equivalence_margin) if best else [],
         ratios={
             label: ratio.bare if label in group.undetermined else ratio
@@ -180,24 +190,6 @@ def group_of(study: Study, group: GroupFit) -> Group:
         if best and optimum
         else {},
         noise=noise_of(model),
-    )
-
-
-def _curve(
-    levels: Sequence[Level], group: GroupFit, model: LogModel, margin: float
-) -> CurveFit | None:
-    """Return the curve through the levels whose time is determined (where none is, through all);
-    None below three."""
-    timed = [level for level in levels if level.time]
-    known = [level for level in timed if not level.undetermined] or timed
-    sizes = {level.label: level.x for level in known}
-    if len(sizes) < 3:
-        return None
-    return curve_of_model(
-        model,
-        [sizes.get(level) for level in model.levels],
-        group.optimum_among(list(sizes)),
-        margin,
     )
 
 
@@ -214,15 +206,6 @@ def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | Non
         return None
     _, label, high = min(told)
     return None if any(time.value <= high for level, time in timed if level.undetermined) else label
-
-
-def _levels(study: Study, group: GroupFit) -> list[Level]:
-    """Return the levels of a group along the curve's factor, or as the study lists those of its
-    other factors."""
-    x = study.curve_key
-    part = group.part
-    levels = [_level(study, name, part[part["level"] == name], group, x) for name in group.levels]
-    return sorted(levels, key=lambda level: level.x or 0) if x else levels
 
 
 def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Level:

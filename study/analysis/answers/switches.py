@@ -7,7 +7,7 @@ The design is a full factorial, so each effect uses every run, and none is mixed
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,6 @@ from study.analysis.answers.context import (
     Context,
     End,
     Means,
-    Plain,
     Statement,
     bounds,
     capital,
@@ -26,9 +25,8 @@ from study.analysis.groups import GroupFit
 from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import LogModel, together
-from study.analysis.stats.mixed_model import Array
+from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import has_noise
-from study.analysis.stats.starts import ROUNDING
 from study.analysis.stats.usable import model_of
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import clear_of, number, short, with_key
@@ -37,9 +35,6 @@ from study.base.strict import Strict
 from study.config.names import level_words
 from study.config.study import Study, shown
 
-Cell = tuple[int, ...]
-"""The place of a setting's level of each switch among the study's levels, in the order of its
-factors."""
 BESIDE = {
     "accuracy": ("accuracy",),
     "memory": ("peak_device_allocated_bytes", "peak_host_resident_bytes"),
@@ -82,19 +77,12 @@ class Effect(Strict):
             )
         return told
 
-    def label(self, several: bool) -> str:
-        """Return the name of the switch's level; with its first level where the switch has
-        ``several`` others."""
-        name = with_key(self.factor, level_words(self.factor, self.level))
-        return f"{name} over {level_words(self.factor, self.base)}" if several else name
 
-
-class Combination(Plain):
+class Combination(Statement):
     """The best setting of all switches, against the one with the first level of each."""
 
     kind: Literal["combination"] = "combination"
     about = "switches"
-    lacks: ClassVar[None] = None
     group: Setting
     base: Setting
     best: Setting
@@ -131,7 +119,6 @@ class Switches(Statement):
     """The effects of all switches in one group."""
 
     about = "switches"
-    lacks: ClassVar[None] = None
     group: Setting
     effects: list[Effect]
     combination: Combination | None
@@ -142,10 +129,6 @@ class Switches(Statement):
         """Whether a switch is shown to gain."""
         return any(effect.times_as_fast.excludes_one for effect in self.effects)
 
-    def title(self, context: Context) -> str:
-        """Return nothing: its chart names each switch."""
-        return ""
-
     def ends(self, context: Context) -> list[End]:
         """Return those of the combination."""
         return self.combination.ends(context) if self.combination else []
@@ -155,8 +138,12 @@ class Switches(Statement):
         return self.combination.becomes(context, means) if self.combination else None
 
     def label(self, effect: Effect) -> str:
-        """Return the name of one of the effects."""
-        return effect.label(sum(one.factor == effect.factor for one in self.effects) > 1)
+        """Return the name of the level of one of the effects; with its first level where the
+        switch has several others."""
+        key = effect.factor
+        name = with_key(key, level_words(key, effect.level))
+        several = sum(one.factor == key for one in self.effects) > 1
+        return f"{name} over {level_words(key, effect.base)}" if several else name
 
     def text(self, context: Context) -> str:
         """Return which switch buys most, and what the best setting of all buys."""
@@ -192,71 +179,43 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     keys = keys_of(study)[0]
     model = group.model
     levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys}
-    cells = {}
+    cells = {}  # by the place of the level of each switch, in the order of the study's factors
     for label in group.times.keys() - group.unfair.keys():
-        own = group.levels[label].levels
-        places = [levels[key].index(shown(study, key, own[key])) for key in keys]
+        at_label = group.levels[label].levels
+        places = [levels[key].index(shown(study, key, at_label[key])) for key in keys]
         cells[tuple(places)] = label
-    return Switches(
-        group=group.setting,
-        effects=_effects(model, cells, levels, _models_beside(group.clean)),
-        combination=_combination(group, model, cells.get((0,) * len(levels)), best),
-    )
-
-
-def _effects(
-    model: LogModel,
-    cells: Mapping[Cell, str],
-    levels: Mapping[str, Sequence[object]],
-    beside: Mapping[str, LogModel],
-) -> list[Effect]:
-    """Return the effect of each level but the first of each switch."""
-    effects = sum(len(own) - 1 for own in levels.values())
-    found = []
+    base, combination = cells.get((0,) * len(levels)), None
+    if base and best and base not in group.undetermined and best != base:
+        # The best of many is fast by chance, too: the bounds are Dunnett's, of all settings
+        # against the base (1955).
+        combination = Combination(
+            group=group.setting,
+            base=group.levels[base],
+            best=group.levels[best],
+            times_as_fast=model.ratio(base, best, against_one(len(model.levels))),
+        )
+    beside = _models_beside(group.clean)
+    effects = list[Effect]()
+    count = sum(len(own) - 1 for own in levels.values())
     for place, (key, own) in enumerate(levels.items()):
         for at in range(1, len(own)):
-            pairs = _pairs(cells, place, at)
+            # each two settings that differ in this switch alone: its first level, and this one
+            changed = {
+                cell: (*cell[:place], at, *cell[place + 1 :]) for cell in cells if cell[place] == 0
+            }
+            pairs = [(cells[cell], cells[to]) for cell, to in changed.items() if to in cells]
             if pairs:
-                found.append(
+                effects.append(
                     Effect(
                         factor=key,
                         base=str(own[0]),
                         level=str(own[at]),
                         settings=len(pairs),
-                        times_as_fast=model.interval(_difference(model, pairs), together(effects)),
-                        **_changes(beside, pairs, effects),
+                        times_as_fast=model.mean_ratio(pairs, together(count)),
+                        **_changes(beside, pairs, count),
                     )
                 )
-    return found
-
-
-def _pairs(cells: Mapping[Cell, str], place: int, at: int) -> list[tuple[str, str]]:
-    """Return the labels of each two settings that differ in the switch at ``place`` alone: its
-    first level, ``at``."""
-    changed = {cell: (*cell[:place], at, *cell[place + 1 :]) for cell in cells if cell[place] == 0}
-    return [(cells[cell], cells[other]) for cell, other in changed.items() if other in cells]
-
-
-def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:
-    found: Array = np.mean([model.weights(base, other) for base, other in pairs], axis=0)
-    return found
-
-
-def _combination(
-    group: GroupFit, model: LogModel, base: str | None, best: str | None
-) -> Combination | None:
-    """Return how many times as fast the best setting is as ``base``, the one with the first level
-    of each switch.
-
-    The best of many is fast by chance, too: the bounds are Dunnett's, of all settings against the
-    base (1955).
-    """
-    if base is None or best is None or base in group.undetermined or best == base:
-        return None
-    times = model.interval(model.weights(base, best), against_one(len(model.levels)))
-    return Combination(
-        group=group.setting, base=group.levels[base], best=group.levels[best], times_as_fast=times
-    )
+    return Switches(group=group.setting, effects=effects, combination=combination)
 
 
 def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
@@ -268,7 +227,7 @@ def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
         known = clean[clean[column] > 0].assign(far=0)  # runs are far by their time
         known["value"] = np.exp(known[column]) if name == "accuracy" else known[column]
         if len(known):
-            models[name] = model_of(known, "value", known["level"].tolist())
+            models[name] = model_of(known, "value")
     return models
 
 
@@ -281,7 +240,7 @@ def _changes(
     for name, model in beside.items():
         known = [(other, base) for base, other in pairs if {base, other} <= {*model.levels}]
         if len(known) >= min(2, len(pairs)):
-            found[name] = model.interval(_difference(model, known), together(effects * len(beside)))
+            found[name] = model.mean_ratio(known, together(effects * len(beside)))
     if "accuracy" in found:
         # Runs that happen to agree have not shown that they always do.
         shown = found["accuracy"] if has_noise(beside["accuracy"]) else found["accuracy"].bare

@@ -6,7 +6,7 @@ way may shift in a block as one. So it can be told from two blocks, and before i
 
 from collections.abc import Sequence
 from math import log
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,6 @@ class Ways(Statement):
 
     kind: Literal["ways"] = "ways"
     about = "ways"
-    lacks: ClassVar[None] = None
     base: Setting
     """The study's first group: the others are named by what they do otherwise."""
     ways: list[Way] = Field(min_length=2)
@@ -95,7 +94,12 @@ class Ways(Statement):
 
     def becomes(self, context: Context, means: Means) -> Becomes | None:
         """Return the way that leads, where it is another, or its ratio."""
-        times = {way.group: _least(context, way.group, means) or way.seconds for way in self.ways}
+        times = {}
+        for way in self.ways:
+            unfair = context.group(way.group).unfair
+            own = means.get(way.group, {}).items()
+            fair = [seconds for label, seconds in own if label not in unfair]
+            times[way.group] = min(fair, default=way.seconds)
         leader = min(times, key=times.__getitem__)
         other = self.beside
         now = times[other.group] / times[leader]
@@ -110,11 +114,8 @@ class Ways(Statement):
     def text(self, context: Context) -> str:
         """Return the answer in words."""
         first, other = self.ways[0], self.beside
-        where, takes = context.where(first.group), context.takes
-        bold = " ".join(
-            f"**{part}**" if at else part for at, part in enumerate(where.split(" ", 1))
-        )
-        lead = f"{bold[0].upper()}{bold[1:]} {takes} {short(first.seconds)} s, "
+        preposition, _, who = context.where(first.group).partition(" ")
+        lead = f"{capital(preposition)} **{who}** {context.takes} {short(first.seconds)} s, "
         times, end = self.told(other), f", {short(other.seconds)} s{self._others(context)}."
         if times is None or times.low is None or times.high is None:
             return (
@@ -157,12 +158,6 @@ class Ways(Statement):
         return f"; {context.settings(group.indistinguishable)} are **{words}**"
 
 
-def _least(context: Context, setting: Setting, means: Means) -> float | None:
-    unfair = context.group(setting).unfair
-    own = means.get(setting, {}).items()
-    return min((seconds for label, seconds in own if label not in unfair), default=None)
-
-
 def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group]) -> list[Ways]:
     """Return the fastest level of each group side by side; nothing where switches compare the
     groups."""
@@ -183,9 +178,7 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group]) -
             level=fitted[index].levels[bests[index]],
             seconds=fitted[index].times[bests[index]].value,
             times=None if index == first else quotient_of(fitted, *ends, study.total, len(others)),
-            mean=model.interval(
-                model.weights(places[index], places[first]), against_one(len(bests))
-            )
+            mean=model.ratio(places[index], places[first], against_one(len(bests)))
             if model and index != first
             else None,
             slower=places[index] not in kept,
@@ -206,12 +199,9 @@ def _model(groups: Sequence[GroupFit], y: str) -> LogModel | None:
         return None
     parts = []
     for place, group in enumerate(groups):
-        means = group.clean.assign(y=np.log(group.clean[y])).groupby("level")["y"].mean()
-        over = (
-            np.log(group.clean[y])
-            - group.clean["level"].map(means)
-            + float(means[sorted(shared)].mean())
-        )
+        logs = np.log(group.clean[y])
+        levels = logs.groupby(group.clean["level"])
+        over = logs - levels.transform("mean") + float(levels.mean()[sorted(shared)].mean())
         blocks = over.groupby([group.clean["session"], group.clean["session_block"]]).mean()
         parts.append(blocks.rename("y").reset_index().assign(way=place))
     runs = pd.concat(parts)

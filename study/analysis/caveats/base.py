@@ -1,22 +1,22 @@
 """What every caveat has, and what its detection sees."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
 import pandas as pd
 
+from study.analysis.answers.context import Context
 from study.analysis.answers.group import Group
 from study.analysis.groups import GroupFit
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.exclusions import BY_RULE
-from study.analysis.words import group_names, listed
+from study.analysis.words import listed
 from study.artifacts.checked import Records
 from study.artifacts.setting import Setting
 from study.base.errors import quantity
 from study.base.strict import Strict
-from study.config.study import Study
 
 AGAIN = "Close other programs and start again."
 MORE = "Raise `replicates`, and start again: what was measured counts."
@@ -24,15 +24,13 @@ SHORT = 30
 """Letters of several names that are told in full."""
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What caveats are found in: a study, its table of timings with the reasons for exclusions, and
-    its groups."""
+@dataclass(frozen=True, kw_only=True)
+class Seen(Context):
+    """What caveats are found in: a study and its groups, with its table of timings, which has the
+    reasons for exclusions, the fits of its groups, and the records of its runs."""
 
-    study: Study
     frame: pd.DataFrame
     fitted: Sequence[GroupFit]
-    groups: Sequence[Group]
     records: Records
 
     @cached_property
@@ -45,12 +43,7 @@ class Seen:
         """The rows of the runs that count and have the time that is compared."""
         return usable_runs(self.frame, self.study.total)
 
-    @cached_property
-    def names(self) -> Mapping[Setting, Setting]:
-        """The short setting of each group; nothing for a group alone."""
-        return group_names([group.setting for group in self.groups])
-
-    def setting(self, group: GroupFit | Group, level: Setting) -> Setting:
+    def named(self, group: GroupFit | Group, level: Setting) -> Setting:
         """Return a level as it is named in this study: after the short setting of its group, if
         there are several."""
         return level.within(self.names[group.setting]) if self.names else level
@@ -97,11 +90,6 @@ class OfSetting(Strict):
 
     setting: Setting
     value: float
-
-
-def means(group: Group) -> dict[str, float]:
-    """Return the mean seconds of each level that has one, by its label."""
-    return {level.label: level.time.value for level in group.levels if level.time}
 
 
 def few(names: Sequence[str], thing: str) -> str:

@@ -6,7 +6,7 @@ from statistics import geometric_mean
 from typing import Literal, Self
 
 from study.analysis.answers.group import Group
-from study.analysis.caveats.base import AGAIN, MORE, OneCaveat, Seen, few, means
+from study.analysis.caveats.base import AGAIN, MORE, OneCaveat, Seen, few
 from study.analysis.stats.usable import counted
 from study.analysis.table.exclusions import BY_RULE, FIRST
 from study.analysis.words import EVIDENCE, agreeing, listed, short
@@ -45,7 +45,7 @@ class ExcludedRuns(OneCaveat):
             succeeded += len(counted(done)) + len(left)
             found += [
                 SetAsideRun(
-                    setting=seen.setting(group, group.levels[run["level"]]),
+                    setting=seen.named(group, group.levels[run["level"]]),
                     reason=run["excluded"],
                     seconds=run[y],
                     mean_seconds=mean.value if (mean := group.times.get(run["level"])) else None,
@@ -88,7 +88,7 @@ class FarRuns(OneCaveat):
                 own = group.clean[group.clean["level"] == level]
                 far = own["far"] == (1 if slow else -1)
                 yield cls(
-                    setting=seen.setting(group, group.levels[str(level)]),
+                    setting=seen.named(group, group.levels[str(level)]),
                     far=own.loc[far, y].tolist(),
                     others=own.loc[~far, y].tolist(),
                 )
@@ -109,7 +109,7 @@ class FarRuns(OneCaveat):
         far = {
             level.label: level.time_without_far for level in group.levels if level.time_without_far
         }
-        return means(group) | far if far else None
+        return group.seconds | far if far else None
 
 
 class Unsuccessful(OneCaveat):

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context, capital
-from study.analysis.answers.curve import CurveFit, Term
-from study.analysis.figures.rows import Row, draw_row, ends_of, key_of, told_of
+from study.analysis.answers.curve import CurveFit
+from study.analysis.figures.rows import Row, draw_row, ends_of, key_of
 from study.analysis.figures.settings import Rows
 from study.analysis.figures.style import (
     PALETTE,
@@ -32,7 +32,8 @@ from study.analysis.figures.style import (
     ticks,
     width_of,
 )
-from study.analysis.stats.laws import Array, by_name
+from study.analysis.stats.laws import by_name
+from study.analysis.stats.mixed_model import Array
 from study.analysis.words import interval, law_formula, short
 from study.artifacts.plan import Plan
 from study.config.settings import in_words
@@ -136,9 +137,7 @@ def curve_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
     curve = Curve(series, in_words(plan.study.curve.x))
     if len(curve.sizes) < LEAST_SIZES or min(curve.sizes) <= 0:
         return None
-    title = analysis.screen.chart
     styles = {one.style for one in series if one.fit}
-    told = [f"{one.name} {told_of([*one.rows.values()])}".strip() for one in series]
     laws = {
         "law": ("the law, 95% band", "law" in styles),
         "doubt": ("a law, not determined, 95% band", "doubt" in styles),
@@ -147,9 +146,8 @@ def curve_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
     }
     kinds = [(kind, words) for kind, (words, shown) in laws.items() if shown]
     return Chart(
-        title=title,
+        title=analysis.screen.chart,
         subtitle=f"Seconds by {curve.x}{'' if curve.alone else '; both axes logarithmic'}",
-        alt=f"{title}. {'; '.join(told)}.",
         draw=partial(draw, curve),
         key=(*key_of(curve.rows), *kinds),
     )
@@ -180,14 +178,25 @@ def draw(curve: Curve, width: int) -> Figure:
     marks = Marks(axes, upright=True)
     for place, one in enumerate(curve.series):
         shift = 0.12 * (place - (len(curve.series) - 1) / 2)
-        beside += [*_law(curve, axes, one), *_claims(curve, axes, one, shift * step)]
+        beside += _law(curve, axes, one)
+        claims = {x: row.claimed for x, row in one.rows.items() if row.claimed is not None}
+        if claims:  # a dashed line where a claim puts the sizes
+            seconds = np.clip(list(claims.values()), *curve.ends)
+            line(axes, "claims", np.log(list(claims)) + shift * step, seconds)
+            beside.append(Beside(seconds[-1], "the claim", "contra"))
         for points in one.blocks:
             line(axes, "block", *zip(*points, strict=True))
         for x, row in one.rows.items():
             draw_row(marks, row, np.log(x) + shift * step, 0.14 * step)
-    beside += _published(curve, axes)
-    if wide:
-        _beside(sheet, axes, beside)
+    if curve.published:
+        xs = [point.x for point in curve.published.band]
+        seconds = by_name("power").seconds(curve.published.power.coefficients, xs)
+        line(axes, "published", np.log(xs), seconds)
+        beside.append(Beside(seconds[-1], "the published law"))
+    y = 0.0  # right of the axes, near the seconds of each, one below the other
+    for words in sorted(beside if wide else (), key=lambda one: one.seconds, reverse=True):
+        y = max(sheet.pixel(axes, 0, words.seconds)[1] + 4, y + LINE - 2)
+        sheet.text(sheet.width - BESIDE + 10, y, words.told, words.colour, SMALL)
     return sheet.figure
 
 
@@ -208,14 +217,6 @@ def _strip(curve: Curve, wide: bool) -> dict[str, dict[float, tuple[str, str, bo
             for name, told in (words if curve.alone else {one.name: mean}).items():
                 found.setdefault(name, {})[x] = told, row.ink, row.best
     return found
-
-
-def _beside(sheet: Sheet, axes: Axes, beside: Sequence[Beside]) -> None:
-    """Write right of the axes, near the seconds of each, one below the other."""
-    y = 0.0
-    for one in sorted(beside, key=lambda one: one.seconds, reverse=True):
-        y = max(sheet.pixel(axes, 0, one.seconds)[1] + 4, y + LINE - 2)
-        sheet.text(sheet.width - BESIDE + 10, y, one.told, one.colour, SMALL)
 
 
 def _law(curve: Curve, axes: Axes, one: Series) -> list[Beside]:
@@ -240,7 +241,19 @@ def _law(curve: Curve, axes: Axes, one: Series) -> list[Beside]:
     bounds = interval(stays.bounds.low, stays.bounds.high)
     name = f"{stays.coefficient} not determined"
     if one.style == "law":
-        _parts(curve, axes, terms, places)
+        # what stays, grows and shrinks, one upon the other, with names where they are high enough
+        base = np.zeros(len(places))
+        for term in terms:
+            colour, part = AREAS[term.part]
+            top = base + term.seconds
+            _area(axes, places, base, top, colour)
+            at = int(part * len(places))
+            if term.seconds[at] / curve.ends[1] * HIGH > LINE:
+                told = f"does not depend on the {curve.x}" if term.part == "stays" else term.part
+                look: Any = {"ha": "center", "va": "center", "size": SMALL, "weight": "bold"}
+                height = (base[at] + top[at]) / 2
+                axes.text(places[at], height, told, color=PALETTE[colour], **look)
+            base = top
         line(axes, "doubt", places, stays.seconds, gid="floor")
         name = f"{stays.coefficient} = {short(stays.value)} s"
     if bounds:
@@ -251,39 +264,3 @@ def _law(curve: Curve, axes: Axes, one: Series) -> list[Beside]:
 
 def _area(axes: Axes, places: Array, low: Array, high: Array, colour: str) -> None:
     axes.fill_between(places, low, high, color=PALETTE[colour], alpha=0.15, lw=0, zorder=1)
-
-
-def _parts(curve: Curve, axes: Axes, terms: Sequence[Term], places: Array) -> None:
-    """Fill what stays, grows and shrinks, one upon the other, each with its name where it is high
-    enough."""
-    base = np.zeros(len(places))
-    for term in terms:
-        colour, part = AREAS[term.part]
-        top = base + term.seconds
-        _area(axes, places, base, top, colour)
-        at = int(part * len(places))
-        if term.seconds[at] / curve.ends[1] * HIGH > LINE:
-            told = f"does not depend on the {curve.x}" if term.part == "stays" else term.part
-            look: Any = {"ha": "center", "va": "center", "size": SMALL, "weight": "bold"}
-            height = (base[at] + top[at]) / 2
-            axes.text(places[at], height, told, color=PALETTE[colour], **look)
-        base = top
-
-
-def _claims(curve: Curve, axes: Axes, one: Series, shift: float) -> list[Beside]:
-    """Join by a dashed line where a claim puts the sizes."""
-    claims = {x: row.claimed for x, row in one.rows.items() if row.claimed is not None}
-    if not claims:
-        return []
-    seconds = np.clip(list(claims.values()), *curve.ends)
-    line(axes, "claims", np.log(list(claims)) + shift, seconds)
-    return [Beside(seconds[-1], "the claim", "contra")]
-
-
-def _published(curve: Curve, axes: Axes) -> list[Beside]:
-    if curve.published is None:
-        return []
-    xs = [point.x for point in curve.published.band]
-    seconds = by_name("power").seconds(curve.published.power.coefficients, xs)
-    line(axes, "published", np.log(xs), seconds)
-    return [Beside(seconds[-1], "the published law")]

@@ -108,8 +108,7 @@ def learning_charts(result: StudyResult, found: Rows) -> dict[str, Chart]:
             if len(typical) < 2 or (many and level.label != group.best):
                 continue
             row = found[group.label, level.label]
-            beside = who or row.verdict
-            words = capital(f"{level.label}, {beside}".rstrip(", "))
+            words = capital(f"{level.label}, {who or row.verdict}".rstrip(", "))
             last, seconds = typical[[ACCURACY, CLOCK]].iloc[-1]
             name = f"{words}: {last:.0%} in {short(seconds)} s"
             every.append(Course(name, last, row.look, epochs[own], typical))
@@ -135,13 +134,11 @@ def learning_charts(result: StudyResult, found: Rows) -> dict[str, Chart]:
     under = f"Accuracy and loss on held-out images after each epoch, by {by}"
     if many:
         under += "; of each way its fastest setting"
-    told = "; ".join(one.name for one in every)
     signs = [(SIGNS[one.look], f"{at}: {one.name}") for at, one in enumerate(every, start=1)]
     return {
         "learning": Chart(
             title=title,
             subtitle=under,
-            alt=told,
             draw=partial(_panels, courses),
             key=(*key, *both),
             width=FULL,
@@ -149,7 +146,6 @@ def learning_charts(result: StudyResult, found: Rows) -> dict[str, Chart]:
         "clock": Chart(
             title="Accuracy by the clock",
             subtitle="Mean accuracy by mean seconds; a dot is the end of an epoch",
-            alt=told,
             draw=partial(_by_clock, courses),
             key=(*signs, *both),
             width=FULL,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -149,35 +149,23 @@ def key_of(rows: Sequence[Row], run: str = "one run") -> tuple[tuple[str, str], 
     return tuple((kind, told) for kind, (told, shown) in kinds.items() if shown)
 
 
-def told_of(rows: Sequence[Row]) -> str:
-    """Return what rows show, for who cannot see it."""
-    return "; ".join(f"{row.label}: {row.mean} {row.verdict}".strip() for row in rows)
-
-
 def rows_chart(chart: RowsChart) -> Chart | None:
     """Return the chart with the signs of its marks; None without a mean."""
     if not any(row.time for row in chart.rows):
         return None
-    return Chart(
-        title=chart.title,
-        subtitle=f"{chart.subtitle}{'; logarithmic axis' if chart.axis != 'linear' else ''}",
-        caption=_beyond(chart),
-        alt=f"{chart.title}. {told_of(chart.rows)}.",
-        draw=partial(draw, chart),
-        key=key_of(chart.rows, "one pair of settings" if chart.axis == "ratio" else "one run"),
-    )
-
-
-def _beyond(chart: RowsChart) -> str:
-    """Return what the axis has no room for."""
-    end = chart.ends[1]
-    told = list[str]()
+    beyond, end = list[str](), chart.ends[1]
     for row in chart.rows:
         far = [f"{number(dot.value)} s, not counted" for dot in row.dots if dot.value > end]
         if row.claimed is not None and row.claimed > end:
             far.append(f"{number(row.claimed)} s, claimed")
-        told += [f"{row.label}: {one}" for one in far]
-    return f"Beyond the axis: {'; '.join(told)}." if told else ""
+        beyond += [f"{row.label}: {one}" for one in far]
+    return Chart(
+        title=chart.title,
+        subtitle=f"{chart.subtitle}{'; logarithmic axis' if chart.axis != 'linear' else ''}",
+        caption=f"Beyond the axis: {'; '.join(beyond)}." if beyond else "",
+        draw=partial(draw, chart),
+        key=key_of(chart.rows, "one pair of settings" if chart.axis == "ratio" else "one run"),
+    )
 
 
 def _widest(texts: Iterable[str], weight: str = "bold") -> float:
@@ -195,31 +183,17 @@ def lines_of(text: str, room: float, weight: str = "normal") -> list[str]:
         most -= 1
 
 
-class _Columns(NamedTuple):
-    """Where the parts of a row stand, in pixels: its marks from ``left`` to ``right``, its mean
-    before ``mean``, its words after."""
-
-    beside: bool
-    """Whether its label stands left of its marks, else above them."""
-    left: float
-    right: float
-    mean: float
-
-
-def _columns(chart: RowsChart, width: int) -> _Columns:
-    """Return the columns; labels stand at the left where that leaves a quarter of the width for the
-    marks."""
-    words = chain.from_iterable(chart.words(row, width == WIDE) for row in chart.rows if row.dots)
+def draw(chart: RowsChart, width: int) -> Figure:
+    """Return the chart as a figure of ``width`` pixels."""
+    # Labels stand at the left where that leaves a quarter of the width for the marks, which lie
+    # between ``left`` and ``right``; the means end at ``mean``, and the words follow.
+    wide = width == WIDE
+    words = chain.from_iterable(chart.words(row, wide) for row in chart.rows if row.dots)
     mean = width - _widest(words) - GAP
     right = mean - _widest([row.mean for row in chart.rows]) - GAP
     left = _widest([row.label for row in chart.rows], "normal") + GAP + RADIUS
     beside = left <= right - width / 4
-    return _Columns(beside, left if beside else RADIUS, right, mean)
-
-
-def draw(chart: RowsChart, width: int) -> Figure:
-    """Return the chart as a figure of ``width`` pixels."""
-    columns = _columns(chart, width)
+    left = left if beside else RADIUS
     end = TOP
     high = HIGH if any(chart.words(row, False)[1] for row in chart.rows) else LOW
     above = list[tuple[float, str, bool]]()
@@ -229,7 +203,7 @@ def draw(chart: RowsChart, width: int) -> Figure:
         end += GROUP * bool(placed)
         heads = [(line, True) for line in lines_of(group.name, width, "bold")]
         for place, row in enumerate(group.rows):
-            if not columns.beside:
+            if not beside:
                 heads += [(line, False) for line in lines_of(row.label, width)]
             for line, bold in heads:
                 end += LINE
@@ -240,7 +214,7 @@ def draw(chart: RowsChart, width: int) -> Figure:
         if group.arrow:
             arrows.append((group, placed[-2][0], placed[-1][0]))
     sheet = Sheet(width, end + FOOT)
-    axes = sheet.axes(columns.left, 0, columns.right, sheet.height)
+    axes = sheet.axes(left, 0, right, sheet.height)
     axes.set_xscale("linear" if chart.axis == "linear" else "log")
     axes.set(xlim=chart.ends, ylim=(sheet.height, 0))
     _grid(chart, sheet, axes, end + 2)
@@ -248,10 +222,17 @@ def draw(chart: RowsChart, width: int) -> Figure:
         _arrow(sheet, axes, group, top, bottom)
     for y, told, bold in above:
         sheet.text(0, y, told, bold=bold, over=True)
-    sheet.text(columns.mean, 10, "mean", "muted", SMALL, "right")
+    sheet.text(mean, 10, "mean", "muted", SMALL, "right")
     marks = Marks(axes, upright=False)
     for y, row in placed:
-        _words(chart, sheet, columns, y, row)
+        told, under = chart.words(row, wide)
+        middle = y + 4.5
+        if beside:
+            sheet.text(left - GAP, middle, row.label, row.ink, align="right")
+        sheet.text(mean, middle, row.mean, row.ink, align="right", bold=row.best)
+        start = mean + GAP if row.dots else left
+        sheet.text(start, y - 2 if under else middle, told, row.ink, bold=row.best)
+        sheet.text(start, y + 13, under, "muted", SMALL)
         draw_row(marks, row, y, 6.5)
     return sheet.figure
 
@@ -267,17 +248,6 @@ def _grid(chart: RowsChart, sheet: Sheet, axes: Axes, bottom: float) -> None:
         sheet.line([x, x], [TOP - 2, bottom], "muted", lw=1.6)
 
 
-def _words(chart: RowsChart, sheet: Sheet, columns: _Columns, y: float, row: Row) -> None:
-    told, under = chart.words(row, sheet.width == WIDE)
-    middle = y + 4.5
-    if columns.beside:
-        sheet.text(columns.left - GAP, middle, row.label, row.ink, align="right")
-    sheet.text(columns.mean, middle, row.mean, row.ink, align="right", bold=row.best)
-    start = columns.mean + GAP if row.dots else columns.left
-    sheet.text(start, y - 2 if under else middle, told, row.ink, bold=row.best)
-    sheet.text(start, y + 13, under, "muted", SMALL)
-
-
 def draw_row(marks: Marks, row: Row, at: float, side: float) -> None:
     """Draw the marks of a row at its place, so far to each side of it. The runs lie in three lanes,
     so that none hides the next."""
@@ -286,11 +256,9 @@ def draw_row(marks: Marks, row: Row, at: float, side: float) -> None:
     dots = sorted(row.dots, key=lambda dot: dot.value)
     for aside in (False, True):
         shown = [dot for dot in dots if dot.aside == aside]
-        lanes = [(place + 1) % 3 - 1 for place in range(len(shown))]
-        places = [at + LANE * side * lane for lane in lanes]
-        kind = "aside" if aside else row.look
-        values = [dot.value for dot in shown]
-        marks.dots(kind, places, values, [dot.link for dot in shown])
+        places = [at + LANE * side * ((place + 1) % 3 - 1) for place in range(len(shown))]
+        values, links = [dot.value for dot in shown], [dot.link for dot in shown]
+        marks.dots("aside" if aside else row.look, places, values, links)
     if row.claimed is not None:
         marks.dots("claim", [at], [row.claimed])
 

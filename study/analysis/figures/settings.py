@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Literal
 
 import pandas as pd
@@ -11,9 +12,9 @@ from study.analysis.answers.context import Context, bounds, capital
 from study.analysis.answers.contrast import side
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import ends_with
-from study.analysis.answers.switches import Effect, Switches
+from study.analysis.answers.ways import Ways
 from study.analysis.figures import rows
-from study.analysis.figures.rows import Dot, Row, RowsChart, rows_chart
+from study.analysis.figures.rows import Dot, Look, Row, RowsChart, rows_chart
 from study.analysis.figures.style import Chart
 from study.analysis.table.exclusions import keys_of, place_of_record
 from study.analysis.words import place_words, setting_words, short
@@ -40,7 +41,8 @@ def rows_of(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Rows:
             claimed.setdefault((mark.group, mark.level), mark.seconds)
     # The colour of the answer is for what may be the fastest of all, and a slower way has no such
     # setting.
-    slower = {way.group for way in analysis.slower_ways}
+    ways = chain.from_iterable(one.ways for one in analysis.answers if isinstance(one, Ways))
+    slower = {way.group for way in ways if way.slower}
     for group in analysis.groups:
         own = frame[frame["group"] == group.label]
         best = {group.best, *group.indistinguishable} if group.best else set()
@@ -146,16 +148,17 @@ def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
     charts = []
     for switches in analysis.switches:
         effects = sorted(switches.effects, key=lambda one: one.times_as_fast.value, reverse=True)
-        told = [
-            Row(
-                switches.label(effect),
-                time=effect.times_as_fast,
-                dots=_pair_dots(study, analysis, switches, effect),
-                look="answer" if (effect.times_as_fast.low or 0) > 1 else "other",
-                unit=" times",
-            )
-            for effect in effects
-        ]
+        group = next(group for group in analysis.groups if group.setting == switches.group)
+        told = []
+        for effect in effects:
+            # a dot for each two settings that differ in the switch alone
+            dots = []
+            for base in ends_with(study, [group], {effect.factor: effect.base}):
+                others = ends_with(study, [group], {**base.levels, effect.factor: effect.level})
+                dots += [Dot(base.time.value / other.time.value) for other in others]
+            look: Look = "answer" if (effect.times_as_fast.low or 0) > 1 else "other"
+            name, times = switches.label(effect), effect.times_as_fast
+            told.append(Row(name, time=times, dots=dots, look=look, unit=" times"))
         title = f"What each switch buys, {place_words(switches.group)}"
         words = (
             "Times as fast as without the switch: the mean over all settings of "
@@ -163,14 +166,3 @@ def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
         )
         charts.append(rows_chart(RowsChart([rows.Group(told)], title, words, "ratio")))
     return [chart for chart in charts if chart]
-
-
-def _pair_dots(study: Study, analysis: Analysis, switches: Switches, effect: Effect) -> list[Dot]:
-    """Return a dot for each two settings that differ in the switch alone: times as fast with it as
-    without."""
-    group = next(group for group in analysis.groups if group.setting == switches.group)
-    dots = []
-    for base in ends_with(study, [group], {effect.factor: effect.base}):
-        others = ends_with(study, [group], {**base.levels, effect.factor: effect.level})
-        dots += [Dot(base.time.value / other.time.value) for other in others]
-    return dots

@@ -102,15 +102,13 @@ class Sheet:
         across, up = axes.transData.transform((x, y))
         return across, self.height - up
 
-    def line(
-        self, xs: Sequence[float], ys: Sequence[float], colour: str = "rule", **look: Any
-    ) -> None:
+    def line(self, xs: Sequence[float], ys: Sequence[float], colour: str, **look: Any) -> None:
         """Draw a line through some pixels."""
         self.page.plot(xs, ys, color=PALETTE[colour], **{"lw": 1, "zorder": 2, **look})
 
 
 @lru_cache(maxsize=4096)
-def width_of(text: str, size: float = TEXT, weight: str = "normal") -> float:
+def width_of(text: str, size: float, weight: str = "normal") -> float:
     """Return the width of a text in pixels. DejaVu is wider than most fonts of a
     system: what fits here fits there."""
     letters = FontProperties(family="DejaVu Sans", size=size, weight=weight)
@@ -122,7 +120,7 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
-def ticks(low: float, high: float, most: int, log: bool = False) -> list[float]:
+def ticks(low: float, high: float, most: int, log: bool) -> list[float]:
     """Return round values between two, ``most`` of them at most."""
     locators: list[Locator] = [MaxNLocator(max(2, most), steps=[1, 2, 5, 10])]
     if log and high >= 4 * low:
@@ -224,8 +222,6 @@ class Chart:
 
     title: str
     subtitle: str
-    alt: str
-    """What it shows, for who cannot see it."""
     draw: Callable[[int], Figure]
     """Returns the figure, so many pixels wide, within :func:`our_look`."""
     key: tuple[tuple[str, str], ...] = ()
@@ -249,7 +245,6 @@ class Chart:
             title=self.title,
             subtitle=self.subtitle,
             caption=self.caption,
-            alt=self.alt,
             key=[(sign(kind), words) for kind, words in self.key],
             wide=inline(wide, self.title, "chart wide"),
             narrow=inline(narrow, self.title, "chart narrow"),
@@ -263,7 +258,6 @@ class Kept(Strict):
     title: str
     subtitle: str
     caption: str
-    alt: str
     key: list[tuple[str, str]]
     """Each sign as SVG, with its words."""
     wide: str

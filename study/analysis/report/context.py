@@ -1,27 +1,97 @@
-"""The content of the page on one study, as values for the template, and the words in its tables."""
+"""The content of the page on one study, as values for the template: how far the study is, and the
+words in its tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from study.analysis.about import glossary
 from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level
 from study.analysis.figures.style import Kept
-from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
-from study.analysis.stats.equivalence import Noise
-from study.analysis.stats.estimate import Estimate
-from study.analysis.table.exclusions import place_of_record
-from study.analysis.words import bytes_words, listed, number, short, three_digits
+from study.analysis.stats.optimum import Noise
+from study.analysis.table.exclusions import ASIDE, place_of_record
+from study.analysis.words import (
+    agreeing,
+    bytes_words,
+    listed,
+    number,
+    short,
+    three_digits,
+)
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.base.errors import quantity
-from study.config.settings import in_words
-from study.config.study import Study
+from study.config import names
+from study.config.keys import as_yaml
+from study.config.names import level_words
+from study.config.settings import description, in_words
+from study.config.study import Study, shown
 from study.config.times import TIMES
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The planned runs of one study that are there, and those that are missing."""
+
+    study: str
+    planned: int
+    """Runs that this machine can make, and those whose record is there although their device is
+    absent."""
+    there: int
+    """Planned runs with a record that fits, whatever its outcome."""
+    first_block: int | None
+    """The first block that lacks a run; None where none is missing."""
+    refused: int
+    """Missing runs whose record is damaged or does not fit."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether every planned run is there."""
+        return self.there == self.planned
+
+    @property
+    def missing(self) -> str:
+        """Which runs are missing, as sentences; nothing where the study is whole."""
+        if self.whole:
+            return ""
+        gap = quantity(self.planned - self.there, "run")
+        told = f"Missing: {gap}, the first in block {self.first_block}."
+        if self.refused:
+            have = agreeing(self.refused, "has a record", "have records")
+            told += f" {self.refused} of the missing {have} that cannot be used."
+        return told
+
+
+def progress_of(plan: Plan, frame: pd.DataFrame) -> Progress:
+    """Return how far ``plan`` is, from its table of timings: a run that is there has a session."""
+    rows = frame[~frame["excluded"].isin(ASIDE.values())]  # one of each planned run
+    made = set(rows["run"][rows["session"].notna()])
+    refused = set(rows["run"][rows["outcome"] == "refused"])
+    planned = [run for run in plan.runs if not run.unavailable or run.name in made]
+    missing = [run for run in planned if run.name not in made]
+    return Progress(
+        study=plan.name,
+        planned=len(planned),
+        there=len(planned) - len(missing),
+        first_block=min((run.block for run in missing), default=None),
+        refused=sum(run.name in refused for run in missing),
+    )
+
+
+def progress_sentence(studies: Sequence[Progress]) -> str:
+    """Return how many of the planned runs of all studies are there, and that the report is not
+    final if some are not.
+
+    A page says it once, before its first answer, and only if a study is not whole.
+    """
+    there = sum(study.there for study in studies)
+    planned = sum(study.planned for study in studies)
+    count = f"{there} of {planned} planned runs {agreeing(planned, 'is', 'are')} there"
+    whole = all(study.whole for study in studies)
+    return f"{count}." if whole else f"{count}: this is no final report."
 
 
 @dataclass(frozen=True)
@@ -55,9 +125,9 @@ def view(
         study=study,
         analysis=analysis,
         progress=progress,
-        unfinished=[f"{progress_sentence([progress])} {missing}"]
-        if (missing := missing_sentence(progress))
-        else [],
+        unfinished=[]
+        if progress.whole
+        else [f"{progress_sentence([progress])} {progress.missing}"],
         glossary=glossary(study),
         charts=charts,
         axis=in_words(study.curve.x)
@@ -68,6 +138,32 @@ def view(
         runs=_runs(plan, frame, analysis.y),
         folder=folder,
     )
+
+
+def glossary(study: Study) -> list[tuple[str, str]]:
+    """Return each name that the study gives with its levels, and each factor with its levels and
+    what it is.
+
+    Where a setting has a level of one factor there are only the names.
+    """
+    whole = names.whole(study.names, study.factors, study.only)
+    told = [
+        (name, ", ".join(f"{key}: {as_yaml(level)}" for key, level in own.items()))
+        for name, own in whole.items()
+    ]
+    if len(study.compared) < 3:
+        return told
+    for key in study.compared:
+        if key == "device":
+            continue
+        levels = []  # in words, each with what the study's file has where that is something else
+        for level in study.factors[key]:
+            word, as_shown = level_words(key, level), str(shown(study, key, level))
+            plain = as_shown if word == str(level) else word
+            alike = isinstance(level, bool) or plain == as_shown
+            levels.append(plain if alike else f"{word} = {as_shown}")
+        told.append((f"{in_words(key)} ({', '.join(levels)})", description(key)))
+    return told
 
 
 def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
@@ -94,74 +190,51 @@ def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         for row in frame[columns].rename(columns={y: "seconds"}).to_dict(orient="records")
     ]
     absent = {run.name for run in plan.runs if run.unavailable}
-    return [
-        row
-        | {
-            "outcome": _outcome(row),
-            "place": place_of_record(str(row["run"]), row["excluded"]),
-            "file": place_of_record(files.get(str(row["run"]), ""), row["excluded"]),
-        }
-        for row in rows
-        if row["outcome"] != "unavailable" or row["run"] not in absent
-    ]
-
-
-def _outcome(row: dict[str, Any]) -> str:
-    """Return the outcome of a record, with the marks that it bears."""
-    told = [row["outcome"].replace("_", " ")]
-    told += ["disturbed"] if row["disturbed"] else []
-    if row["excluded"]:
-        why = "" if row["excluded"] == "disturbed" else f": {row['excluded']}"
-        told.append(f"excluded{why}")
-    return ", ".join(told)
+    shown_rows = []
+    for row in rows:
+        name, excluded = str(row["run"]), row["excluded"]
+        if row["outcome"] == "unavailable" and name in absent:
+            continue
+        told = [str(row["outcome"]).replace("_", " ")]  # with the marks that the record bears
+        told += ["disturbed"] if row["disturbed"] else []
+        if excluded:
+            told.append("excluded" if excluded == "disturbed" else f"excluded: {excluded}")
+        place = place_of_record(name, excluded)
+        file = place_of_record(files.get(name, ""), excluded)
+        shown_rows.append(row | {"outcome": ", ".join(told), "place": place, "file": file})
+    return shown_rows
 
 
 NONE = "\N{EN DASH}"
 
 
-@dataclass(frozen=True)
-class LevelRow:
-    """One setting."""
+def level_row(level: Level, group: Group, margin: float) -> dict[str, str]:
+    """Return the cells of one row of the table of a group's settings, in a study with this margin.
 
-    label: str
-    time: str
-    interval: str
-    """In brackets; empty where there is none."""
-    times_best: str
-    accuracy: str
-    verdict: str
-    look: str
-    """``best``, ``doubt`` or nothing: how the row is marked, beside its words."""
-
-
-def level_row(level: Level, group: Group, margin: float) -> LevelRow:
-    """Return one row of the table of a group's settings, in a study with this margin."""
-    best = next(
-        (one.time.value for one in group.levels if one.label == group.best and one.time), None
-    )
-    time = level.time
-    return LevelRow(
-        label=level.label,
-        time=three_digits(time.value) if time else NONE,
-        interval="({} to {})".format(*map(three_digits, time.bounds))
-        if time and time.bounds
-        else "",
-        times_best=_times(time.value / best, group.ratios.get(level.label))
-        if time and best
-        else NONE,
-        accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
-        verdict=level_verdict(level, group, margin),
-        look="best"
-        if level.label == group.best
-        else "doubt"
-        if level.label in group.unfair
-        else "",
-    )
-
-
-def _times(value: float, ratio: Estimate | None) -> str:
-    ends = ratio.bounds if ratio else None
-    return f"{value:.2f}" + (f" ({short(ends[0])} to {short(ends[1])})" if ends else "")
+    Its ``interval`` is in brackets, or empty where there is none. The ``look`` is how the row is
+    marked, beside its words: ``best``, ``doubt`` or nothing.
+    """
+    doubt = "doubt" if level.label in group.unfair else ""
+    row = {
+        "label": level.label,
+        "time": NONE,
+        "interval": "",
+        "times_best": NONE,
+        "accuracy": f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
+        "verdict": level_verdict(level, group, margin),
+        "look": "best" if level.label == group.best else doubt,
+    }
+    if level.time:
+        row["time"] = three_digits(level.time.value)
+        if level.time.bounds:
+            row["interval"] = "({} to {})".format(*map(three_digits, level.time.bounds))
+        best = group.seconds.get(group.best or "")
+        if best:
+            row["times_best"] = f"{level.time.value / best:.2f}"
+        ratio = group.ratios.get(level.label)
+        if ratio and ratio.bounds and row["times_best"] != NONE:
+            row["times_best"] += " ({} to {})".format(*map(short, ratio.bounds))
+    return row
 
 
 def noise_words(found: Noise) -> str:

@@ -20,8 +20,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.analysis import StudyResult, kept_result, result_of
 from study.analysis.figures.style import Kept
-from study.analysis.progress import missing_sentence, progress_of, progress_sentence
-from study.analysis.report.context import StudyView, level_row, noise_words, resources, view
+from study.analysis.report.context import (
+    level_row,
+    noise_words,
+    progress_of,
+    progress_sentence,
+    resources,
+    view,
+)
 from study.analysis.step import charts_of
 from study.analysis.words import (
     bytes_words,
@@ -48,8 +54,15 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     """Write the report on ``studies`` to ``output`` from their tables and analyses in the folder
     ``results``."""
     files = Results(results)
-    kept = {name: kept_result(files, name) for name in studies}
-    found = [(one, _charts(one, files.figures(name) / "index.json")) for name, one in kept.items()]
+    found = []
+    for name in dict.fromkeys(studies):
+        result, index = kept_result(files, name), files.figures(name) / "index.json"
+        try:
+            charts = CHARTS.validate_json(index.read_bytes()) if index.exists() else _drawn(result)
+        except ValidationError:
+            why = f"not a valid list of charts; make it with: python -m study analyse {name}"
+            raise StudyError(f"{index}: {why}") from None
+        found.append((result, charts))
     write_page(found, results, output)
     if output.resolve() == files.report.resolve():
         write_whole(files.report_made_of, page_made_of(studies, files))
@@ -80,7 +93,7 @@ def report_now(
     if not found:
         raise StudyError("; ".join(refused.values()))
     progress = [progress_of(one.plan, one.frame) for one in found]
-    gaps = [f"{one.study}: {missing}" for one in progress if (missing := missing_sentence(one))]
+    gaps = [f"{one.study}: {one.missing}" for one in progress if not one.whole]
     left_out = [f"{name} is left out: {reason}" for name, reason in refused.items()]
     if not any(one.there or one.refused for one in progress):
         raise StudyError(f"results: no run is there yet. {' '.join([*gaps, *left_out])}")
@@ -99,7 +112,10 @@ def _drawn(result: StudyResult) -> list[Kept]:
 def write_page(found: Sequence[tuple[StudyResult, list[Kept]]], linked: Path, output: Path) -> None:
     """Write the report on some studies with their charts to ``output``, in one piece; its links
     lead to the folder ``linked``."""
-    views = [_view(*one, linked, output.parent) for one in found]
+    views = []
+    for result, charts in found:
+        folder = quote(os.path.relpath(linked / result.plan.name, output.parent))
+        views.append(view(result.plan, result.frame, result.analysis, charts, folder))
     template = templates().get_template
     text = template("report.html.j2").render(
         studies=views,
@@ -128,16 +144,11 @@ def templates() -> Environment:
         undefined=StrictUndefined,
         finalize=_finalize,
     )
-    named = (number, resources, level_row, law_formula, coefficients, marked, prose, breakable)
+    named = (
+        *(number, bytes_words, device_words, place_words, setting_words, law_formula, coefficients),
+        *(resources, level_row, noise_words, marked, prose, breakable, content_hash),
+    )
     environment.filters |= {function.__name__: function for function in named}
-    environment.filters |= {
-        "bytes": bytes_words,
-        "device": device_words,
-        "place": place_words,
-        "setting": setting_words,
-        "noise": noise_words,
-        "sha256": content_hash,
-    }
     return environment
 
 
@@ -148,40 +159,34 @@ UNIT = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|px|points|times)\b)")
 def marked(text: str) -> Markup:
     """Return an answer with what stands between ``**`` as strong, and its intervals muted; the tags
     are our own."""
-    parts = (
-        ("<strong>{}</strong>" if at % 2 else "{}", part)
-        for at, part in enumerate(text.split("**"))
-    )
-    return Markup("").join(Markup(tag).format(_muted(part)) for tag, part in parts)  # noqa: S704
-
-
-def unbroken(text: str) -> str:
-    """Return a text whose numbers keep their units in one line."""
-    return UNIT.sub("\N{NO-BREAK SPACE}", text)
+    return _tagged(text.split("**"), "<strong>{}</strong>", _muted)
 
 
 def _muted(text: str) -> Markup:
-    parts = enumerate(INTERVAL.split(text))
+    return _tagged(INTERVAL.split(text), '<span class="sure">{}</span>', _escaped)
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence with what stands between backticks as code."""
+    return _tagged(text.split("`"), "<code>{}</code>", _escaped)
+
+
+def _tagged(parts: Sequence[str], tag: str, words: Callable[[str], Markup]) -> Markup:
+    """Return the words of parts of a text, of which every second stands in a tag."""
     return Markup("").join(
-        Markup('<span class="sure">{}</span>').format(part)
-        if at % 2
-        else escape(isolate_bidi(unbroken(part)))
-        for at, part in parts
+        Markup(tag).format(words(part)) if at % 2 else words(part)  # noqa: S704
+        for at, part in enumerate(parts)
     )
+
+
+def _escaped(text: str) -> Markup:
+    """Return a text whose numbers keep their units in one line."""
+    return escape(isolate_bidi(UNIT.sub("\N{NO-BREAK SPACE}", text)))
 
 
 def content_hash(text: str) -> str:
     """Return what a content security policy calls a script or a style of the page itself."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def prose(text: str) -> Markup:
-    """Return a sentence with what stands between backticks as code."""
-    parts = [escape(isolate_bidi(unbroken(part))) for part in text.split("`")]
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part
-        for place, part in enumerate(parts)
-    )
 
 
 def breakable(name: str) -> Markup:
@@ -194,21 +199,3 @@ def _finalize(value: object) -> object:
     return (
         isolate_bidi(value) if isinstance(value, str) and not isinstance(value, Markup) else value
     )
-
-
-def _view(result: StudyResult, charts: list[Kept], linked: Path, page: Path) -> StudyView:
-    """Return one study for a page in the folder ``page``, with links to the files in ``linked``."""
-    folder = quote(os.path.relpath(linked / result.plan.name, page))
-    return view(result.plan, result.frame, result.analysis, charts, folder)
-
-
-def _charts(result: StudyResult, index: Path) -> list[Kept]:
-    """Return the charts that the step ``analyse`` kept in ``index``, or draw them where it kept
-    none."""
-    if not index.exists():
-        return _drawn(result)
-    try:
-        return CHARTS.validate_json(index.read_bytes())
-    except ValidationError:
-        command = f"python -m study analyse {result.plan.name}"
-        raise StudyError(f"{index}: not a valid list of charts; make it with: {command}") from None

@@ -1,23 +1,33 @@
 """The first screen of a study, whose parts the page and the terminal print alike: one file for each
-part."""
+part, and here what could change the answer."""
 
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from study.analysis.answers import Answer, first_answer
+from study.analysis.answers import Answer
 from study.analysis.answers.claim import ClaimRow
 from study.analysis.answers.context import Context
 from study.analysis.answers.switches import Switches
 from study.analysis.caveats import Caveat
-from study.analysis.screen.could_change import Change, changes_of
+from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.screen.job import job_of
 from study.analysis.screen.law import Law, law_of
-from study.analysis.screen.limit import Limit, limit_of
-from study.analysis.screen.next_step import Next, next_of
+from study.analysis.screen.next_step import Limit, Next, limit_of, next_of
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
+from study.base.errors import quantity
 from study.base.strict import Strict
+
+MOST = 2
+"""Changes that are open; the others are counted."""
+
+
+class Change(Strict):
+    """One caveat with which the answer changes."""
+
+    cause: str
+    becomes: str
 
 
 class Screen(Strict):
@@ -76,11 +86,10 @@ def screen_of(
     records: Mapping[str, Record],
     context: Context,
     answers: Sequence[Answer],
-    switches: Sequence[Switches],
+    first: Answer | Switches,
     caveats: Sequence[Caveat],
 ) -> Screen:
-    """Return the first screen of a study."""
-    first = first_answer(plan.study, answers, switches)
+    """Return the first screen of a study, whose question asks for the answer ``first``."""
     title = first.title(context) or "Every run"
     law = law_of(context, title)
     limit = limit_of(plan, context, first)
@@ -99,3 +108,29 @@ def screen_of(
         other_notes=len(caveats) - len(changes),
         next=following,
     )
+
+
+def changes_of(
+    context: Context, first: Answer | Switches, caveats: Sequence[Caveat]
+) -> list[Change]:
+    """Return the caveats that change a word or the first digit of the answer, those that change a
+    word first."""
+    found = []
+    for caveat in caveats:
+        means = {group.setting: own for group in context.groups if (own := caveat.applied(group))}
+        told = first.becomes(context, means) if means else None
+        if told:
+            found.append(
+                (told[:2], Change(cause=f"{caveat.text()}.", becomes=f"{caveat.IF}, {told[2]}"))
+            )
+    found.sort(key=lambda one: one[0], reverse=True)
+    changes = [change for _, change in found]
+    # The settings without a run that counts could have been the fastest.
+    failed = sum(len(caveat.runs) for caveat in caveats if isinstance(caveat, Unsuccessful))
+    group = context.group(first.lacks.group) if first.lacks and first.lacks.group else None
+    missing = [level.label for level in group.levels if not level.time] if group else []
+    if missing and failed:
+        cause = f"{quantity(failed, 'run')} failed, and none of {context.settings(missing)} counts."
+        becomes = "It could be the fastest." if len(missing) == 1 else "Each could lead."
+        changes.insert(0, Change(cause=cause, becomes=becomes))
+    return changes[:MOST]

@@ -1,17 +1,22 @@
-"""The job line: what was trained, on how many images, on which machine, in how many runs, and
-when."""
+"""What was run on what: the job line (what was trained, on how many images, on which machine, in
+how many runs, and when), and the fields of the records."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
+from typing import Any
 
-from study.analysis.words import device_words, listed
+import pandas as pd
+
+from study.analysis.stats.usable import counted
+from study.analysis.words import bytes_words, device_words, listed, number
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import quantity
+from study.base.privacy import plain
 from study.config.sections import is_own, short_name
-from study.config.settings import get
+from study.config.settings import Settings, get
 from study.config.study import Study
 from study.config.times import INFERENCE
 
@@ -23,27 +28,38 @@ def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
     size = "reduced size" if plan.study.full else ""
     if plan.study.rung:
         size = "shortened for this machine by its ladder"
+    images = dict[str, None]()
+    for record in used:
+        if record.data:
+            data = record.settings.dataset
+            words = f"{record.data.train_images} {data.images_words} of {data.image_size} px"
+            images[words] = None
     told = [
         _training(plan.study, used),
         size,
-        _images(used),
+        listed(list(images)[:2]) if images else "",
         *_machines(used),
         runs_of(plan, records),
     ]
-    return [*filter(None, told), *_days(list(records.values()))]
+    days = sorted({day for record in records.values() if (day := _day(record.started))})
+    if days:
+        first = f"{days[0]:%-d %b} to " if len(days) > 1 else ""
+        told.append(f"{first}{days[-1]:%-d %b %Y}")
+    return [*filter(None, told)]
 
 
 def _training(study: Study, used: Sequence[Record]) -> str:
     told = []
     if "model.name" not in study.factors:
-        told.append(model_words(study.model.name))
+        found = re.fullmatch(r"resnet(\d+)", study.model.name)
+        told.append(f"ResNet-{found[1]}" if found else short_name(study.model.name))
     kinds = {
         record.weights.kind
         for record in used
         if record.weights and not is_own(record.settings.model.name)
     }
     if len(kinds) == 1:
-        told.append({"random": "random weights"}.get(*kinds, "ImageNet weights"))  # type: ignore[call-overload]
+        told.append("random weights" if kinds == {"random"} else "ImageNet weights")
     timed = study.total != INFERENCE
     if timed and "training.epochs" not in study.factors:
         most = "at most " * bool(study.training.target_accuracy)
@@ -55,21 +71,6 @@ def _training(study: Study, used: Sequence[Record]) -> str:
     return ", ".join(told)
 
 
-def model_words(name: str) -> str:
-    """Return a model's name as people write it: ``ResNet-18``; a user's own by its factory."""
-    found = re.fullmatch(r"resnet(\d+)", name)
-    return f"ResNet-{found[1]}" if found else short_name(name)
-
-
-def _images(used: Sequence[Record]) -> str:
-    told = []
-    for record in used:
-        if record.data:
-            data = record.settings.dataset
-            told.append(f"{record.data.train_images} {data.images_words} of {data.image_size} px")
-    return listed(list(dict.fromkeys(told))[:2]) if told else ""
-
-
 def _machines(used: Sequence[Record]) -> list[str]:
     beside = any(record.settings.device != "cpu" for record in used)
     told: dict[str, None] = {}
@@ -78,26 +79,16 @@ def _machines(used: Sequence[Record]) -> list[str]:
         if machine and record.settings.device != "cpu":
             told[machine.device_name] = None
         elif machine:
-            name = processor_words(machine.cpu_name)
+            # without marks, clock and the word: ``AMD EPYC 7B13``
+            marks = r"\((R|TM)\)|@.*|\b(Processor|CPU)\b|\b\d+-Core\b"
+            name = " ".join(re.sub(marks, " ", machine.cpu_name).split())
             cores = machine.cpu_cores or 1
-            share = _share_of(record, cores)
+            measured, share = record.measurement, ""
+            if measured and record.settings.training.threads == "auto" and measured.threads < cores:
+                share = f"{measured.threads} of "  # torch itself chose fewer: it may use no others
             brief = f"{share}{cores} {name.partition(' ')[2] or name} core{'s' * (cores != 1)}"
             told[brief if beside else f"{name}, {share}{quantity(cores, 'core')}"] = None
     return list(told)
-
-
-def _share_of(record: Record, cores: int) -> str:
-    """Return ``16 of`` where torch itself chose fewer threads than the machine has cores: it may
-    use no others."""
-    measured = record.measurement
-    chosen = record.settings.training.threads == "auto"
-    return f"{measured.threads} of " if measured and chosen and measured.threads < cores else ""
-
-
-def processor_words(name: str) -> str:
-    """Return a processor's name without marks, clock and the word: ``AMD EPYC 7B13``."""
-    name = re.sub(r"\((R|TM)\)|@.*|\b(Processor|CPU)\b|\b\d+-Core\b", " ", name)
-    return " ".join(name.split())
 
 
 def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:
@@ -124,15 +115,6 @@ def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:
     return "; ".join(told)
 
 
-def _days(records: Sequence[Record]) -> list[str]:
-    days = sorted({day for record in records if (day := _day(record.started))})
-    if not days:
-        return []
-    return [
-        f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"
-    ]
-
-
 def _day(started: str) -> date | None:
     """Return the day of a time, or None for a text that is none: a record may come from
     anywhere."""
@@ -140,3 +122,79 @@ def _day(started: str) -> date | None:
         return datetime.fromisoformat(started).date()
     except ValueError:
         return None
+
+
+PARTS = ("data", "weights", "fp32", "machine", "software")
+"""Parts of a record whose fields are facts, beside its settings."""
+MEASURED = ("images_processed", "threads", "workers")
+"""Columns of the table of timings that are facts."""
+
+
+def facts_of(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> dict[str, str]:
+    """Return each field of the successful records by its name, with all of its values, or with the
+    range of numbers; and why runs could not be made.
+
+    Of the settings these are the ones that are not the default of every run. ``frame`` is the
+    plan's table.
+    """
+    study, frame = plan.study, counted(frame)
+    values: dict[str, list[Any]] = {}
+    for record in records.values():
+        if record.outcome == "ok":
+            for name, value in _fields(record):
+                values.setdefault(name, []).append(value)
+    for column in MEASURED:
+        values[column] = frame[column].dropna().astype(int).tolist()
+    values["precision"] = frame["precision"].dropna().tolist()
+    reduced = [
+        f"{key} {study.reduced[key]}, not {value}"
+        for key, value in study.full.items()
+        if key in study.reduced
+    ]
+    facts = {"reduced size": "; ".join(reduced)} if reduced else {}
+    for name, every in values.items():
+        known = [value for value in every if value is not None]
+        if known and any(value != DEFAULTS.get(name) for value in known):
+            facts[name] = _range(name, known)
+    absent = [run for run in plan.runs if run.name not in records]
+    reasons = {run.unavailable for run in absent if run.unavailable}
+    if reasons:
+        facts["unavailable"] = "; ".join(sorted(reasons))
+    return facts
+
+
+def _fields(record: Record) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted name and the value of each field that is a fact."""
+    yield from flat("", record.settings.model_dump())
+    for part in PARTS:
+        values = getattr(record, part)
+        if values is not None:
+            yield from flat(f"{part}.", values.model_dump(exclude={"libraries"}))
+    if record.machine:
+        yield "machine.software", record.machine.software
+    yield "started_as", record.started_as
+
+
+def flat(prefix: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each value of nested mappings with its dotted key after ``prefix``."""
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from flat(f"{prefix}{key}.", value)
+        else:
+            yield f"{prefix}{key}", value
+
+
+DEFAULTS = dict(flat("", Settings.model_validate({}).model_dump()))
+
+
+def _range(name: str, values: list[Any]) -> str:
+    """Return the smallest and the largest of numbers, and of other values each that there is."""
+    words = (
+        bytes_words if name.endswith("_bytes") else number if isinstance(values[0], float) else str
+    )
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        ends = dict.fromkeys([words(min(values)), words(max(values))])
+        return " to ".join(ends)
+    lists = [value if isinstance(value, list) else [value] for value in values]
+    told = {", ".join(plain(str(one)) for one in several) for several in lists}
+    return "; ".join(sorted(text[:12] if "sha256" in name else text for text in told))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from study.analysis.answers.context import Context, bounds, capital
 from study.analysis.answers.curve import CurveFit
 from study.analysis.answers.group import Group
-from study.analysis.stats.fits import Fitted
+from study.analysis.stats.laws import Fitted
 from study.analysis.stats.log_model import SIGNIFICANCE
 from study.analysis.words import law_formula, short
 from study.base.strict import Strict
@@ -55,7 +55,10 @@ def law_of(context: Context, title: str) -> Law | None:
 def _title(group: Group, curve: CurveFit, key: str) -> str:
     labels = [level.label for level in group.timed]
     place = labels.index(group.best) if group.best else 0
-    slower = [one for one in labels[place + 1 :] if group.is_slower(one)]
+    told_slower = {
+        label for label, one in group.ratios.items() if one.value > 1 and one.excludes_one
+    }
+    slower = [one for one in labels[place + 1 :] if one in told_slower]
     told = {
         "falls": f"The time falls, and no rise shows up to {labels[-1]}",
         "flat": f"No {key} is shown to matter",
@@ -69,7 +72,7 @@ def _title(group: Group, curve: CurveFit, key: str) -> str:
 
 
 def _heading(group: Group, curve: CurveFit, key: str) -> str:
-    best = next((level.time for level in group.timed if level.label == group.best), None)
+    best = group.seconds.get(group.best or "")
     if curve.verdict.kind == "falls":
         return f"what does not depend on the {key}: not determined"
     if curve.line is None or best is None:
@@ -78,7 +81,7 @@ def _heading(group: Group, curve: CurveFit, key: str) -> str:
     if curve.line == "constant":
         return f"all {stays} s stay, whatever the {key}"
     about = "about " * _rejected(curve.models[curve.line])
-    return f"{about}{stays} of the {short(best.value)} s do not depend on the {key}"
+    return f"{about}{stays} of the {short(best)} s do not depend on the {key}"
 
 
 def _terms(group: Group, curve: CurveFit) -> Iterator[tuple[str, str]]:
@@ -88,10 +91,10 @@ def _terms(group: Group, curve: CurveFit) -> Iterator[tuple[str, str]]:
     shown = list(dict.fromkeys([labels[0], group.best or labels[0], labels[-1]]))
     sizes = [level.x or 0 for level in group.timed if level.label in shown]
     for term in curve.terms(sizes):
-        both = zip(term.seconds, shown, strict=True)
-        told = ", ".join(f"{short(one)} s at {label}" for one, label in both)
-        if term.part == "stays":
-            told = "at every size"
+        told = "at every size"
+        if term.part != "stays":
+            both = zip(term.seconds, shown, strict=True)
+            told = ", ".join(f"{short(one)} s at {label}" for one, label in both)
         ends = ("any" if end is None else short(end) for end in (term.bounds.low, term.bounds.high))
         value = f"{short(term.value)} s (95%: {' to '.join(ends)})"
         yield SIGNS.get(term.coefficient, term.coefficient), f"{value}: {told}"
@@ -105,7 +108,6 @@ def _terms(group: Group, curve: CurveFit) -> Iterator[tuple[str, str]]:
 def _lines(group: Group, curve: CurveFit) -> Iterator[str]:
     """Yield what is known and what is not, and where the laws miss."""
     first = group.timed[0].label
-    power = curve.power
     ratio = group.ratios.get(first)
     if curve.verdict.kind == "falls" and ratio:
         told = f"{short(ratio.value)} times as long as {group.best}{bounds(ratio)}"
@@ -116,7 +118,7 @@ def _lines(group: Group, curve: CurveFit) -> Iterator[str]:
         yield f"The curve misses {_most(curve.models['rise'].misses)}, more than the noise."
     if curve.line == "rise":
         law = f"The published law, {law_formula('power')}, can only fall"
-        yield f"{law}: at its closest it misses {_most(power.misses)}."
+        yield f"{law}: at its closest it misses {_most(curve.power.misses)}."
 
 
 def _rejected(fit: Fitted) -> bool:

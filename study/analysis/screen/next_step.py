@@ -1,23 +1,163 @@
-"""What to do next: a command that can be typed, with its minutes and what it decides."""
+"""What limits the answer's setting: the parts of its time, and what to try against each.
+
+And what to do next: a command that can be typed, with its minutes and what it decides.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
 from study.analysis.answers import Answer
-from study.analysis.answers.context import Context, Lack, capital
+from study.analysis.answers.context import Context, End, Lack, capital
+from study.analysis.answers.phases import MAIN, MOSTLY, START_UP, WORKERS, summed, with_parts
 from study.analysis.answers.switches import Switches
-from study.analysis.screen.limit import TIMES_THE_EPOCHS, Limit
-from study.analysis.stats.equivalence import MOST_BLOCKS, blocks_to_find
 from study.analysis.stats.laws import by_name
+from study.analysis.stats.optimum import MOST_BLOCKS, blocks_to_find
 from study.analysis.table.exclusions import MANY
 from study.analysis.table.rows import NOT_YET
 from study.analysis.words import device_words, listed, short
 from study.artifacts.plan import Plan
 from study.base.errors import duration_words, quantity
 from study.base.strict import Strict
+from study.config.effect import allows
 from study.config.settings import in_words
+
+LEAST = 0.1
+"""The share of a time below which its largest part limits nothing."""
+SMALL = 0.02
+"""The share of a time below which a part belongs to the rest."""
+TIMES_THE_EPOCHS, FEW_WORKERS = 3, 4
+"""How much longer a job is that is tried, and the loader's workers where they start anew in each
+epoch: on an H200 4 of them took 7.5 s of stock fastai, 16 took 9.7."""
+
+
+class Try(NamedTuple):
+    """One change against a part of the time."""
+
+    part: str
+    key: str
+    level: Any
+    words: str
+    saves: Literal["all", "all but once", "nothing", "unknown"]
+    """What it can save of the part at most: nothing where that is paid once whatever the length of
+    the job, unknown where these runs cannot tell."""
+
+
+FIXED = {
+    "unknown": "a part of it, which these runs cannot tell",
+    "nothing": "it is paid once, whatever the length",
+}
+"""What a change buys, where that is no number."""
+TRIES = (
+    Try(WORKERS, "loader.persistent_workers", True, "let them stay", "all but once"),
+    Try(WORKERS, "loader.workers", FEW_WORKERS, f"only {FEW_WORKERS} workers", "unknown"),
+    Try(WORKERS, "loader.kind", "device", "images on the device", "all"),
+    Try("waiting for data", "loader.kind", "device", "images on the device", "all"),
+    Try("computing", "training.memory_format", "channels_last", "channels last", "unknown"),
+    Try("computing", "training.precision", "bf16", "bf16", "unknown"),
+    Try("validation", "training.validation", "end", "at the end alone", "all but once"),
+)
+
+
+class Part(Strict):
+    """One part of the time of the answer's setting."""
+
+    name: str
+    seconds: float
+    attempt: str = ""
+    """What to try; empty where no key changes it here."""
+    buys: str = ""
+    """What that saves at most."""
+    key: str = ""
+    level: Any = None
+
+
+class Limit(Strict):
+    """Where the time of the answer's setting goes."""
+
+    phase: str
+    busy: str = ""
+    """How busy the device is, as a sentence."""
+    text: str
+    parts: list[Part]
+    """The largest first."""
+    ends: list[tuple[str, dict[str, float]]]
+    """The answer's setting and the one that it is compared with: seconds by phase."""
+
+    @property
+    def best(self) -> Part | None:
+        """The largest part against which something can be tried."""
+        return next((part for part in self.parts if part.key), None)
+
+
+def limit_of(plan: Plan, context: Context, first: Answer | Switches) -> Limit | None:
+    """Return what takes the time of the setting that the answer names; None where its parts are not
+    known."""
+    ends = []
+    for end in first.ends(context):
+        levels = {level.label: level for level in context.group(end[0]).levels}
+        if levels[end[1]].phases:
+            ends.append((end, levels[end[1]]))
+    if not ends:
+        return None
+    (end, level), found = ends[0], summed(ends[0][1].phases)
+    total = sum(found.values())
+    largest = max(found, key=lambda name: (name in MAIN, found[name]))
+    if found[largest] < LEAST * total:
+        return None
+    share = f"{short(found[largest])} of the {short(total)} s ({found[largest] / total:.0%})"
+    split = with_parts if found.get("computing", 0.0) >= MOSTLY * total else summed
+    on_gpu = (end[0].levels | level.setting.levels).get("device") == "cuda"
+    busy = level.resources.get("gpu_utilisation_percent" if on_gpu else "cpu_percent")
+    who = "The GPU is" if on_gpu else "The CPUs are"
+    return Limit(
+        phase=largest,
+        busy="" if busy is None else f"{who} busy {busy:.0f}% of the time",
+        text=f"It takes {share}.",
+        parts=list(_parts(plan, found, total, level.resources.get("workers", 0))),
+        ends=[(capital(name_of(context, end)), split(own.phases)) for end, own in ends[:2]],
+    )
+
+
+def _parts(plan: Plan, found: dict[str, float], total: float, workers: float) -> Iterator[Part]:
+    """Yield the parts, the largest first, each with the first change that has an effect in this
+    loop."""
+    study = plan.study
+    runs = [run.settings for run in plan.runs if run.block == 1]
+    asked = {*study.factors, *plan.start.config.get("overrides", {})}
+    small = [name for name in found if name == "rest" or found[name] < SMALL * total]
+    longer = TIMES_THE_EPOCHS * study.training.epochs
+    tries = (*TRIES, Try(START_UP, "training.epochs", longer, "a longer job", "nothing"))
+    for name in sorted(found.keys() - small, key=found.__getitem__, reverse=True):
+        part = Part(name=name, seconds=found[name])
+        for one in tries:
+            free = one.part == name and one.key not in study.factors
+            fewer = one.key != "loader.workers" or workers > FEW_WORKERS
+            if free and fewer and allows(runs, one.key, one.level, asked):
+                seconds, epochs = found[name], study.training.every_epoch
+                left = seconds / epochs if one.saves == "all but once" else 0.0
+                buys = FIXED.get(one.saves) or (
+                    f"{short(seconds - left)} s, "
+                    f"{short(total / (total - seconds + left))} times as fast"
+                )
+                tried = {"attempt": one.words, "buys": buys, "key": one.key, "level": one.level}
+                part = part.model_copy(update=tried)
+                break
+        yield part
+    if small:
+        yield Part(name="rest", seconds=sum(found[name] for name in small))
+
+
+def name_of(context: Context, end: End) -> str:
+    """Return a setting by its group and its level: ``stock fastai, 64``."""
+    group, label = end
+    who = context.who(group)
+    if label == group.label:
+        return who or "the run"
+    return f"{who}, {label}" if who else context.setting(label)
+
 
 SIZES = ("training.batch_size", "inference.batch_size")
 LONGEST_SECONDS = 3600.0
@@ -37,6 +177,11 @@ class Next(Strict):
     text: str = ""
 
 
+def _start(plan: Plan, title: str, text: str = "", **changes: Any) -> Next:
+    """Return the next start of a plan, with some changes of its command."""
+    return Next(title=title, command=plan.start.again(plan.name, **changes), text=text)
+
+
 def next_of(
     plan: Plan,
     context: Context,
@@ -48,16 +193,11 @@ def next_of(
     """Return what decides the open part of the answer, or else what tests the limit."""
     missing = int((frame["message"] == NOT_YET).sum())
     if missing:
-        return Next(
-            title=f"{quantity(missing, 'run')} still to be made",
-            command=plan.start.again(plan.name),
-        )
+        return _start(plan, f"{quantity(missing, 'run')} still to be made")
     lack = first.lacks
     if lack and lack.what == "device":
         absent = {f"a {device_words(run.settings.device)}" for run in plan.runs if run.unavailable}
-        return Next(
-            title=f"measure where {listed(sorted(absent))} is", command=plan.start.again(plan.name)
-        )
+        return _start(plan, f"measure where {listed(sorted(absent))} is")
     if lack and lack.what == "good runs":
         return Next(title="mend what the runs failed of, then", command=plan.start.retry(plan.name))
     if lack and lack.what in ("interval", "blocks"):
@@ -68,14 +208,22 @@ def next_of(
         return _replicates(plan, frame, lack.runs, "an answer")
     if lack and not first.decided and lack.what == "learning":
         longer = {"training.epochs": TIMES_THE_EPOCHS * plan.study.training.epochs}
-        return Next(title="train for longer", command=plan.start.again(plan.name, overrides=longer))
+        return _start(plan, "train for longer", overrides=longer)
     found = None
     if lack and lack.what == "calm" and first.about in ("times", "ways"):
         what = "whether it was the machine"
         found = _replicates(plan, frame, MORE_RUNS, what, "Close other programs before.")
     elif lack and lack.what == "tie" and first.about in ("times", "ways"):
         found = _more_sizes(plan, context, frame) or _tie(plan, context, lack, frame)
-    return found or _beyond(plan, context, first, frame) or _test_of_limit(plan, limit, frame)
+    found = found or _beyond(plan, context, first, frame)
+    part = limit.best if limit else None
+    if found or part is None:
+        return found
+    # What shows whether the limit is one.
+    times = TIMES_THE_EPOCHS if part.key == "training.epochs" else 1
+    took = duration_words(times * plan.study.replicates * block_seconds(frame))
+    text = f"{capital(part.name)} takes {short(part.seconds)} s: {part.buys}."
+    return _start(plan, f"{took} test {part.attempt}", text, overrides={part.key: part.level})
 
 
 def _beyond(
@@ -94,13 +242,10 @@ def _beyond(
     # As many blocks more, which hold both: the blocks that are there hold the smaller one alone.
     blocks = plan.study.replicates
     took = duration_words(3 * blocks * block_seconds(frame[frame[key] == largest]))
-    return Next(
-        title=f"{largest} against {2 * largest}, {took}",
-        command=plan.start.again(
-            plan.name, overrides={key: [largest, 2 * largest], "replicates": 2 * blocks}
-        ),
-        text=f"{largest} is the largest that was tried.",
-    )
+    title = f"{largest} against {2 * largest}, {took}"
+    text = f"{largest} is the largest that was tried."
+    overrides = {key: [largest, 2 * largest], "replicates": 2 * blocks}
+    return _start(plan, title, text, overrides=overrides)
 
 
 def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | None:
@@ -119,36 +264,16 @@ def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | Non
     seconds = plan.study.replicates * each.sum()
     if len(added) < 2 or seconds > LONGEST_SECONDS:
         return None
-    overrides = {key: sorted([*sizes, *added])}
-    return Next(
-        title=f"{duration_words(seconds)} add {in_words(key)}s {listed(list(map(str, added)))}",
-        command=plan.start.again(plan.name, overrides=overrides),
-        text="More sizes determine the law sooner than more blocks, and tell whether it rises.",
-    )
-
-
-def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next | None:
-    """Return the start that shows whether the limit is one; None where no setting takes it away."""
-    part = limit.best if limit else None
-    if part is None:
-        return None
-    longer = TIMES_THE_EPOCHS if part.key == "training.epochs" else 1
-    took = duration_words(longer * plan.study.replicates * block_seconds(frame))
-    return Next(
-        title=f"{took} test {part.attempt}",
-        command=plan.start.again(plan.name, overrides={part.key: part.level}),
-        text=f"{capital(part.name)} takes {short(part.seconds)} s: {part.buys}.",
-    )
+    title = f"{duration_words(seconds)} add {in_words(key)}s {listed(list(map(str, added)))}"
+    text = "More sizes determine the law sooner than more blocks, and tell whether it rises."
+    return _start(plan, title, text, overrides={key: sorted([*sizes, *added])})
 
 
 def _replicates(plan: Plan, frame: pd.DataFrame, more: int, what: str, text: str = "") -> Next:
     minutes = duration_words(more * block_seconds(frame))
     overrides = {"replicates": plan.study.replicates + more}
-    return Next(
-        title=f"{minutes} decide {what}",
-        command=plan.start.again(plan.name, overrides=overrides),
-        text=text or f"{quantity(more, 'more block')}.",
-    )
+    told = text or f"{quantity(more, 'more block')}."
+    return _start(plan, f"{minutes} decide {what}", told, overrides=overrides)
 
 
 def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next | None:
@@ -156,12 +281,10 @@ def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next 
     within the margin."""
     assert lack.group is not None
     group, (best, *others) = context.group(lack.group), lack.labels
-    known = {label: context.seconds(lack.group, label) for label in others}
-    rivals = {label: seconds for label, seconds in known.items() if seconds}
-    if not rivals or group.noise is None:
+    if group.noise is None:
         return None
-    rival = min(rivals, key=rivals.__getitem__)
-    ratio = rivals[rival] / (context.seconds(lack.group, best) or 1.0)
+    rival = min(others, key=group.seconds.__getitem__)
+    ratio = group.seconds[rival] / group.seconds[best]
     blocks = blocks_to_find(group.noise.spreads["noise"], ratio)
     pair = f"{best} against {rival}"
     if blocks is None:
@@ -172,29 +295,26 @@ def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next 
         )
     there = group.noise.blocks
     factor = context.factor
-    far = any(level.time_without_far for level in group.levels if level.label in (best, rival))
+    ends = [level for level in group.levels if level.label in (best, rival)]
+    far = any(level.time_without_far for level in ends)
     # A far run is set aside once it is the only one of many.
     more = max(blocks - there, MANY - there if far else 1, 1)
     overrides: dict[str, object] = {"replicates": there + more}
-    ends = [level.setting.levels for level in group.levels if level.label in (best, rival)]
     if factor and factor not in {plan.study.contrast}.union(*plan.study.only):
-        chosen = [levels[factor] for levels in ends]
+        chosen = [level.setting.levels[factor] for level in ends]
         overrides = {factor: chosen} | overrides
         frame = frame[frame[factor].astype(str).isin(map(str, chosen))]
-    changes: dict[str, object] = {"overrides": overrides}
+    changes: dict[str, Any] = {"overrides": overrides}
     if len({one.setting.levels.get("device") for one in context.groups}) > 1:
-        changes = {"devices": [group.setting.levels["device"]]} | changes
-        frame = frame[frame["device"] == group.setting.levels["device"]]
+        device = group.setting.levels["device"]
+        changes = {"devices": [device]} | changes
+        frame = frame[frame["device"] == device]
     each = block_seconds(frame)
     if more * each > LONGEST_SECONDS and len(overrides) == 1:
         return None
-    return Next(
-        title=f"{duration_words(more * each)} decide {pair}",
-        command=plan.start.again(plan.name, **changes),
-        text=f"{quantity(more, 'more block')}, {duration_words(each)} each: 4 of 5 such "
-        "studies settle it, if the "
-        f"{short(100 * (ratio - 1))}% is real.",
-    )
+    told = f"{quantity(more, 'more block')}, {duration_words(each)} each"
+    text = f"{told}: 4 of 5 such studies settle it, if the {short(100 * (ratio - 1))}% is real."
+    return _start(plan, f"{duration_words(more * each)} decide {pair}", text, **changes)
 
 
 def block_seconds(frame: pd.DataFrame) -> float:

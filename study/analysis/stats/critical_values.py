@@ -7,7 +7,7 @@ correction would be too wide.
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -35,10 +35,17 @@ def dunnett(levels: int, degrees: float, two_sided: bool) -> float:
     largest is that in one direction, or in either of the two (``two_sided``). ``degrees`` are those
     of the noise, which may be infinite (Dunnett 1955).
     """
+    shared, weights = _normal()
+
+    def within(limits: Array) -> Array:
+        """Return the probability that no difference exceeds each limit, in its own standard
+        deviations. Given the mean of the one level the others are independent of each other."""
+        reach = math.sqrt(2) * limits[:, None]
+        each = special.ndtr(shared + reach) - (special.ndtr(shared - reach) if two_sided else 0.0)
+        return np.asarray(each ** (levels - 1) @ weights)
+
     tail = (1 - CONFIDENCE) / (2 if two_sided else 1)
-    return _quantile(
-        lambda limits: _all_within(limits, levels - 1, two_sided), degrees, tail, levels - 1
-    )
+    return _quantile(within, degrees, tail, levels - 1)
 
 
 @cache
@@ -49,10 +56,17 @@ def largest_of_all(levels: int, degrees: float) -> float:
     It is the studentized range over the square root of two (Tukey 1953). ``levels`` and ``degrees``
     are as above.
     """
-    pairs = levels * (levels - 1) // 2
-    return _quantile(
-        lambda limits: _none_apart(limits, levels), degrees, (1 - CONFIDENCE) / 2, pairs
-    )
+    least, weights = _normal()
+
+    def within(limits: Array) -> Array:
+        """Return the probability that no two levels differ by more than each limit, in standard
+        deviations of one pair. Given the smallest mean, all others lie within the limit above
+        it."""
+        reach = math.sqrt(2) * limits[:, None]
+        each = special.ndtr(least + reach) - special.ndtr(least)
+        return np.asarray(levels * each ** (levels - 1) @ weights)
+
+    return _quantile(within, degrees, (1 - CONFIDENCE) / 2, levels * (levels - 1) // 2)
 
 
 def ranges(levels: int, degrees: Array) -> Array:
@@ -63,6 +77,11 @@ def ranges(levels: int, degrees: Array) -> Array:
 def with_best(levels: int, degrees: Array) -> Array:
     """Return Dunnett's one-sided value for each number of degrees (k), between those of a grid."""
     return _between(lambda one: dunnett(levels, one, two_sided=False), degrees)
+
+
+def beside_best(levels: int) -> Critical:
+    """Return the reach of Dunnett's one-sided value, between those of a grid of degrees."""
+    return lambda degrees: float(with_best(levels, np.array([degrees]))[0])
 
 
 def against_one(levels: int) -> Critical:
@@ -89,10 +108,18 @@ def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tes
 
     It lies between the quantile of t of one test and that of Bonferroni's rule.
     """
-    least, most = (_student(degrees, tail / count) for count in (1, tests))
+    infinite = math.isinf(degrees)
+    quantile = special.ndtri if infinite else partial(special.stdtrit, degrees)
+    least, most = (float(quantile(1 - tail / count)) for count in (1, tests))
     if tests == 1:
         return least
-    spreads, weights = _spreads(degrees)
+    # Values of the estimated over the true standard deviation, and the weight of each.
+    spreads, weights = np.ones(1), np.ones(1)
+    if not infinite:
+        chi = stats.chi(degrees, scale=1 / math.sqrt(degrees))
+        logs, weights = _legendre(math.log(chi.ppf(RARE)), math.log(chi.isf(RARE)))
+        spreads = np.exp(logs)
+        weights = weights * spreads * chi.pdf(spreads)
     return float(
         optimize.brentq(
             lambda value: weights @ within(value * spreads) - CONFIDENCE,
@@ -101,45 +128,6 @@ def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tes
             xtol=1e-9,
         )
     )
-
-
-def _student(degrees: float, tail: float) -> float:
-    return float(
-        special.ndtri(1 - tail) if math.isinf(degrees) else special.stdtrit(degrees, 1 - tail)
-    )
-
-
-def _spreads(degrees: float) -> tuple[Array, Array]:
-    """Return values of the estimated over the true standard deviation, and the weight of each."""
-    if math.isinf(degrees):
-        return np.ones(1), np.ones(1)
-    chi = stats.chi(degrees, scale=1 / math.sqrt(degrees))
-    logs, weights = _legendre(math.log(chi.ppf(RARE)), math.log(chi.isf(RARE)))
-    spreads = np.exp(logs)
-    return spreads, weights * spreads * chi.pdf(spreads)
-
-
-def _all_within(limits: Array, others: int, two_sided: bool) -> Array:
-    """Return the probability that no difference exceeds each limit, in its own standard deviations.
-
-    Given the mean of the one level the others are independent of each other.
-    """
-    shared, weights = _normal()
-    reach = math.sqrt(2) * limits[:, None]
-    each = special.ndtr(shared + reach) - (special.ndtr(shared - reach) if two_sided else 0.0)
-    return np.asarray(each**others @ weights)
-
-
-def _none_apart(limits: Array, levels: int) -> Array:
-    """Return the probability that no two levels differ by more than each limit, in standard
-    deviations of one pair.
-
-    Given the smallest mean, all others lie within the limit above it.
-    """
-    least, weights = _normal()
-    reach = math.sqrt(2) * limits[:, None]
-    each = special.ndtr(least + reach) - special.ndtr(least)
-    return np.asarray(levels * each ** (levels - 1) @ weights)
 
 
 def _normal() -> tuple[Array, Array]:

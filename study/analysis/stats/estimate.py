@@ -3,7 +3,7 @@ not printed."""
 
 import math
 from collections.abc import Iterable
-from typing import Literal, Self
+from typing import Literal
 
 import pandas as pd
 
@@ -37,15 +37,15 @@ class Estimate(Strict):
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property
-    def bare(self) -> Self:
+    def bare(self) -> "Estimate":
         """The value without its interval, where that says nothing."""
-        return type(self)(value=self.value)
+        return Estimate(value=self.value)
 
     @property
-    def inverse(self) -> Self:
+    def inverse(self) -> "Estimate":
         """The ratio the other way round."""
         low, high = ((1 / value if value else None) for value in (self.high, self.low))
-        return type(self)(value=1 / self.value, low=low, high=high)
+        return Estimate(value=1 / self.value, low=low, high=high)
 
     @property
     def excludes_one(self) -> bool:
@@ -66,18 +66,18 @@ class Estimate(Strict):
             and 1 / (1 + margin) <= self.bounds[0] <= self.bounds[1] <= 1 + margin
         )
 
-    def times(self, factor: float) -> Self:
+    def times(self, factor: float) -> "Estimate":
         """Return it with another unit, of which so many make one of its own."""
         low, high = (bound and factor * bound for bound in (self.low, self.high))
-        return type(self)(value=factor * self.value, low=low, high=high)
+        return Estimate(value=factor * self.value, low=low, high=high)
 
-    def widened(self, added: float) -> Self:
+    def widened(self, added: float) -> "Estimate":
         """Return a ratio with the bound moved that knows nothing of what may have been ``added`` to
         it, in log units: the lower one down, or the upper one up where something was taken away."""
         low, high = self.low, self.high
         if low is not None and high is not None:
             low, high = low * math.exp(-max(added, 0.0)), high * math.exp(-min(added, 0.0))
-        return type(self)(value=self.value, low=low, high=high)
+        return Estimate(value=self.value, low=low, high=high)
 
 
 def undetermined(

@@ -23,10 +23,13 @@ LARGE_SHORTFALL = 0.10
 could explain it."""
 
 
+Reason = Literal["learned", "at_chance", "below_best", "unclear", "unknown"]
+
+
 class Learning(Strict):
     """Whether one level has learned."""
 
-    reason: Literal["learned", "at_chance", "below_best", "unclear", "unknown"]
+    reason: Reason
     """`at_chance`: the accuracy is not above chance. `below_best`: it is short of the best level's
     by more than the margin, beyond the noise between runs. `unclear`: it is above chance, but the
     runs differ too much to say so of their mean, or to say why it is more than ten points short of
@@ -75,11 +78,27 @@ def learning_of(
     )
     for level in means:
         values = accuracies[level]
-        reason = _against_chance(values, chance, by_images)
+        # One pass over the images may reach ``by_images`` above chance, which does not shrink with
+        # the number of runs; the t limit of the mean over runs comes on top of it.
+        above, by_runs = means[level] - chance, 0.0
+        if len(values) > 1:
+            spread = np.std(values, ddof=1) / np.sqrt(len(values))
+            by_runs = float(-special.stdtrit(len(values) - 1, SIGNIFICANCE) * spread)
+        reason: Reason = "learned" if above > by_images + by_runs else "unclear"
+        if above <= by_images:
+            reason = "at_chance"
         gap = means[best] - means[level] - margin
-        if reason != "at_chance" and _is_below(
-            gap, errors[level], errors[best], len(means), questions
-        ):
+        below = False
+        if gap > 0 and len(means) > 1:
+            # Welch's test. Any level may be the best by chance, so Bonferroni's rule counts every
+            # ordered pair of the levels, in each question.
+            (own, own_degrees), (other, other_degrees) = errors[level], errors[best]
+            square = own + other
+            per_degree = own**2 / own_degrees + other**2 / other_degrees
+            degrees = square**2 / per_degree if per_degree else np.inf
+            tests = len(means) * (len(means) - 1) * questions
+            below = special.stdtr(degrees, -gap / np.sqrt(square)) < SIGNIFICANCE / tests
+        if reason != "at_chance" and below:
             reason = "below_best"
         elif reason == "learned" and gap > LARGE_SHORTFALL:
             reason = "unclear"
@@ -100,28 +119,6 @@ def accuracy_of(accuracies: Sequence[float], tests: int) -> Estimate | None:
         return Estimate(value=mean)
     reach = float(special.stdtrit(runs - 1, 1 - SIGNIFICANCE / 2 / tests)) * spread / runs**0.5
     return Estimate(value=mean, low=mean - reach, high=mean + reach)
-
-
-def _against_chance(
-    values: Sequence[float], chance: float, by_images: float
-) -> Literal["learned", "at_chance", "unclear", "below_best"]:
-    """Return how the mean of a level's accuracies stands against ``chance``, one-sided at 5%.
-
-    ``by_images`` is what one pass over the images may reach above chance: the exact binomial limit,
-    which does not shrink with the number of runs. The t limit of the mean over runs comes on top of
-    it.
-    """
-    by_runs = 0.0
-    if len(values) > 1:
-        by_runs = float(
-            -special.stdtrit(len(values) - 1, SIGNIFICANCE)
-            * np.std(values, ddof=1)
-            / np.sqrt(len(values))
-        )
-    gap = fmean(values) - chance
-    if gap <= by_images:
-        return "at_chance"
-    return "learned" if gap > by_images + by_runs else "unclear"
 
 
 Error = tuple[float, float]
@@ -148,21 +145,3 @@ def _squared_errors(accuracies: Mapping[str, Sequence[float]], images: int) -> d
         variance = max(spreads.get(level, pooled), share * (1 - share) / images)
         found[level] = variance / len(values), degrees[level] or total or np.inf
     return found
-
-
-def _is_below(gap: float, own: Error, best: Error, levels: int, questions: int) -> bool:
-    """Return whether a ``gap`` to the best level, less the margin, exceeds the noise (Welch's test,
-    Bonferroni's rule).
-
-    Any level may be the best by chance, so the rule counts every ordered pair of the levels, in
-    each question.
-    """
-    if gap <= 0 or levels < 2:
-        return False
-    square = own[0] + best[0]
-    per_degree = own[0] ** 2 / own[1] + best[0] ** 2 / best[1]
-    degrees = square**2 / per_degree if per_degree else np.inf
-    return bool(
-        special.stdtr(degrees, -gap / np.sqrt(square))
-        < SIGNIFICANCE / (levels * (levels - 1) * questions)
-    )

@@ -7,9 +7,9 @@ interval covers the states of the machine that the study met, while ratios are c
 blocks, and a block of one run says little.
 
 Degrees of freedom are Satterthwaite's (1946). The model is fitted without the far runs, which come
-back in the two readings of :mod:`.readings`; what a start shifts by itself is that of
-:mod:`.starts`. The tests compare the model with the analysis of variance of whole blocks, and
-``benchmarks.coverage`` counts how often the intervals hold the truth.
+back in the two readings of :mod:`.noise`, where what a start shifts by itself stands, too. The
+tests compare the model with the analysis of variance of whole blocks, and ``benchmarks.coverage``
+counts how often the intervals hold the truth.
 """
 
 import math
@@ -19,14 +19,32 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed, places
-from study.analysis.stats.noise import Noises, Within, noises_of, within_blocks
-from study.analysis.stats.readings import Readings, half_step, readings_of
-from study.analysis.stats.starts import FEWEST, ROUNDING, Starts, connected, starts_of
+from study.analysis.stats.mixed_model import (
+    Array,
+    Flags,
+    Groups,
+    MixedFit,
+    Places,
+    fit_mixed,
+    places,
+)
+from study.analysis.stats.noise import (
+    FEWEST,
+    ROUNDING,
+    Noises,
+    Readings,
+    Starts,
+    Within,
+    connected,
+    half_step,
+    noises_of,
+    readings_of,
+    starts_of,
+    within_blocks,
+)
 
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
@@ -47,17 +65,17 @@ class LogModel:
     """The fitted model of log seconds."""
 
     levels: list[Any]
-    places: NDArray[np.int64]
+    places: Places
     """The place (n,) of the level of each run that is not far among ``levels``."""
     fit: MixedFit
-    """Of the runs that are not far. The levels are the first coefficients."""
+    """Of the runs that are not far. The levels are the coefficients."""
     noise: Noises
     within: Within
     """What runs differ by within their blocks."""
     readings: Readings
     starts: Starts | None
     """None where all runs are of one start, or a start cannot be told from its block."""
-    met: NDArray[np.bool_]
+    met: Flags
     """Whether starts connect two levels (m, m): what shifts a start cannot be told from levels that
     no other met."""
 
@@ -68,11 +86,6 @@ class LogModel:
         common = np.full(len(self.levels), self.fit.variances["noise"])
         return replace(self, noise=Noises(common, np.zeros(len(common), bool)))
 
-    @property
-    def rounded(self) -> bool:
-        """Whether the runs show no noise, but a step of the clock."""
-        return self.fit.variances["noise"] <= ROUNDING**2 and bool(self.readings.slow.shifts.any())
-
     @cached_property
     def counts(self) -> Array:
         """Runs (m,) of each level."""
@@ -81,7 +94,7 @@ class LogModel:
     @property
     def effects(self) -> Array:
         """Mean log seconds (m,) of each level, at the average state of the machine."""
-        return self.fit.beta[: len(self.levels)]
+        return self.fit.beta
 
     @property
     def spare(self) -> int:
@@ -96,12 +109,11 @@ class LogModel:
     @cached_property
     def covariance(self) -> Array:
         """Covariance (m, m) of ``effects``."""
-        count = len(self.levels)
-        shared = self.fit.covariance[:count, :count]
         if not self.uneven:
-            return _without_negative(shared)
+            return _without_negative(self.fit.covariance)
         common = np.diag(self.fit.variances["noise"] / self.counts)
-        return _without_negative(shared - common) + np.diag(self.noise.variances / self.counts)
+        own = np.diag(self.noise.variances / self.counts)
+        return _without_negative(self.fit.covariance - common) + own
 
     def weights(self, level: Hashable, other: Hashable | None = None) -> Array:
         """Return the weights (m,) of a level's mean, or of its difference from another's."""
@@ -111,14 +123,21 @@ class LogModel:
             weights[self.levels.index(other)] -= 1
         return weights
 
-    def mean(self, level: Hashable) -> Estimate:
+    def mean(self, level: Hashable, critical: Critical | None = None) -> Estimate:
         """Return the geometric mean of a level, in seconds: its typical time over the states of the
-        machine."""
-        return self.interval(self.weights(level))
+        machine. ``critical`` is that of :meth:`interval`."""
+        return self.interval(self.weights(level), critical)
 
-    def ratio(self, level: Hashable, other: Hashable) -> Estimate:
+    def ratio(self, level: Hashable, other: Hashable, critical: Critical | None = None) -> Estimate:
         """Return the geometric mean of ``level`` over that of ``other``, compared within blocks."""
-        return self.interval(self.weights(level, other))
+        return self.interval(self.weights(level, other), critical)
+
+    def mean_ratio(
+        self, pairs: Sequence[tuple[Hashable, Hashable]], critical: Critical | None
+    ) -> Estimate:
+        """Return the geometric mean of the ratios of some pairs of levels."""
+        each = [self.weights(level, other) for level, other in pairs]
+        return self.interval(np.mean(each, axis=0), critical)
 
     def variances_of(self, rows: Array) -> tuple[Array, Array]:
         """Return the variance (r,) of each row of weights (r, m) times the effects, and its degrees
@@ -224,10 +243,15 @@ class LogModel:
         """Return Satterthwaite's degrees of freedom (r,) for each row of weights (r, m)."""
         # the variances that all levels share
         shared = slice(int(self.uneven), None)
-        count = len(self.levels)
-        covariances = (self.covariance, *self.fit.slopes[shared, :count, :count])
+        covariances = (self.covariance, *self.fit.slopes[shared])
         variances, *slopes = (((rows @ matrix) * rows).sum(1) for matrix in covariances)
-        scatter = self._own_scatter(rows**2)
+        scatter = np.zeros(len(rows))
+        if self.uneven:  # what the noises of levels add; else the model's spread holds it
+            parts, own = rows**2 * self.noise.variances / self.counts, self.noise.own
+            # those that are left to each level
+            degrees = np.maximum(self.spare / self.counts.sum() * self.counts, 1)
+            others = parts[:, ~own].sum(1) ** 2 / degrees[~own].sum()
+            scatter = 2 * ((parts[:, own] ** 2 / degrees[own]).sum(1) + others)
         if slopes:
             scatter = scatter + (
                 np.array(slopes) * (self.fit.spread[shared, shared] @ np.array(slopes))
@@ -235,21 +259,6 @@ class LogModel:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             few = np.clip(2 * np.maximum(variances, 0) ** 2 / scatter, 1.0, self.spare)
         return np.where(scatter > 0, few, float(max(self.spare, 0)))
-
-    def _own_scatter(self, squares: Array) -> Array:
-        """Return the variance (r,) of what the noises of levels add to a variance, of squared
-        weights (r, m).
-
-        0 where all levels have one noise: the model's spread holds it.
-        """
-        if not self.uneven:
-            return np.zeros(len(squares))
-        parts, own = squares * self.noise.variances / self.counts, self.noise.own
-        # those that are left to each level
-        degrees = np.maximum(self.spare / self.counts.sum() * self.counts, 1)
-        shared = parts[:, ~own].sum(1) ** 2 / degrees[~own].sum()
-        found: Array = 2 * ((parts[:, own] ** 2 / degrees[own]).sum(1) + shared)
-        return found
 
     @cached_property
     def pair_degrees(self) -> float:
@@ -283,29 +292,28 @@ def fit_log_model(
     ends = np.where(np.bincount(level, sides == 0)[level] > 0, sides, 0).astype(np.int64)
     start, kept = places([0] * len(seconds) if starts is None else starts), ends == 0
     block = places(list(zip(start.tolist(), blocks, strict=True)))
-    dummies = np.eye(level.max() + 1)[level]
+    kept_logs, kept_level = logs[kept], level[kept]
+    kept_block, kept_start = block[kept], start[kept]
     random = [
-        Groups(name, places(one[kept].tolist()))
-        for name, one in (("block", block), ("start", start))
+        Groups(name, places(one.tolist()))
+        for name, one in (("block", kept_block), ("start", kept_start))
     ]
-    fit = fit_mixed(logs[kept], dummies[kept], random)
+    fit = fit_mixed(kept_logs, np.eye(level.max() + 1)[kept_level], random)
+    noise_variance = fit.variances["noise"]
     shifts = np.zeros(block.max() + 1)
-    shifts[block[kept]] = fit.shifts
+    shifts[kept_block] = fit.shifts
     without = logs - shifts[block]
-    noise = noises_of(logs[kept], level[kept], block[kept], fit.variances["noise"])
+    within = within_blocks(kept_logs, kept_level, kept_block)
+    noise = noises_of(kept_logs, kept_level, kept_block, noise_variance, within)
     readings = readings_of(without - fit.beta[level], level, ends, noise.variances)
-    met = starts_of(without[kept], logs[kept], level[kept], block[kept], start[kept])
-    within = (
-        met.within
-        if met and met.count < FEWEST
-        else within_blocks(logs[kept], level[kept], block[kept])
-    )
-    sets = connected(level[kept], start[kept])
+    met = starts_of(without[kept], kept_logs, kept_level, kept_block, kept_start, within)
+    if met and met.count < FEWEST:
+        within = met.within
+    sets = connected(kept_level, kept_start)
     beside = (sets[:, None] == sets) | ("start" in fit.variances)
-    rounded = readings.rounded(half_step(seconds, math.sqrt(fit.variances["noise"])), level)
-    return LogModel(
-        list(dict.fromkeys(levels)), level[kept], fit, noise, within, rounded, met, beside
-    )
+    rounded = readings.rounded(half_step(seconds, math.sqrt(noise_variance)), level)
+    names = list(dict.fromkeys(levels))
+    return LogModel(names, kept_level, fit, noise, within, rounded, met, beside)
 
 
 def _without_negative(covariance: Array) -> Array:

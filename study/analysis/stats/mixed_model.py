@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+"""The place of each observation among its groups or levels, from 0."""
+Flags = NDArray[np.bool_]
 MANY_GROUPS = 400
 """Groups from which the degrees of freedom no longer matter; the matrices of their traces would
 fill the memory."""
@@ -39,7 +42,7 @@ class Groups:
     """A random factor: the place (n,) of each observation among its groups."""
 
     name: str
-    places: NDArray[np.int64]
+    places: Places
 
     @functools.cached_property
     def count(self) -> int:
@@ -80,7 +83,7 @@ class MixedFit:
     """Covariance of the estimated variances: twice the inverse of their expected information."""
 
 
-def places(values: Sequence[Hashable]) -> NDArray[np.int64]:
+def places(values: Sequence[Hashable]) -> Places:
     """Return the place of each value among the distinct ones, in the order of their first
     appearance."""
     index: dict[Hashable, int] = {}

@@ -4,15 +4,28 @@ others.
 What a block shifts cancels here, whatever it is: the mixed model would take noise and blocks
 together where blocks differ by less than their runs do, as on a machine that slows down within each
 of them.
+
+Beside it stand two readings of each level's times: one without the far runs that are slow, one
+without those that are fast. Nobody knows whether a far run was an accident or a state that the
+setting meets now and then. So it counts against its own setting alone: a level is slower than
+another only where its fast reading is slower than the other's slow reading. In these two readings
+far runs count, with the spread of their own level.
+
+And a start may shift some levels and not others: the term of start and setting together. One start
+cannot tell it. Two tell the means over these two starts. Three tell whether there is such a term at
+all; where there is, the start is the unit, and each difference of levels has its own spread over
+the starts.
 """
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
+from scipy.sparse import coo_array, csgraph
 
-from study.analysis.stats.mixed_model import Array
+from study.analysis.stats.mixed_model import Array, Flags, Places, places
 
 OWN = 0.03
 """p below which a level has a noise of its own: a missed difference costs more than a few degrees
@@ -24,6 +37,11 @@ MOST_OWN = 5
 LEAST_DEGREES = 4
 """Degrees of freedom that the others must keep: from fewer a noise says little."""
 MANY_LEVELS = 400
+DITHERED = 0.5
+"""Standard deviation of the noise, in steps of the clock, from which rounding no longer biases a
+mean."""
+MINUTE = 60.0
+"""Seconds of the step where all times are whole minutes."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +64,11 @@ class Noises:
 
     variances: Array
     """Variance (m,) of a run of each level."""
-    own: NDArray[np.bool_]
+    own: Flags
     """Whether a level (m,) has a noise of its own; the others share one."""
 
 
-def within_blocks(logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int64]) -> Within:
+def within_blocks(logs: Array, levels: Places, blocks: Places) -> Within:
     """Return what runs with log seconds (n,) differ by within ``blocks`` (n,), of their ``levels``
     (n,)."""
     runs = np.bincount(blocks)
@@ -62,11 +80,9 @@ def within_blocks(logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int
     return Within(x[:, -1] - x[:, :-1] @ beta, float(len(logs) - (runs > 0).sum() - rank))
 
 
-def noises_of(
-    logs: Array, levels: NDArray[np.int64], blocks: NDArray[np.int64], common: float
-) -> Noises:
+def noises_of(logs: Array, levels: Places, blocks: Places, common: float, within: Within) -> Noises:
     """Return the noise of each level; it is ``common`` unless a level is shown to be noisier than
-    the others.
+    the others. ``within`` is what all runs differ by within their blocks.
 
     The noisiest is compared with the others by an F test (Cochran 1941, of residuals from blocks),
     then the next one with those that are left. All are noisier up to the last that this shows, so
@@ -80,23 +96,22 @@ def noises_of(
         and len(own) < min(MOST_OWN, len(counts) // 2)
         and len(counts) <= MANY_LEVELS
     ):
-        kept = alike[levels]
-        squares = np.bincount(
-            levels[kept], within_blocks(logs[kept], levels[kept], blocks[kept]).residuals ** 2
-        )
+        squares = np.bincount(levels[alike[levels]], within.residuals**2)
         most = int((squares / counts[: len(squares)]).argmax())
         alike[most] = False
         own.append(most)
         others = _Others(logs, levels, blocks, alike)
-        if others.within.degrees < LEAST_DEGREES or others.within.variance <= 0:
+        within = others.within
+        if within.degrees < LEAST_DEGREES or within.variance <= 0:
             break
         spread, shared = others.spread_of(most)
-        ratio = spread / others.within.variance / (1 + shared)
-        p = special.fdtrc(counts[most] - 1, others.within.degrees, ratio)
+        ratio = spread / within.variance / (1 + shared)
+        p = special.fdtrc(counts[most] - 1, within.degrees, ratio)
         if counts[most] >= OWN_RUNS and (len(counts) - len(own) + 1) * p < OWN:
-            variances = np.full(len(counts), others.within.variance)
-            for level in own:
-                variances[level] = others.variance_of(level)
+            variances = np.full(len(counts), within.variance)
+            for level in own:  # no less than that of the others
+                spread, shared = others.spread_of(level)
+                variances[level] = max(spread - shared * within.variance, within.variance)
             found = Noises(variances, ~alike)
     return found
 
@@ -105,13 +120,7 @@ class _Others:
     """The runs of the levels that are alike, and what the runs of another level differ from them by
     in each block."""
 
-    def __init__(
-        self,
-        logs: Array,
-        levels: NDArray[np.int64],
-        blocks: NDArray[np.int64],
-        alike: NDArray[np.bool_],
-    ) -> None:
+    def __init__(self, logs: Array, levels: Places, blocks: Places, alike: Flags) -> None:
         kept = alike[levels]
         runs = np.bincount(blocks[kept], minlength=blocks.max() + 1)
         means = np.bincount(levels[kept], logs[kept], len(alike)) / np.bincount(levels)
@@ -132,7 +141,204 @@ class _Others:
         variance = float(apart.var(ddof=1)) if len(apart) > 1 else 0.0
         return variance, float((1 / self.runs[at]).mean())
 
-    def variance_of(self, level: int) -> float:
-        """Return the variance of a run of a level: no less than that of the others."""
-        spread, shared = self.spread_of(level)
-        return max(spread - shared * self.within.variance, self.within.variance)
+
+@dataclass(frozen=True)
+class Reading:
+    """The mean log seconds of each level with the far runs of one side."""
+
+    shifts: Array
+    """What it adds (m,) to the level's mean without far runs."""
+    variances: Array
+    """Variance (m,) of the mean where a far run is in it; 0 where the model's own holds."""
+    degrees: Array
+    """Degrees of freedom (m,) of these variances."""
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Both readings of each level, and the mean that is printed."""
+
+    fast: Reading
+    slow: Reading
+    middle: Array
+    """What the mean over all runs (m,), which is printed, adds to that without far runs."""
+
+    def rounded(self, hidden: Array, levels: Places) -> "Readings":
+        """Return the readings with what the clock's step may have ``hidden`` of each run (n,), of
+        their ``levels``."""
+        most = np.zeros(len(self.middle))
+        np.maximum.at(most, levels, hidden)
+        fast = replace(self.fast, shifts=self.fast.shifts - most)
+        slow = replace(self.slow, shifts=self.slow.shifts + most)
+        return Readings(fast, slow, self.middle)
+
+
+def readings_of(left: Array, levels: Places, far: Places, noises: Array) -> Readings:
+    """Return the readings of runs with what is ``left`` (n,) of their log seconds after their level
+    and their block.
+
+    ``levels`` (n,) are the places of their levels, ``far`` (n,) is 1 for a far run that is slow, -1
+    for one that is fast, and 0 for the others; ``noises`` (m,) are the variances of a run of each
+    level.
+    """
+    middle = np.zeros(len(noises))
+    for level in np.unique(levels[far != 0]):
+        middle[level] = left[levels == level].mean()
+    return Readings(
+        _reading(left, levels, far, noises, -1), _reading(left, levels, far, noises, 1), middle
+    )
+
+
+def _reading(left: Array, levels: Places, far: Places, noises: Array, side: int) -> Reading:
+    """Return the reading with the far runs on one ``side`` alone."""
+    shifts, variances, degrees = (np.zeros(len(noises)) for _ in range(3))
+    for level in np.unique(levels[far == side]):
+        kept = left[(levels == level) & (far != -side)]
+        shifts[level] = kept.mean()
+        own = kept.var(ddof=1) if len(kept) > 1 else 0.0
+        variances[level] = max(own, noises[level]) / len(kept)
+        degrees[level] = max(len(kept) - 1, 1)
+    return Reading(shifts, variances, degrees)
+
+
+def half_step(seconds: Sequence[float], noise: float) -> Array:
+    """Return by how much rounding may have moved each time (n,), as a share: half a step of the
+    clock that shows.
+
+    0 where the ``noise`` (the standard deviation of log seconds) is so large that a mean of rounded
+    times is right.
+    """
+    times = np.asarray(seconds, float)
+    digits = next(
+        (n for n in range(9) if np.allclose(times, times.round(n), rtol=0, atol=1e-9)), None
+    )
+    if digits is None:
+        return np.zeros(len(times))
+    step = MINUTE if not (times % MINUTE).any() else 10.0**-digits
+    return np.where(noise * times < DITHERED * step, step / 2 / times, 0.0)
+
+
+FEWEST = 3
+"""Starts from which a term of start and setting can be told."""
+ROUNDING = 1e-9
+"""Log seconds by which computed times may differ that are equal, and a sum of weights that is none,
+for they compare levels."""
+Level = TypeVar("Level", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Starts:
+    """The starts of a study whose levels met several of them."""
+
+    effects: Array
+    """Mean log seconds (s, m) of each level in each start, its blocks evened out; NaN where it has
+    no run."""
+    within: Within
+    """What runs differ by within starts and blocks, each start having levels of its own."""
+    shift: bool
+    """Whether the variance of start and setting together is above zero."""
+    p: float | None
+    """p of the F test that no start shifts a level by itself; None where nothing tells it."""
+
+    @property
+    def count(self) -> int:
+        """Number of starts."""
+        return len(self.effects)
+
+    @property
+    def are_units(self) -> bool:
+        """Whether differences are told by the means of starts."""
+        return self.shift and self.count >= FEWEST
+
+    def spread_of(self, rows: Array) -> tuple[Array, Array]:
+        """Return the variance (r,) of weighted sums (r, m) of the levels over starts, and the
+        starts (r,) less one.
+
+        Where fewer than three starts have all levels of a sum that compares levels, it has the mean
+        spread of all levels; the variance of another sum is NaN there.
+        """
+        known = np.isfinite(self.effects)
+        whole = (known.astype(float) @ (rows != 0).T) >= (rows != 0).sum(1)  # (s, r)
+        sums = np.where(whole, np.nan_to_num(self.effects) @ rows.T, np.nan)
+        counts = whole.sum(0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.nansum(sums, 0) / counts
+            found = np.nansum((sums - means) ** 2, 0) / (counts - 1) / counts
+        few, compares = counts < FEWEST, np.abs(rows.sum(1)) < ROUNDING
+        found = np.where(
+            few,
+            np.where(compares, self._shared * (rows**2).sum(1) / np.maximum(counts, 1), np.nan),
+            found,
+        )
+        return found, np.where(few, self.count, counts) - 1.0
+
+    @property
+    def _shared(self) -> float:
+        """Variance of what a start shifts in one level, the mean over all that met three starts or
+        more."""
+        known = self.effects[:, np.isfinite(self.effects).sum(0) >= FEWEST]
+        known = known[np.isfinite(known).any(1)]  # a start may have met none of them
+        if known.shape[1] < 2:
+            return np.nan
+        apart = known - np.nanmean(known, 1, keepdims=True)
+        return float(np.nanvar(apart, 0, ddof=1).mean() * known.shape[1] / (known.shape[1] - 1))
+
+
+def starts_of(
+    left: Array,
+    logs: Array,
+    levels: Places,
+    block: Places,
+    start: Places,
+    own: Within,
+) -> Starts | None:
+    """Return the starts of runs; None where there is one, or where a start has one block and cannot
+    be told from it.
+
+    ``left`` (n,) are log seconds without blocks, ``logs`` (n,) as they were measured. ``own`` is
+    what the runs differ by within blocks, where levels are the same in all starts.
+    """
+    start, block = places(start.tolist()), places(block.tolist())
+    count = start.max() + 1
+    most = levels.max() + 1
+    if count < 2 or block.max() == start.max():
+        return None
+    cells = start * most + levels
+    sums = np.bincount(cells, left, count * most)
+    runs = np.bincount(cells, minlength=count * most)
+    with np.errstate(invalid="ignore"):
+        effects = (sums / runs).reshape(count, most)
+    # A level's mean in a start has what the start itself shifts.
+    effects += (np.bincount(start, logs - left) / np.bincount(start))[:, None]
+    inside = within_blocks(logs, places(cells.tolist()), block)
+    spare, more = inside.degrees, own.degrees - inside.degrees
+    if spare <= 0 or more <= 0:
+        return Starts(effects, own, False, None)
+    ratio = (
+        (own.variance * own.degrees - inside.variance * spare) / more / max(inside.variance, 1e-300)
+    )
+    return Starts(effects, inside, ratio > 1, special.fdtrc(more, spare, ratio))
+
+
+def connected(levels: Places, blocks: Places) -> Places:
+    """Return the number (m,) of each level's set: levels that met in a block, or through others,
+    share one.
+
+    ``levels`` and ``blocks`` have an entry for each run. The sets are in the order of their first
+    level.
+    """
+    most = levels.max() + 1
+    whole = most + blocks.max() + 1
+    graph = coo_array((np.ones(len(levels)), (levels, most + blocks)), shape=(whole, whole))
+    return np.asarray(csgraph.connected_components(graph, directed=False)[1][:most])
+
+
+def separate_sets(levels: Sequence[Level], blocks: Sequence[Hashable]) -> list[list[Level]]:
+    """Return the levels in connected sets, in the order of their first run; both have an entry for
+    each run."""
+    sets = connected(places(levels), places(blocks))
+    names = list(dict.fromkeys(levels))
+    return [
+        [name for name, one in zip(names, sets, strict=True) if one == at]
+        for at in range(sets.max() + 1)
+    ]

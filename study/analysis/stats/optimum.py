@@ -1,25 +1,41 @@
-"""The levels that may be the fastest, and the cost of choosing another.
+"""The levels that may be the fastest, the cost of choosing another, equivalence within a margin,
+and how many blocks a difference needs.
 
 A level leaves the set where another is faster by more than the largest of all differences among as
 many equal levels, with 95% probability: the studentized range. That which stands out most is tested
 among all; where it leaves, the next among the others, and so on (Newman 1939, Keuls 1952). So a
 level that is far slower than all does not make those slower that are equal, and one that is faster
 than many is not lost among them.
+
+What a study of its own size could have seen is not told: the intervals say what it saw (Hoenig and
+Heisey 2001, "The abuse of power").
 """
 
+import math
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
 import numpy as np
 from scipy import special
 
-from study.analysis.stats.critical_values import against_one, largest_of_all, ranges, with_best
+from study.analysis.stats.critical_values import (
+    against_one,
+    beside_best,
+    largest_of_all,
+    ranges,
+    with_best,
+)
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
-from study.analysis.stats.starts import ROUNDING
+from study.analysis.stats.noise import ROUNDING
 from study.base.strict import Strict
 
+POWER = 0.8
+"""Cohen (1988): four in five studies of that size find the difference."""
+DRAWS, SEED = 4_000, 20_261_126
+MOST_BLOCKS = 1000
 Level = TypeVar("Level", bound=Hashable)
 
 
@@ -36,14 +52,15 @@ def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Opti
     """Return the optimum among some levels of a fitted model (None: all); None without replicates
     or without noise."""
     levels = [level for level in model.levels if among is None or level in among]
-    if not (has_noise(model) or model.rounded) or model.spare <= 0 or not levels:
+    # where the runs show no noise, a step of the clock tells
+    told = has_noise(model) or bool(model.readings.slow.shifts.any())
+    if not told or model.spare <= 0 or not levels:
         return None
-    names = [label(level) for level in levels]
     places = [model.levels.index(level) for level in levels]
     effects = (model.effects + model.readings.middle)[places]
     return Optimum(
         indistinguishable=[label(level) for level in may_be_fastest(model, levels)],
-        cost=dict(zip(names, np.exp(effects - effects.min()).tolist(), strict=True)),
+        cost=dict(zip(map(label, levels), np.exp(effects - effects.min()).tolist(), strict=True)),
     )
 
 
@@ -75,7 +92,7 @@ def ratios_to(model: LogModel, best: Level, levels: Sequence[Level]) -> dict[Lev
     for level in model.levels:
         left = len(levels) - (gone.index(level) if level in gone else len(gone))
         reach = against_one(len(levels)) if units else partial(largest_of_all, max(left, 2))
-        found[level] = one.interval(model.weights(level, best), reach)
+        found[level] = one.ratio(level, best, reach)
     found.pop(best)
     return found
 
@@ -194,3 +211,69 @@ def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
     expected = float((degrees / (degrees - 2)).sum()) if degrees.min() > 2 else 0.0
     spare = 2 * expected / (expected - count + 1) if expected > count - 1 else float(degrees.min())
     return float(special.fdtrc(count - 1, spare, squares.mean()))
+
+
+@cache
+def smallest_difference(blocks: int) -> float:
+    """Return by how many measured standard deviations one of two levels must be slower than the
+    other to be told, in four of five studies of so many complete blocks.
+
+    What a study measures of the noise is itself uncertain, so the power is the mean over what
+    studies of this size measure: with few degrees of freedom a study that saw little noise by
+    chance would state too small a difference.
+    """
+    degrees, error = blocks - 1, math.sqrt(2 / blocks)
+    rng = np.random.default_rng(SEED)
+    noise, stated = (np.sqrt(rng.chisquare(degrees, DRAWS) / degrees) for _ in range(2))
+    needed = noise * largest_of_all(2, degrees) * error
+    by_chance = error * rng.standard_normal(DRAWS)
+    return float(np.quantile((needed - by_chance) / stated, POWER))
+
+
+class Noise(Strict):
+    """What runs with the same setting differ by."""
+
+    spreads: dict[str, float]
+    """Relative standard deviation between runs of one block (`noise`), and between blocks and
+    starts where each can be told."""
+    blocks: int
+    """Blocks in which the levels were measured: clean runs a level, on the average."""
+
+
+def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
+    """Return the levels whose ratio to ``best`` is shown to lie within 1 + ``margin`` and its
+    reciprocal.
+
+    These are two one-sided tests at 5% (Schuirmann 1987). That all are equal needs no more (Berger
+    1982); to find some of many takes Dunnett's value for all at once, for one of many is within the
+    margin by chance.
+    """
+    others = [level for level in model.levels if level != best]
+    if model.spare <= 0:
+        return []
+    for count in (2, len(model.levels)):
+        found = []
+        for level in others:
+            # with noises of their own and with one for all
+            ratios = [one.ratio(level, best, beside_best(count)) for one in (model, model.even)]
+            if all(one.within(margin) and one.low != one.high for one in ratios):
+                found.append(str(level))
+        if len(found) == len(others):
+            break
+    return found
+
+
+def noise_of(model: LogModel) -> Noise | None:
+    """Return the noise of two levels or more; None without replicates."""
+    if model.spare <= 0 or model.spreads["noise"] <= 0 or len(model.levels) < 2:
+        return None
+    return Noise(spreads=model.spreads, blocks=max(round(model.counts.mean()), 2))
+
+
+def blocks_to_find(noise: float, ratio: float) -> int | None:
+    """Return the least number of blocks with which four in five studies find this ratio of two
+    levels beside this noise; None beyond 1000."""
+    wanted = -abs(math.log(ratio)) / noise
+    counts = range(2, MOST_BLOCKS + 1)
+    found = 2 + bisect_left(counts, wanted, key=lambda blocks: -smallest_difference(blocks))
+    return found if found <= MOST_BLOCKS else None

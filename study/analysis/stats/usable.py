@@ -1,9 +1,6 @@
 """The runs that an analysis uses, and how far the machine changed by its reference
 workload."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from scipy import special
@@ -17,20 +14,25 @@ def counted(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["excluded"].isna()]
 
 
+def succeeded(frame: pd.DataFrame, y: str) -> pd.DataFrame:
+    """Return the rows of the runs that count and have the time ``y``."""
+    return frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[y].notna()]
+
+
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     """Return the runs that count, with columns ``session_block`` (session and replicate) and
     ``pace``; none is far where no rule has looked."""
-    usable = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[y].notna()]
+    usable = succeeded(frame, y)
     session = usable["session"].astype(int).astype(str)
     blocks = session + "." + usable["block"].astype(int).astype(str)
     usable = usable.assign(session_block=blocks, far=usable["far"].fillna(0))
     return with_machine(usable)
 
 
-def model_of(runs: pd.DataFrame, y: str, levels: Sequence[Any]) -> LogModel:
-    """Return the model of log ``y`` of the runs that count; ``levels`` has an entry for each."""
-    blocks, starts = runs["session_block"].tolist(), runs["session"].tolist()
-    return fit_log_model(runs[y].tolist(), levels, blocks, starts, runs["far"].tolist())
+def model_of(runs: pd.DataFrame, y: str) -> LogModel:
+    """Return the model of log ``y`` of the runs that count."""
+    columns = (y, "level", "session_block", "session", "far")
+    return fit_log_model(*(runs[name].tolist() for name in columns))
 
 
 def mean_of(frame: pd.DataFrame, column: str) -> float | None:
@@ -60,23 +62,11 @@ def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
     """
     paces = pd.Series(np.nan, index=frame.index)
     for _, rows in frame.groupby("device", sort=False):
-        logs = [
-            np.log(rows[column].astype(float))
-            for column in REFERENCE_COLUMNS
-            if rows[column].notna().all()
-        ]
-        if logs:
-            most = max(logs, key=lambda one: one.max() - one.min())
+        logs = rows[[*REFERENCE_COLUMNS]].astype(float).dropna(axis=1).apply(np.log)
+        if len(logs.columns):
+            most = logs[(logs.max() - logs.min()).idxmax()]
             paces.loc[rows.index] = np.exp(most - most.mean())
     return frame.assign(pace=paces)
-
-
-def machine_change(frame: pd.DataFrame) -> float | None:
-    """Return the machine's slowest state over its fastest during these runs; None without a
-    reference workload."""
-    if frame["pace"].isna().any():
-        return None
-    return float(frame["pace"].max() / frame["pace"].min())
 
 
 def felt(runs: pd.DataFrame, y: str) -> "pd.Series[float]":

@@ -4,19 +4,19 @@ built.
 A run is set aside only with a cause that was recorded, or as the only far run of a setting that has
 ten or more: a state that a setting meets in two of five runs shows only once among ten in 5% of
 studies. Every other far run counts, against its own setting alone
-(:mod:`study.analysis.stats.readings`). The residuals are those of an iterated median polish (Tukey
+(:mod:`study.analysis.stats.noise`). The residuals are those of an iterated median polish (Tukey
 1977) of log seconds by level and block, which a slow run cannot bend. A run is far if its residual
 is beyond both five robust standard deviations and a factor of 1.33. The rule looks at nothing else,
 and is the same for every study.
 """
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from study.analysis.stats.mixed_model import Array, Places, places
+from study.analysis.stats.usable import succeeded
 from study.artifacts.record import Aside
 from study.config.study import Study
 
@@ -58,54 +58,31 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     one that is fast. In ``session`` a start that had several machines counts as one on each of
     them.
     """
-    frame = frame.assign(session=_starts(frame), excluded=frame["excluded"].astype(object), far=0.0)
+    session, nodes = frame["session"], frame["node"].fillna("")
+    if (nodes.groupby(session).nunique() > 1).any():
+        # Two machines share no state: a difference between them must not count as one between
+        # settings.
+        session = frame.groupby([session, nodes]).ngroup() + 1.0
+    frame = frame.assign(session=session, excluded=frame["excluded"].astype(object), far=0.0)
     begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
-    cold = set(
-        firsts.index[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")]
-    )
-    usable = frame[
-        frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[study.total].notna()
-    ]
+    cold = firsts.index[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")]
+    usable = succeeded(frame, study.total)
+    usable = usable.assign(met=usable.groupby(["session", "block"]).ngroup())
+    columns = [study.total, "level", "met"]
     for _, rows in usable.groupby("group", sort=False):
-        levels = rows["level"].tolist()
-        blocks = list(rows[["session", "block"]].itertuples(index=False, name=None))
-        left, deviation = polished(rows[study.total].tolist(), levels, blocks)
-        counts = Counter(levels)
-        slow = [
-            place
-            for place, at in enumerate(rows.index)
-            if at in cold
-            and counts[levels[place]] > 1
-            and left[place] > max(COLD_DEVIATIONS * deviation, np.log(COLD_FACTOR))
-        ]
-        frame.loc[rows.index[slow], "excluded"] = FIRST
-        kept = [place for place in range(len(rows)) if place not in slow]
-        own = [levels[place] for place in kept]
-        far = far_runs(
-            rows[study.total].iloc[kept].tolist(), own, [blocks[place] for place in kept]
-        )
-        frame.loc[rows.index[kept], "far"] = far
-        runs = Counter(own)
-        found = Counter(level for level, one in zip(own, far, strict=True) if one)
-        lone = [
-            one != 0 and found[at] == 1 and runs[at] >= MANY
-            for at, one in zip(own, far, strict=True)
-        ]
-        frame.loc[rows.index[kept][lone], "excluded"] = FAR
+        left, deviation = polished(*(rows[name].tolist() for name in columns))
+        most = max(COLD_DEVIATIONS * deviation, np.log(COLD_FACTOR))
+        others = rows.groupby("level")["met"].transform("size") > 1
+        slow = others & rows.index.isin(cold) & (left > most)
+        frame.loc[rows[slow].index, "excluded"] = FIRST
+        kept = rows[~slow]
+        far = far_runs(*(kept[name].tolist() for name in columns))
+        frame.loc[kept.index, "far"] = far
+        by_level = kept.assign(found=abs(far)).groupby("level")["found"]
+        lone = (by_level.transform("sum") == 1) & (by_level.transform("size") >= MANY)
+        frame.loc[kept[lone & (far != 0)].index, "excluded"] = FAR
     return frame
-
-
-def _starts(frame: pd.DataFrame) -> pd.Series:
-    """Return the number of the start of each run, where a start on each of several machines has a
-    number of its own.
-
-    Two machines share no state: a difference between them must not count as one between settings.
-    """
-    nodes = frame["node"].fillna("")
-    if (nodes.groupby(frame["session"]).nunique() <= 1).all():
-        return frame["session"]
-    return frame.groupby(["session", nodes]).ngroup() + 1.0
 
 
 def keys_of(study: Study) -> tuple[list[str], list[str]]:
@@ -117,13 +94,12 @@ def keys_of(study: Study) -> tuple[list[str], list[str]]:
     return own, [key for key in study.compared if key not in own] or ["device"]
 
 
-Array = NDArray[np.float64]
 MOST_PASSES = 50
 
 
 def far_runs(
     seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]
-) -> NDArray[np.int64]:
+) -> Places:
     """Return 1 for each far run that is slow, -1 for one that is fast, 0 for the others; all have
     one entry a run.
 
@@ -132,12 +108,10 @@ def far_runs(
     """
     left, deviation = polished(seconds, levels, blocks)
     far = np.abs(left) > max(DEVIATIONS * deviation, np.log(FACTOR))
-    counts = Counter(levels)
-    found = Counter(level for level, one in zip(levels, far, strict=True) if one)
-    may = np.array(
-        [counts[level] >= 3 and found[level] <= counts[level] / 2 for level in levels], bool
-    )
-    signs: NDArray[np.int64] = np.where(far & may, np.sign(left), 0).astype(np.int64)
+    level = places(levels)
+    counts = np.bincount(level)
+    may = (counts >= 3) & (np.bincount(level, far) <= counts / 2)
+    signs: Places = np.where(far & may[level], np.sign(left), 0).astype(np.int64)
     return signs
 
 
@@ -167,8 +141,6 @@ def polished(
     return left, TO_DEVIATION * float(np.median(told))
 
 
-def _groups(values: Sequence[Hashable]) -> list[NDArray[np.int64]]:
-    rows: dict[Hashable, list[int]] = {}
-    for row, value in enumerate(values):
-        rows.setdefault(value, []).append(row)
-    return [np.array(found) for found in rows.values()]
+def _groups(values: Sequence[Hashable]) -> list[Places]:
+    at = pd.Series(places(values))
+    return [np.asarray(rows, np.int64) for rows in at.groupby(at).indices.values()]

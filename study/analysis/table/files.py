@@ -1,20 +1,34 @@
-"""The tables of timings and of epochs: what they are made of, and each as a file."""
+"""The tables of timings and of epochs: what they are made of, and each as a file.
 
-from collections.abc import Mapping, Sequence
+The samples of a run become columns, too. A GPU's power reading is unreliable. On recent cards
+nvidia-smi and NVML see the power only during about a quarter of the time
+(https://arxiv.org/abs/2312.02741), so its integral may be far off, most of all for short loads. The
+energy counter covers the whole time, but ticks about every 100 ms. Hence the counter is used if
+there is one, the method is always named, and a window under 2 s gets no number.
+"""
+
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
+from scipy.integrate import trapezoid
 
-from study.analysis.table import telemetry as telemetry_table
+from study.analysis.stats.mixed_model import Array
 from study.analysis.table.exclusions import ASIDE
 from study.analysis.table.rows import KEYS, Sampled, Values, table_of, values_of
+from study.analysis.table.rows import TYPES as TIMING_TYPES
 from study.artifacts.checked import Records, Refused, each_record, read_samples, without_steps
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
-from study.artifacts.samples import Epoch, Measurement
-from study.artifacts.timing import Timing, dtype, kind
+from study.artifacts.samples import Epoch
+from study.artifacts.telemetry import COLUMNS as SAMPLED_COLUMNS
+from study.artifacts.timing import Timing, kind
 from study.base.errors import StudyError
 from study.base.files import check_plain, write_whole
 from study.config.times import INFERENCE
@@ -64,8 +78,13 @@ def summary_of(record: Record, path: Path) -> Sampled | None:
     Where the samples do not fit the record, it is the reason. It is None without a measurement or
     without samples.
     """
-    window = _window(record.measurement) if record.measurement else None
-    if window is None:
+    measured = record.measurement
+    if measured is None:
+        return None
+    start, seconds = measured.fit_started, measured.fit_seconds
+    if measured.inference:
+        start, seconds = measured.inference.started, measured.inference.seconds
+    if start is None:
         return None
     try:
         samples = read_samples(record, path)
@@ -73,18 +92,7 @@ def summary_of(record: Record, path: Path) -> Sampled | None:
         return str(error)
     if samples is None:
         return None
-    return telemetry_table.summarise(samples, *window, record.settings.device)
-
-
-def _window(measured: Measurement) -> tuple[float, float] | None:
-    """Return the start and end of the fit (or of the inference), in seconds since 1970 UTC. None if
-    not recorded."""
-    asked = measured.inference
-    if asked:
-        return asked.started, asked.started + asked.seconds
-    if measured.fit_started is None:
-        return None
-    return measured.fit_started, measured.fit_started + measured.fit_seconds
+    return summarise(samples, start, start + seconds, record.settings.device)
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
@@ -108,7 +116,7 @@ def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
         for key, levels in plan.study.factors.items()
         if any(isinstance(level, str) for level in levels)
     ]
-    types = dict.fromkeys(text, "str") | {name: dtype(name) for name in Timing.model_fields}
+    types = dict.fromkeys(text, "str") | TIMING_TYPES
     columns = ("study", *KEYS, *plan.study.factors, *Timing.model_fields)
     frame = _read(path, types, columns, plan.name)
     for name in frame.loc[frame["study"] != plan.name, "study"]:
@@ -176,3 +184,130 @@ def _read(path: Path, types: Mapping[str, Any], columns: Sequence[str], study: s
         if column not in frame:
             raise StudyError(f"{path.name}: it has no column {column!r}; make it with: {again}")
     return frame
+
+
+SHORTEST_WINDOW_SECONDS = 2.0
+FEWEST_SAMPLES = 10
+LONGEST_HOLE_SECONDS = 1.0
+IDLE = 0x1
+THROTTLE_WORDS = {
+    0x2: "application clocks setting",
+    0x4: "software power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake slowdown",
+    0x100: "display clock setting",
+    0x200: "board limit",
+    0x400: "reliability",
+}
+"""NVML's names of the causes of a low clock (nvml.h, nvmlClocksEventReasons). Idleness is not one
+of them."""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Energy of one window in joules, with its method, or the reason for its absence."""
+
+    joules: float | None = None
+    method: Literal["counter", "power"] | None = None
+    """`counter`: NVML's energy counter. `power`: NVML's power readings, integrated."""
+    refused: str | None = None
+
+
+def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dict[str, Any]:
+    """Return what samples (columns ``SAMPLED_COLUMNS``) from ``start`` to ``end``, both in
+    epoch seconds, tell of a run.
+
+    The keys are columns of the table of timings; a value is None where no sample has one. The
+    energy is that of the GPUs, where the ``device`` that trained is one.
+    """
+    # Arrays: a study has thousands of these tables, and pandas takes longer to choose a column than
+    # to add it up.
+    whole = dict(zip(SAMPLED_COLUMNS, frame[list(SAMPLED_COLUMNS)].to_numpy(float).T, strict=True))
+    inside = (whole["seconds"] >= start) & (whole["seconds"] <= end)
+    window = {name: values[inside] for name, values in whole.items()}
+    masks = window["gpu_throttle_reasons"]
+    energy = (
+        _gpu_energy(whole, start, end)
+        if device == "cuda"
+        else Energy(refused="Only a GPU counts its energy.")
+    )
+    return {
+        "cpu_percent": _of_known(np.mean, window["cpu_percent"]),
+        "peak_tree_resident_bytes": _of_known(np.max, window["process_resident_bytes"], int),
+        "gpu_utilisation_percent": _of_known(np.mean, window["gpu_utilisation_percent"]),
+        "peak_device_used_bytes": _of_known(np.max, window["gpu_memory_used_bytes"], int),
+        "sm_clock_mhz": _of_known(np.mean, window["gpu_sm_clock_mhz"]),
+        "gpu_temperature_celsius": _of_known(np.max, window["gpu_temperature_celsius"]),
+        "throttle_reasons": "; ".join(throttle_words(masks[~np.isnan(masks)])) or None,
+        "energy_joules": energy.joules,
+        "energy_method": energy.method,
+        "energy_refused": energy.refused,
+    }
+
+
+def throttle_words(masks: Iterable[int]) -> list[str]:
+    """Return the union of NVML's bit masks in words, without idleness."""
+    union = functools.reduce(operator.or_, map(int, masks), 0)
+    bits = [1 << place for place in range(union.bit_length()) if union >> place & 1]
+    return [THROTTLE_WORDS.get(bit, f"reason {bit:#x}") for bit in bits if bit != IDLE]
+
+
+def _gpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energy:
+    power, counted = _known(samples, "gpu_power_watts"), _known(samples, "gpu_energy_joules")
+    if len(counted[0]):
+        found = _by_counter(*counted, start, end)
+        # A counter that stands still is broken, as on some virtual GPUs; the power may still be
+        # known.
+        if found.refused or found.joules or not len(power[0]):
+            return found
+    if not len(power[0]):
+        return Energy(refused="The device reports neither its energy nor its power.")
+    return _by_power(*power, start, end)
+
+
+def _known(samples: Mapping[str, Array], name: str) -> tuple[Array, Array]:
+    known = ~(np.isnan(samples["seconds"]) | np.isnan(samples[name]))
+    return samples["seconds"][known], samples[name][known]
+
+
+def _by_counter(seconds: Array, joules: Array, start: float, end: float) -> Energy:
+    inside = seconds[(seconds >= start) & (seconds <= end)]
+    # Between two samples a counter continues; before the first and after the last it is unknown.
+    refused = _refused(inside, start, end, [seconds[0] - start, end - seconds[-1]])
+    if refused:
+        return Energy(refused=refused)
+    if (np.diff(joules) < 0).any():
+        return Energy(refused="The energy counter went back: its driver was loaded again.")
+    first, last = np.interp([start, end], seconds, joules)
+    return Energy(joules=float(last - first), method="counter")
+
+
+def _by_power(seconds: Array, watts: Array, start: float, end: float) -> Energy:
+    """Return the integral of power readings by the trapezoidal rule."""
+    inside = seconds[(seconds > start) & (seconds < end)]
+    x = np.array([start, *inside, end])
+    refused = _refused(inside, start, end, np.diff(x))
+    if refused:
+        return Energy(refused=refused)
+    return Energy(joules=float(trapezoid(np.interp(x, seconds, watts), x)), method="power")
+
+
+def _refused(inside: Array, start: float, end: float, gaps: Iterable[float]) -> str | None:
+    """Return why samples tell no energy of a window: of those ``inside`` it, with these gaps."""
+    if end - start < SHORTEST_WINDOW_SECONDS:
+        return f"The window of {end - start:.2f} s is under {SHORTEST_WINDOW_SECONDS:g} s."
+    if len(inside) < FEWEST_SAMPLES:
+        return f"The window holds {len(inside)} samples, fewer than {FEWEST_SAMPLES}."
+    longest = max(gaps)
+    if longest > LONGEST_HOLE_SECONDS:
+        return f"The samples leave out {longest:.1f} s of the window."
+    return None
+
+
+def _of_known(summary: Callable[[Array], Any], values: Array, number: type = float) -> Any:
+    """Return the mean or the largest of the values that were read; None where none was."""
+    known = values[~np.isnan(values)]
+    return number(summary(known)) if len(known) else None

@@ -13,12 +13,12 @@ import pandas as pd
 
 from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.artifacts.plan import Plan
-from study.artifacts.record import DataUsed, Record
+from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.artifacts.samples import InferenceSamples, Measurement
 from study.artifacts.setting import part_of
 from study.artifacts.timing import Timing, columns, dtype
-from study.config.settings import Settings, get
+from study.config.settings import get
 from study.config.study import shown
 from study.config.times import PHASES
 
@@ -30,6 +30,16 @@ Sampled = Values | str
 """What the samples of a run tell, or the reason why they are not used."""
 TYPES = {name: dtype(name) for name in Timing.model_fields}
 """The type of each declared column."""
+RECORDED = {
+    *("outcome", "message", "session", "started", "process_seconds"),
+    *("warmed_up", "started_as", "node", "quiet"),
+}
+"""The fields of a record that are columns as they are."""
+MEASURED = {
+    *("setup_seconds", "model_seconds", "fit_seconds", "compile_seconds"),
+    *("parameters", "threads", "workers"),
+}
+"""Those of the measurement of a training."""
 NOT_YET = "not run yet"
 """The message of a planned run that this machine can make and that has no record."""
 
@@ -44,11 +54,11 @@ def table_of(
     dotted key. A quantity that a run lacks is NaN. ``counted`` holds what is known of a run by its
     name.
     """
-    absent = {
-        run.name: {"outcome": "unavailable", "message": run.unavailable or NOT_YET}
-        for run in plan.runs
-    }
-    every = [*((run, counted.get(run.name) or absent[run.name]) for run in plan.runs), *aside]
+    every = list[tuple[Run, Values]]()
+    for run in plan.runs:
+        absent = {"outcome": "unavailable", "message": run.unavailable or NOT_YET}
+        every.append((run, counted.get(run.name) or absent))
+    every += aside
     return with_exclusions(plan.study, as_table(_row(plan, run, values) for run, values in every))
 
 
@@ -78,14 +88,22 @@ def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 def values_of(record: Record, sampled: Sampled | None) -> Values:
     """Return what a record and its telemetry tell."""
-    values = _recorded(record) | _sampled(sampled, record.settings)
+    values = _recorded(record)
+    if isinstance(sampled, str):
+        values["samples_refused"] = sampled
+    elif sampled:
+        values |= sampled
+        if record.settings.task == "inference":
+            # The process still holds the host memory of the training before, so that its peak is
+            # not the inference's.
+            values["peak_tree_resident_bytes"] = None
     measured = record.measurement
     if measured and measured.inference:
         return values | _inferred(measured, measured.inference)
     return values | _measured(record, measured) if measured else values
 
 
-def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
+def _row(plan: Plan, run: Run, values: Values) -> Values:
     level_keys, group_keys = keys_of(plan.study)
     levels = {"device": run.settings.device} | run.setting.levels
     planned: Values = {
@@ -113,72 +131,47 @@ def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
     }
 
 
-def _recorded(record: Record) -> dict[str, Any]:
-    return {
-        "outcome": record.outcome,
-        "message": record.message,
-        "session": record.session,
-        "started": record.started,
-        "process_seconds": record.process_seconds,
+def _recorded(record: Record) -> Values:
+    software, machine = record.software, record.machine
+    dirty = "+" if software.git_dirty else ""
+    versions = f"{machine.software}, " if machine else ""
+    engine = "on the host" if software.engine == "none" else f"in {software.engine}"
+    commit = f"commit {(software.git_commit or 'unknown')[:8]}{dirty}"
+    values = record.model_dump(include=RECORDED) | {
         "disturbed": "; ".join(record.disturbed) or None,
-        "warmed_up": record.warmed_up,
-        "started_as": record.started_as,
-        "node": record.node,
-        "quiet": record.quiet,
         "others_cpu_percent": record.observed.others_cpu_percent if record.observed else None,
-        "device_name": record.machine.device_name if record.machine else None,
-        "valid_images": record.data.valid_images if record.data else None,
+        "device_name": machine.device_name if machine else None,
+        "weights": record.weights.kind if record.weights else None,
+        "software": f"{versions}{engine}, {commit}",
+        "image_id": software.image,
+        "idle_watts": record.device_watts_before,
+    }
+    if record.data:
+        values["valid_images"] = record.data.valid_images
         # Inference asks one trained network in every setting: there is nothing that one of them
         # could fail to learn.
-        "chance_accuracy": _chance(record.data)
-        if record.data and record.settings.task == "training"
-        else None,
-        "weights": record.weights.kind if record.weights else None,
-        "software": _software(record),
-        "image_id": record.software.image,
-        "idle_watts": record.device_watts_before,
-        "reference_seconds": record.reference_workload.seconds
-        if record.reference_workload
-        else None,
-        "host_reference_seconds": record.reference_workload.host_seconds
-        if record.reference_workload
-        else None,
-        **(record.timeline.model_dump() if record.timeline else {}),
-    }
+        if record.settings.task == "training":
+            # The share of the most frequent class; where files hold images of several classes,
+            # whose counts are unknown, that of equal ones.
+            most = (record.data.valid_majority_images or 0) / record.data.valid_images
+            values["chance_accuracy"] = max(most, 1 / len(record.data.classes))
+    workload = record.reference_workload
+    if workload:
+        values["reference_seconds"] = workload.seconds
+        values["host_reference_seconds"] = workload.host_seconds
+    if record.timeline:
+        values |= record.timeline.model_dump()
+    return values
 
 
-def _chance(data: DataUsed) -> float:
-    """Return the share of the most frequent class; where files hold images of several
-    classes, whose counts are unknown, that of equal ones."""
-    most = (data.valid_majority_images or 0) / data.valid_images
-    return max(most, 1 / len(data.classes))
-
-
-def _sampled(sampled: Sampled | None, settings: Settings) -> Values:
-    """Return the columns of the samples; none for a run without samples."""
-    if isinstance(sampled, str):
-        return {"samples_refused": sampled}
-    # The process still holds the host memory of the training before an inference, so its peak is
-    # not the inference's.
-    return (sampled or {}) | (
-        {"peak_tree_resident_bytes": None} if settings.task == "inference" else {}
-    )
-
-
-def _software(record: Record) -> str:
-    commit = (record.software.git_commit or "unknown")[:8] + (
-        "+" if record.software.git_dirty else ""
-    )
-    software = f"{record.machine.software}, " if record.machine else ""
-    engine = "on the host" if record.software.engine == "none" else f"in {record.software.engine}"
-    return f"{software}{engine}, commit {commit}"
-
-
-def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
+def _inferred(measured: Measurement, asked: InferenceSamples) -> Values:
     """Return the columns of a run with task inference. Its training is preparation, and its times
     are left out."""
     timed = [batch for batch in asked.batches if not batch.warm_up]
-    seconds, images = [batch.seconds for batch in timed], sum(batch.images for batch in timed)
+    seconds = [batch.seconds for batch in timed]
+    images = sum(batch.images for batch in timed)
+    convolutions = {name: count for name, count in asked.operators.items() if name.endswith("Conv")}
+    int8 = convolutions.get("QLinearConv")
     # The nearest rank: always a measured value, never interpolated.
     p50, p90, p99 = np.percentile(seconds, [50, 90, 99], method="inverted_cdf").tolist()
     return {
@@ -191,7 +184,7 @@ def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
         "accuracy": asked.accuracy,
         "fp32_accuracy": measured.epochs[-1].accuracy,
         "trained_sha256": asked.weights_sha256,
-        "int8_convolutions_share": _int8_share(asked.operators),
+        "int8_convolutions_share": None if int8 is None else int8 / sum(convolutions.values()),
         "conversion_seconds": asked.conversion_seconds,
         "peak_device_allocated_bytes": asked.memory.device_allocated_bytes,
         "peak_device_reserved_bytes": asked.memory.device_reserved_bytes,
@@ -200,14 +193,7 @@ def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
     }
 
 
-def _int8_share(operators: Mapping[str, int]) -> float | None:
-    convolutions = {name: count for name, count in operators.items() if name.endswith("Conv")}
-    if "QLinearConv" not in convolutions:
-        return None
-    return convolutions["QLinearConv"] / sum(convolutions.values())
-
-
-def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
+def _measured(record: Record, measured: Measurement) -> Values:
     full = max((step.images for step in measured.steps), default=0)
     stages = [epoch.stage for epoch in measured.epochs]
     steady = [
@@ -217,6 +203,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
     ]
     step_seconds = median(steady) if steady else None
     first_waits = {step.epoch: step.data_wait_seconds for step in reversed(measured.steps)}
+    images = sum(epoch.images for epoch in measured.epochs)
     train_seconds = sum(epoch.train_seconds for epoch in measured.epochs)
     valid_seconds = sum(epoch.valid_seconds for epoch in measured.epochs)
     phases = {
@@ -224,10 +211,10 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         for name in PHASES
     }
     last, target = measured.epochs[-1], measured.target
-    return {
-        "setup_seconds": measured.setup_seconds,
-        "model_seconds": measured.model_seconds,
-        "fit_seconds": measured.fit_seconds,
+    # The peaks of tensors' memory of all training processes.
+    memories = [replica.memory for replica in measured.replicas] or [measured.memory]
+    peaks = [memory.device_allocated_bytes for memory in memories]
+    return measured.model_dump(include=MEASURED) | {
         "blog_seconds": measured.model_seconds + measured.fit_seconds,
         "train_seconds": train_seconds,
         "epoch_seconds": train_seconds / len(measured.epochs),
@@ -242,12 +229,11 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         else None,
         "loader_end_seconds": sum(epoch.loader_end_seconds for epoch in measured.epochs),
         "warm_up_extra_seconds": _warm_up_extra(measured, stages),
-        "compile_seconds": measured.compile_seconds,
         "decoder_difference": measured.decoder_difference.mean
         if measured.decoder_difference
         else None,
-        "images_per_second": sum(epoch.images for epoch in measured.epochs) / train_seconds,
-        "images_processed": sum(epoch.images for epoch in measured.epochs),
+        "images_per_second": images / train_seconds,
+        "images_processed": images,
         "steps": sum(epoch.steps for epoch in measured.epochs),
         "warm_up_steps": sum(step.warm_up for step in measured.steps),
         "train_images": record.data.train_images if record.data else None,
@@ -263,10 +249,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "replicas": len(measured.replicas) or 1,
         "global_batch_size": measured.global_batch_size or record.settings.training.batch_size,
         "replica_batch_size": measured.replica_batch_size or record.settings.training.batch_size,
-        "peak_all_device_allocated_bytes": _allocated_by_all(measured),
-        "parameters": measured.parameters,
-        "threads": measured.threads,
-        "workers": measured.workers,
+        "peak_all_device_allocated_bytes": sum(filter(None, peaks)) if None not in peaks else None,
     }
 
 
@@ -287,10 +270,3 @@ def _warm_up_extra(measured: Measurement, stages: Sequence[str]) -> float:
             if step.warm_up
         )
     return extra
-
-
-def _allocated_by_all(measured: Measurement) -> int | None:
-    """Return the peak of tensors' memory in bytes, summed over all training processes."""
-    memories = [replica.memory for replica in measured.replicas] or [measured.memory]
-    peaks = [memory.device_allocated_bytes for memory in memories]
-    return sum(filter(None, peaks)) if None not in peaks else None

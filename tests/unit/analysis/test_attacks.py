@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from study.analysis.stats.equivalence import equivalent_to
 from study.analysis.stats.log_model import LogModel, fit_log_model
-from study.analysis.stats.optimum import may_be_fastest
+from study.analysis.stats.optimum import equivalent_to, may_be_fastest
 
 
 def model_of_blocks(

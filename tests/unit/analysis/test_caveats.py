@@ -1,9 +1,8 @@
 """What the means become with a caveat counted in, on the example's three ways."""
 
 from study.analysis.analysis import read_analysis
-from study.analysis.caveats.base import OneCaveat, means
-from study.analysis.caveats.learning import MayLearnLess
-from study.analysis.caveats.machine import DecodedBefore
+from study.analysis.caveats.base import OneCaveat
+from study.analysis.caveats.conditions import DecodedBefore, MayLearnLess
 from study.analysis.caveats.runs import FarRuns
 from study.analysis.table.files import read_timings
 from study.artifacts.plan import Plan
@@ -14,7 +13,7 @@ from tests.unit.analysis.planted import analysis_of
 STUDY = with_analysis("photographs") / "photographs"
 ANALYSIS = read_analysis(STUDY / "fit.json")
 FASTAI, TORCH, SWITCHED = ANALYSIS.groups
-BEFORE = means(SWITCHED)
+BEFORE = SWITCHED.seconds
 
 
 def caveat(kind: type[OneCaveat]) -> OneCaveat:
@@ -33,7 +32,7 @@ def test_a_far_run_counts_in_its_own_setting_alone() -> None:
     level = next(level for level in switched.levels if level.time_without_far)
     assert level.label == "64"
     assert level.time_without_far
-    assert far.applied(switched) == means(switched) | {"64": level.time_without_far}
+    assert far.applied(switched) == switched.seconds | {"64": level.time_without_far}
     assert far.applied(found.groups[1]) is None
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.about import glossary
 from study.analysis.answers.contrast import NullControl
 from study.analysis.caveats.runs import ExcludedRuns, FarRuns
-from study.analysis.report.context import resources
+from study.analysis.report.context import glossary, resources
 from study.analysis.table.exclusions import FAR, FIRST, MANY
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices

@@ -24,10 +24,9 @@ from study.analysis.answers.curve import REASONS, CurveFit, Kind, Reason, Verdic
 from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
 from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Way, Ways
-from study.analysis.caveats import KINDS, Caveat
+from study.analysis.caveats import KINDS, Caveat, conditions
 from study.analysis.caveats.base import OfSetting
-from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
-from study.analysis.caveats.machine import DecodedBefore, MachineChanged, RandomWeights, Starts
+from study.analysis.caveats.conditions import MachineChanged, Missed, NotLearned, Starts, Unlearned
 from study.analysis.caveats.runs import (
     DisturbedRuns,
     ExcludedRuns,
@@ -38,9 +37,9 @@ from study.analysis.caveats.runs import (
 )
 from study.analysis.ratios import Ratio
 from study.analysis.report.step import write_page
-from study.analysis.stats.equivalence import Noise
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.fits import Bounds, Fitted
+from study.analysis.stats.laws import Bounds, Fitted
+from study.analysis.stats.optimum import Noise
 from study.analysis.step import charts_of
 from study.analysis.table.exclusions import FAR, FIRST
 from study.artifacts.layout import Results
@@ -201,19 +200,19 @@ def unlearned(
 CAVEATS: list[Caveat] = [
     NotLearned(levels=[unlearned(128, 0.57), unlearned(256, 0.51)], everywhere=True),
     NotLearned(levels=[unlearned(128, 0.75, "unclear")], everywhere=False),
-    Censored(
+    conditions.Censored(
         missed=[
             Missed(setting=ON_GPU, missed=1, runs=3),
             Missed(setting=setting(size=64), missed=3, runs=3),
         ]
     ),
-    MayLearnLess(
+    conditions.MayLearnLess(
         group=setting(device="cuda"),
         levels=[OfSetting(setting=setting(size=256), value=0.97)],
         best=OfSetting(setting=setting(size=32), value=1.0),
         where=None,
     ),
-    DecodedBefore(prepared=[OfSetting(setting=ON_GPU, value=0.73)]),
+    conditions.DecodedBefore(prepared=[OfSetting(setting=ON_GPU, value=0.73)]),
     FarRuns(setting=setting(size=16), far=[20.0], others=[12.2, 12.4, 12.3]),
     FarRuns(setting=setting(size=16), far=[6.1], others=[12.2, 12.4, 12.3]),
     FarRuns(setting=setting(size=16), far=[20.0, 21.0], others=[12.2, 12.4, 12.3]),
@@ -238,7 +237,7 @@ CAVEATS: list[Caveat] = [
     Starts(starts=1, machines=1),
     Starts(starts=2, machines=2),
     Starts(starts=4, machines=1, shifted=[setting(device="cuda")]),
-    RandomWeights(reason="ImageNet weights are not available"),
+    conditions.RandomWeights(reason="ImageNet weights are not available"),
 ]
 SEEN = [
     Noise(spreads={"noise": 0.012}, blocks=9),

@@ -12,8 +12,7 @@ from scipy.optimize import least_squares
 
 from benchmarks.coverage_laws import U_SHAPES, fit_curve, means_of_runs, turn_of
 from study.analysis.answers.curve import CurveFit, Verdict, curve_of_model
-from study.analysis.stats.fits import Fitted, fit_laws
-from study.analysis.stats.laws import LAWS, Law, LogMeans, by_name
+from study.analysis.stats.laws import LAWS, Fitted, Law, LogMeans, by_name, fit_laws
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import optimum_of
 from tests.conftest import repeats

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from study.analysis.caveats import Caveat
-from study.analysis.caveats.learning import Censored as CensoredRuns
-from study.analysis.caveats.learning import NotLearned
+from study.analysis.caveats.conditions import Censored as CensoredRuns
+from study.analysis.caveats.conditions import NotLearned
 from study.analysis.stats.learning import learning_of
 from study.config.study import Study
 from tests.conftest import study_values

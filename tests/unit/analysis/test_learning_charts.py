@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from study.analysis.analysis import StudyResult, result_of
-from study.analysis.answers.contrast import Contrast
-from study.analysis.answers.length import Length
+from study.analysis.answers.contrast import Contrast, Length
 from study.analysis.answers.ways import Ways
-from study.analysis.figures.length import length_chart
+from study.analysis.figures.job import length_chart
 from study.analysis.stats.usable import counted
 from study.analysis.step import charts_of
 from study.analysis.table.files import read_epochs

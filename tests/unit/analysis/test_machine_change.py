@@ -10,7 +10,7 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.fastest import Fastest
-from study.analysis.caveats.machine import MachineChanged
+from study.analysis.caveats.conditions import MachineChanged
 from study.analysis.stats.usable import stands_out, with_machine
 from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.config.study import Study

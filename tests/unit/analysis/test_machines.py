@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.about import facts_of
-from study.analysis.caveats.machine import Starts
-from study.analysis.screen.job import job_of
+from study.analysis.caveats.conditions import Starts
+from study.analysis.screen.job import facts_of, job_of
 from study.config.study import Study
 from tests.conftest import study_values, tiny_plan
 from tests.timings import as_timings, ruled, table
@@ -64,7 +63,7 @@ def test_software_that_differs_between_runs_is_named_with_both_versions_and_numb
     for name, version in zip(records, ("2.14.0", "2.15.0"), strict=True):
         machine = MACHINE.model_copy(update={"python": "3.11.9", "libraries": {"torch": version}})
         records[name] = records[name].model_copy(update={"machine": machine})
-    facts = facts_of(plan.study, table(plan, records), records)
+    facts = facts_of(plan, table(plan, records), records)
     assert facts["machine.software"] == "Python 3.11.9, torch 2.14.0; Python 3.11.9, torch 2.15.0"
     assert (facts["training.batch_size"], facts["machine.memory_bytes"]) == ("2 to 4", "8.00 GiB")
     assert "training.momentum" not in facts  # no run has another value than the default
@@ -76,4 +75,4 @@ def test_a_reduced_size_is_said_in_the_job_line_and_among_the_facts() -> None:
         update={"study": plan.study.model_copy(update={"full": {"training.epochs": 8}})}
     )
     assert "reduced size" in job_of(plan, {})
-    assert facts_of(plan.study, table(plan, {}), {})["reduced size"] == "training.epochs 1, not 8"
+    assert facts_of(plan, table(plan, {}), {})["reduced size"] == "training.epochs 1, not 8"

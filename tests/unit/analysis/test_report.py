@@ -172,7 +172,8 @@ def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: P
     finish(plan, tmp_path)
     geometric, arithmetic = float(np.exp(np.log(times).mean())), float(np.mean(times))
     page = Page(tmp_path / "report.html").text.partition("Cost, diagnostics")[0]
-    told = {"page": page, "picture": charts_of(result_of(Results(tmp_path), "tiny"))["runs"].alt}
+    figure = charts_of(result_of(Results(tmp_path), "tiny"))["runs"].figure
+    told = {"page": page, "picture": " ".join(one.get_text() for one in figure.axes[0].texts)}
     for name, text in told.items():
         for scale in SCALES.values():
             assert f"{scale * geometric:.1f} s" in text, name

@@ -5,8 +5,8 @@ import pytest
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.contrast import Contrast, NoRatio
-from study.analysis.stats.equivalence import equivalent_to
 from study.analysis.stats.log_model import LogModel, fit_log_model
+from study.analysis.stats.optimum import equivalent_to
 from study.analysis.table.exclusions import far_runs
 from study.config.study import Study
 from tests.conftest import repeats, study_values

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from benchmarks.coverage_laws import fit_curve
-from study.analysis.stats.fits import aicc
+from study.analysis.stats.laws import aicc
 from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.noise import separate_sets
 from study.analysis.stats.optimum import level_test
-from study.analysis.stats.starts import separate_sets
 
 BLOG = {
     16: (9.44, 12.54),

@@ -10,12 +10,10 @@ from scipy import stats
 from study.analysis.analysis import Analysis
 from study.analysis.answers.curve import curve_of_model
 from study.analysis.answers.fastest import Fastest
-from study.analysis.caveats.learning import Censored
-from study.analysis.caveats.machine import Starts
+from study.analysis.caveats.conditions import Censored, Starts
 from study.analysis.caveats.runs import FarRuns
-from study.analysis.stats.equivalence import smallest_difference
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.optimum import may_be_fastest, optimum_of
+from study.analysis.stats.optimum import may_be_fastest, optimum_of, smallest_difference
 from study.artifacts.record import TIMED_OUT
 from study.config.study import Study
 from tests.conftest import repeats, study_values

@@ -1,19 +1,23 @@
-"""The phases of a curve's times: a small panel for each, with a bar for each size, on one scale.
+"""Where the time of a job goes, and the answer's ratio by its length.
 
-They say why a curve falls or turns.
+The phases of a curve's times have a small panel each, with a bar for each size, on one scale: they
+say why a curve falls or turns. The ratio is measured up to the study's own length, and then a
+forecast.
 """
 
 from functools import partial
 from math import ceil
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import capital
+from study.analysis.answers.contrast import Length
 from study.analysis.answers.phases import MOSTLY, summed, with_parts
-from study.analysis.figures.style import PALETTE, SMALL, WIDE, Chart, Sheet, plain
-from study.analysis.words import listed, short
+from study.analysis.figures.style import PALETTE, SMALL, WIDE, Chart, Sheet, plain, ticks
+from study.analysis.words import listed, setting_words, short
 from study.artifacts.plan import Plan
 
 LEAST_SIZES, PANELS = 4, 5
@@ -23,6 +27,12 @@ DIGITS = 20.0
 """Seconds below which all bars have one decimal."""
 GAP, HEAD, HIGH, FOOT = 26.0, 28.0, 92.0, 24.0
 """Pixels between panels, above them, of their height, and below."""
+KEY = (
+    ("law", "first epochs of the same runs, 95% band"),
+    ("doubt", "their later epochs, carried on"),
+    ("run", "this study"),
+    ("out", "forecast"),
+)
 
 
 def phases_chart(plan: Plan, analysis: Analysis) -> Chart | None:
@@ -44,17 +54,14 @@ def phases_chart(plan: Plan, analysis: Analysis) -> Chart | None:
     for word, ways in (("falling", 1 / change > CHANGES), ("rising", change > CHANGES)):
         if ways.any():
             told.append(f"{word}: {listed(list(most[ways]))}")
-    title = capital("; ".join(told)) or "No phase changes much"
-    seconds = [f"{name}: {', '.join(map(short, panels[name]))} s" for name in panels]
     return Chart(
-        title=title,
+        title=capital("; ".join(told)) or "No phase changes much",
         subtitle="Seconds of each phase, all on one scale: they add up to the mean",
-        alt=f"{title}. {'. '.join(seconds)}.",
-        draw=partial(_draw, panels),
+        draw=partial(_draw_phases, panels),
     )
 
 
-def _draw(panels: pd.DataFrame, width: int) -> Figure:
+def _draw_phases(panels: pd.DataFrame, width: int) -> Figure:
     columns = PANELS if width == WIDE else 2
     most = panels.max().max()
     high = HEAD + HIGH + FOOT
@@ -73,4 +80,43 @@ def _draw(panels: pd.DataFrame, width: int) -> Figure:
         form = "{:.1f}" if most < DIGITS else short
         axes.bar_label(bars, fmt=form, color=PALETTE["ink"], size=SMALL)
         sheet.text(left, top - 8, name, size=SMALL, bold=True)
+    return sheet.figure
+
+
+def length_chart(length: Length | None) -> Chart | None:
+    """Return the ratios by epochs; None without any."""
+    if length is None:
+        return None
+    ends = listed([short(ratio.value) for ratio in length.points[-1].ratios])
+    return Chart(
+        title=f"In a job without end it is {ends} times as fast",
+        subtitle="Times as fast, on a logarithmic axis, by epochs of the job",
+        draw=partial(_draw_length, length),
+        key=KEY,
+    )
+
+
+def _draw_length(length: Length, width: int) -> Figure:
+    sheet = Sheet(width, 260)
+    axes = sheet.axes(34, 12, width - 20, 238)
+    plain(axes)
+    axes.semilogy()
+    jobs = [str(point.epochs or "no end") for point in length.points]
+    own = str(length.own)
+    ends = [ratio.value for ratio in length.points[-1].ratios]
+    for place, at in enumerate(length.at):
+        ratios = [point.ratios[place].model_dump() for point in length.points]
+        # A ratio without an interval has its value as both ends.
+        rows = pd.DataFrame(ratios, jobs, dtype=float).ffill(axis=1)
+        value = rows["value"]
+        look: Any = {"color": PALETTE["answer" if ends[place] == max(ends) else "other"]}
+        axes.fill_between(jobs, rows["low"], rows["high"], alpha=0.13, lw=0, **look)
+        axes.plot(value.loc[own:], "--o", mfc=PALETTE["bg"], **look)
+        axes.plot(value.loc[:own], "-o", lw=1.8, markevery=[-1], gid="measured", **look)
+        look |= {"ha": "right", "va": "bottom", "size": SMALL, "weight": "bold"}
+        for job, name in ((own, ""), (jobs[-1], setting_words(at))):
+            axes.annotate(f"{short(value[job])} {name}", (job, value[job]), **look)
+    axes.set_yticks(ticks(*axes.get_ylim(), 6, log=True))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.minorticks_off()
     return sheet.figure
