@@ -12,11 +12,15 @@ import yaml
 
 import study
 from replications.command import run
-from study.config.times import TIMES
 
 OWN = ("source", "study", "table", "hardware", "epochs", "metric", "value", "unit", "note")
 """Columns of a ``published.csv``; every other is a key of a study, whose level is a condition of
 the figure."""
+TIMES = {
+    "fit_time": ("fit_seconds", "blog_seconds", "train_seconds"),
+    "epoch_time": ("epoch_seconds",),
+}
+"""The times that a study compares, by the printed one that each can stand beside."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def beside(document: Document, part: study.StudyResults) -> Iterator[str]:
     yield "| printed in | setting | printed (s) | here (s) | 95% |"
     yield "| --- | --- | --- | --- | --- |"
     for figure in document.figures:
-        if figure.study not in ("", part.name) or TIMES[planned.total].printed != figure.metric:
+        if figure.study not in ("", part.name) or planned.total not in TIMES.get(figure.metric, ()):
             continue
         for group in analysis.groups:
             for level in group.levels:

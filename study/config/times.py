@@ -44,29 +44,23 @@ class Time:
     spans: Literal["training", "part", "target", "inference"] = "part"
     """What its clock spans: a whole training, a part of one, a training until its target, or an
     inference."""
-    printed: str = ""
-    """The figure of a published document that it can stand beside."""
 
 
 TIMES: dict[TimeName, Time] = {
-    "fit_seconds": Time("the training takes", "training time", FIT, "training", "fit_time"),
+    "fit_seconds": Time("the training takes", "training time", FIT, "training"),
     "blog_seconds": Time(
         "the training takes",
         "training time with model construction",
         ("model_seconds", *FIT),
         "training",
-        "fit_time",
     ),
     "train_seconds": Time(
         "the training takes",
         "training time without validation",
         (*STEPS, OTHER),
         "training",
-        "fit_time",
     ),
-    "epoch_seconds": Time(
-        "an epoch takes", "training time of an epoch", (*STEPS, OTHER), printed="epoch_time"
-    ),
+    "epoch_seconds": Time("an epoch takes", "training time of an epoch", (*STEPS, OTHER)),
     "valid_seconds": Time("the validation takes", "validation time"),
     "step_seconds": Time("a step takes", "step time"),
     "target_seconds": Time(

@@ -98,11 +98,12 @@ def same_work(study: str, folders: Sequence[Path]) -> Same:
     """
     names = _names(folders)
     results = [_read(name, study, folder) for name, folder in zip(names, folders, strict=True)]
-    first = results[0]
-    for other in results[1:]:
-        if other.plan.study.total != first.plan.study.total:
+    first, *others = results
+    total = first.plan.study.total
+    for other in others:
+        if other.plan.study.total != total:
             raise StudyError(
-                f"{study}: the time that is compared is {first.plan.study.total} in {first.name} "
+                f"{study}: the time that is compared is {total} in {first.name} "
                 f"and {other.plan.study.total} in {other.name}"
             )
     across = not set.intersection(*(result.devices for result in results))
@@ -115,7 +116,7 @@ def same_work(study: str, folders: Sequence[Path]) -> Same:
     labels = {keys[0][run.name]: _label(first.plan, run, across) for run in _in_order(first)}
     return Same(
         study=study,
-        total=first.plan.study.total,
+        total=total,
         margins={result.name: result.plan.study.equivalence_margin for result in results},
         settings=list(dict.fromkeys(label for key, label in labels.items() if key in shared)),
         sides=[
