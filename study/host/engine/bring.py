@@ -80,9 +80,8 @@ def _try(engine: Docker, image: str, results: Path, log: TextIO, device: Device,
                 engine, image, command, scratch, [code_mount()], log, title, gpus=gpu
             )
         except StudyError as error:
-            raise StudyError(
-                f"images.{device}: {error}; {WITHOUT_GPU}" if gpu else f"images.{device}: {error}"
-            ) from None
+            hint = f"; {WITHOUT_GPU}" if gpu else ""
+            raise StudyError(f"images.{device}: {error}{hint}") from None
     try:
         seen = Seen.model_validate(
             json.loads(next(line for line in reversed(ended.tail) if line.startswith("{")))

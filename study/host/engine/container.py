@@ -135,9 +135,9 @@ def each(option: str, values: Iterable[str]) -> list[str]:
     return list(chain.from_iterable((option, value) for value in values))
 
 
-def pairs(values: Iterable[tuple[str, str]]) -> list[str]:
-    """Return each (key, value) as ``key=value``."""
-    return [f"{key}={value}" for key, value in values]
+def pairs(values: Mapping[str, str]) -> list[str]:
+    """Return each key and value as ``key=value``."""
+    return [f"{key}={value}" for key, value in values.items()]
 
 
 def mounts(shown: Iterable[Mount]) -> list[str]:
@@ -147,11 +147,10 @@ def mounts(shown: Iterable[Mount]) -> list[str]:
 
 
 def _mount(mount: Mount) -> str:
-    for path in (str(mount.source), mount.target):
-        if "\n" in path:
-            raise StudyError(
-                f"{path!r}: a path with a line break cannot be mounted into a container"
-            )
+    if "\n" in f"{mount.source}{mount.target}":
+        raise StudyError(
+            f"{mount.target!r}: a path with a line break cannot be mounted into a container"
+        )
     fields = ["type=bind", f"source={mount.source}", f"target={mount.target}"]
     return csv_line(fields if mount.writable else [*fields, "readonly"])
 

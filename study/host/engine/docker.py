@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import sys
 import time
@@ -130,35 +131,25 @@ class Docker:
     def argv(self, box: Box) -> list[str]:
         """Return the command line that executes ``box``: no network, no capabilities, no writable
         root."""
-        line = [
-            self.name,
-            *self._runtime(box),
-            "run",
-            "--name",
-            box.name,
-            "--cidfile",
-            str(id_file(box.scratch)),
-            "--init",
-        ]
-        line += ["--pull", "never", "--log-driver", "none"]
-        line += ["--hostname", HOST, "--workdir", WORK, "--user", "{}:{}".format(*box.user)]
-        line += ["--network", "none", *self._root(box)]
-        line += ["--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"]  # noqa: S108 - inside; torch.compile executes there
-        line += [
-            "--cap-drop",
-            "ALL",
-            "--security-opt",
-            "no-new-privileges",
-            "--pids-limit",
-            str(PROCESSES),
-        ]
-        # With SELinux a container could not read the user's folders, and relabelling would change
-        # the user's folders.
-        line += ["--security-opt", "label=disable", "--shm-size", str(box.shared_memory_bytes)]
+        uid, gid = box.user
+        line = [self.name, *self._runtime(box), "run", "--name", box.name]
+        line += ["--cidfile", str(id_file(box.scratch))]
+        line += shlex.split(
+            f"--init --pull never --log-driver none --hostname {HOST} --workdir {WORK} "
+            f"--user {uid}:{gid} --network none"
+        )
+        line += self._root(box)
+        # torch.compile executes in /tmp. With SELinux a container could not read the user's
+        # folders, and relabelling would change these.
+        line += shlex.split(
+            "--tmpfs /tmp:rw,exec,nosuid,nodev,mode=1777 --cap-drop ALL "
+            f"--security-opt no-new-privileges --pids-limit {PROCESSES} "
+            f"--security-opt label=disable --shm-size {box.shared_memory_bytes}"
+        )
         line += [*self._groups(box), *self._limits(box)]
         line += [] if box.gpus is None else self._gpus(box.gpus)
-        line += each("--env", pairs(self.variables(box).items()))
-        line += each("--label", pairs(box.labels.items()))
+        line += each("--env", pairs(self.variables(box)))
+        line += each("--label", pairs(box.labels))
         line += mounts([*box.mounts, Mount(box.scratch, SCRATCH, writable=True)])
         return [*line, box.image, *box.command]
 
@@ -287,20 +278,10 @@ class Docker:
         }
         if any(CERTIFICATES.glob("*.crt")):  # what they helped to install is copied
             values |= {"STAGE": "system", "COPIED": "/opt/venv"}
-        line = [
-            self.name,
-            "build",
-            "--force-rm",
-            "--network",
-            "host",
-            "--target",
-            TARGETS[wanted.device],
-        ]
-        line += ["--tag", wanted.reference, "--file", str(DOCKERFILE)]
-        line += each(
-            "--build-arg",
-            [*pairs(values.items()), *(name for name in PROXIES if name in os.environ)],
-        )
+        line = [self.name, "build", "--force-rm", "--network", "host"]
+        line += ["--target", TARGETS[wanted.device], "--tag", wanted.reference]
+        line += ["--file", str(DOCKERFILE), *each("--build-arg", pairs(values))]
+        line += each("--build-arg", (name for name in PROXIES if name in os.environ))
         return [*line, str(context)]
 
     def bring(self, wanted: ImageRequest, log: TextIO) -> str:
