@@ -269,10 +269,9 @@ class Selected(Strict):
     studies: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]] = Field(min_length=1)
 
 
-def write_plans(plans: Iterable[Plan], results: Path) -> None:
+def write_plans(plans: Sequence[Plan], results: Path) -> None:
     """Write ``results/plan.json`` (the selected studies), and ``results/<study>/plan.json`` for
     each study."""
-    plans = list(plans)
     layout = Results(results)
     for plan in plans:
         write_if_changed(layout.plan(plan.name), plan.text)

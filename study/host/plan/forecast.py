@@ -136,10 +136,8 @@ def note(plan: Plan, selection: Selection, began: float, files: Results) -> None
     """
     budget, known = selection.time_budget_minutes, scheduler()
     end = known.end_of_allocation() if known else None
-    limits = [
-        *([] if budget is None else [began + 60 * budget]),
-        *([] if end is None else [end - MARGIN_SECONDS]),
-    ]
+    limits = [] if budget is None else [began + 60 * budget]
+    limits += [] if end is None else [end - MARGIN_SECONDS]
     session = Session(
         number=next_session(files.records(plan.name)),
         name=datetime.fromtimestamp(began, UTC).strftime("%Y%m%dT%H%M%S.%fZ"),

@@ -97,11 +97,8 @@ def _fitting(maker: str) -> str:
     if trouble is None:
         return "lock"
     found = TorchBuild.of_python(maker)
-    serves = found is not None and not found.is_old and devices.unfit(found) is None
-    taken = (
-        f"the installed torch {found.version} serves, and is taken"
-        if found and serves
-        else "its GPU is left out"
-    )
-    say(f"{trouble}; {taken}")
-    return "installed" if serves else "lock"
+    if found and not found.is_old and devices.unfit(found) is None:
+        say(f"{trouble}; the installed torch {found.version} serves, and is taken")
+        return "installed"
+    say(f"{trouble}; its GPU is left out")
+    return "lock"
