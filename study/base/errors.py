@@ -2,7 +2,7 @@
 said."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 INTERRUPTED = (
@@ -87,8 +87,6 @@ class StudyError(Exception):
         self.context = context
         self.why = why
         self.allowed = allowed if isinstance(allowed, str) else ", ".join(map(str, allowed))
-        self.others: tuple[StudyError, ...] = ()
-        """Further errors of the same input, where one line names several."""
         super().__init__(text or self._line())
 
     def __str__(self) -> str:
@@ -96,14 +94,12 @@ class StudyError(Exception):
         return printable(super().__str__())
 
     @classmethod
-    def of_several(cls, errors: Iterable["StudyError"], source: str) -> Self:
+    def of_several(cls, errors: Sequence["StudyError"], source: str) -> Self:
         """Return one error with the fields of the first, whose line names the first 20 of them."""
-        first, *others = errors
-        lines = list(dict.fromkeys(str(error) for error in (first, *others)))
+        lines = list(dict.fromkeys(map(str, errors)))
         more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
-        text = ": ".join(filter(None, [source, "; ".join([*lines[:MOST], *more])]))
-        one = cls(text)
-        vars(one).update(vars(first), source=source, others=tuple(others))
+        one = cls(": ".join(filter(None, [source, "; ".join([*lines[:MOST], *more])])))
+        vars(one).update(vars(errors[0]), source=source)
         return one
 
     def _line(self) -> str:

@@ -109,14 +109,13 @@ DEFAULTS = Settings()
 
 def setting_keys() -> list[str]:
     """Return every dotted key of a run that may be a factor, in the order of the models' fields."""
-    return [key for key, _, _ in _fields(Keys)]
+    return [key for key in KEYS if key != "control"]
 
 
 def description(key: str) -> str:
     """Return what the models say of the dotted ``key``."""
-    return next(
-        one_line(field.description or "") for name, field, _ in _fields(Keys) if name == key
-    )
+    described = {name: field.description for name, field, _ in _fields(Keys)}
+    return one_line(described[key] or "")
 
 
 def in_words(key: str) -> str:
@@ -147,7 +146,8 @@ def decisive(settings: Settings) -> dict[str, Any]:
         section, _, leaf = key.rpartition(".")
         is_usual = get(settings, key) == get(DEFAULTS, key)
         if known.identifies == "never" or (known.identifies == "where it is set" and is_usual):
-            del (values[section] if section else values)[leaf]
+            holder = values[section] if section else values
+            del holder[leaf]
     return values
 
 

@@ -15,7 +15,7 @@ from study.analysis.stats.usable import model_of
 from study.analysis.words import at_setting, listed, number, short
 from study.artifacts.setting import Levels, setting_of
 from study.base.strict import Strict
-from study.config.claims import Claim, Source
+from study.config.claims import Claim, Share, Source
 
 MOST_WORDS = 18
 """Of what was measured."""
@@ -70,48 +70,47 @@ class Judge(Measured):
 
     def rows(self) -> list[ClaimRow]:
         """Return the rows of every claim; one about a level that the start left out says so."""
-        rows = []
+        rows = list[ClaimRow]()
         for claim in self.study.claims:
-            left = [
-                self.name_of(key, level)
-                for _, key, level in claim.levels()
-                if not self.has(key, level)
-            ]
-            judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(
-                claim.kind, self._value
-            )(claim)
-            why = f"this start left out {listed(left)}" if left else "no run of this setting counts"
-            found = [] if left else [*judged]
-            found = found or [_Found({}, "not decided", f"Not measured: {why}.")]
-            varied = [
-                key
-                for key in found[0].at
-                if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
-            ]
-            number = getattr(claim, claim.kind)
-            printed = list[Mark]()  # in the seconds of the source
-            for level, seconds in claim.printed.items():
-                key = next(iter(claim.best or claim.of))
-                printed += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
-            for one in found:
-                where = at_setting(setting_of(self.study, {key: one.at[key] for key in varied}))
-                measured = f"{one.measured} {where}".rstrip()
-                if one.brief and len(measured.split()) > MOST_WORDS:
-                    measured = f"{one.brief} {where}".rstrip()
-                rows.append(
-                    ClaimRow(
-                        claim=claim.claim,
-                        claimed=number if isinstance(number, (int, float)) else None,
-                        here=one.here,
-                        measured=measured,
-                        word=one.word,
-                        note=one.note,
-                        source=source_line(claim.source, self._less_work),
-                        address=claim.source.address,
-                        marks=[] if self._less_work else printed or list(one.marks),
-                    )
-                )
+            rows += self._rows(claim)
         return rows
+
+    def _rows(self, claim: Claim) -> Iterator[ClaimRow]:
+        left = [
+            self.name_of(key, level) for _, key, level in claim.levels() if not self.has(key, level)
+        ]
+        judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(
+            claim.kind, self._value
+        )(claim)
+        why = f"this start left out {listed(left)}" if left else "no run of this setting counts"
+        found = [] if left else [*judged]
+        found = found or [_Found({}, "not decided", f"Not measured: {why}.")]
+        varied = [
+            key
+            for key in found[0].at
+            if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
+        ]
+        number = getattr(claim, claim.kind)
+        printed = list[Mark]()  # in the seconds of the source
+        for level, seconds in claim.printed.items():
+            key = next(iter(claim.best or claim.of))
+            printed += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
+        for one in found:
+            where = at_setting(setting_of(self.study, {key: one.at[key] for key in varied}))
+            measured = f"{one.measured} {where}".rstrip()
+            if one.brief and len(measured.split()) > MOST_WORDS:
+                measured = f"{one.brief} {where}".rstrip()
+            yield ClaimRow(
+                claim=claim.claim,
+                claimed=number if isinstance(number, (int, float)) else None,
+                here=one.here,
+                measured=measured,
+                word=one.word,
+                note=one.note,
+                source=source_line(claim.source, self._less_work),
+                address=claim.source.address,
+                marks=[] if self._less_work else printed or list(one.marks),
+            )
 
     @property
     def _less_work(self) -> bool:
@@ -205,8 +204,6 @@ class Judge(Measured):
         return "holds" if faster or here.within(self._margin) else "not decided"
 
     def _shares(self, claim: Claim) -> Iterator[_Found]:
-        """Yield for each setting the word on several shares of its speed, and those that are
-        contradicted by name."""
         asked = []
         for base in self.ends(claim.at | claim.of):
             chosen = []
@@ -217,37 +214,42 @@ class Judge(Measured):
         # The bounds hold for the shares of all settings at once.
         tests = sum(len(chosen) for _, chosen in asked)
         for base, chosen in asked:
-            if not chosen:
-                continue
-            words, found, marks = list[Word](), list[Estimate](), list[Mark]()
-            beyond, notes, names = list[str](), set[str](), list[str]()
-            for share, end in chosen:
-                low, high = share.percent / 100, (share.to or share.percent) / 100
-                here = self.over(base, end, tests)
-                words.append(word_of(low, high, here, self._margin, ratio=True))
-                found.append(here)
-                marks += [_mark(end, base.time.value / low)] if low == high else []
-                if words[-1] == "contradicted":
-                    claimed = tuple({100 * low: None, 100 * high: None})
-                    said = " to ".join(f"{short(one)}%" for one in claimed)
-                    names.append(self.name(end, claim.of))
-                    told = told_of(here.times(100), "%", claimed, not beyond, decimals=0)
-                    beyond.append(f"{names[-1]}: {told}, claimed {said}")
-                    notes.add(note_of("contradicted", here, low))
-            rest, values = self.rest(base, claim.of), [one.value for one in found]
-            told = " to ".join(
-                dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values)))
-            )
-            if beyond:
-                brief = f"{told}; beyond the claim (95%): {listed(names)}"
-                told = f"{told}. {'; '.join(beyond)}"
-                note = notes.pop() if len(notes) == 1 else ""
-                yield _Found(rest, "contradicted", told, None, note, tuple(marks), brief)
-                continue
-            word: Word = "holds" if {*words} == {"holds"} else "not decided"
-            one = found[0] if len(found) == 1 else None
-            told = told_of(one.times(100), "%", (), decimals=0) if one else told
-            yield _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
+            if chosen:
+                yield self._shares_at(claim, base, chosen, tests)
+
+    def _shares_at(
+        self, claim: Claim, base: End, chosen: Sequence[tuple[Share, End]], tests: int
+    ) -> _Found:
+        """Return the word on several shares of one setting's speed, and those that are contradicted
+        by name."""
+        words, found, marks = list[Word](), list[Estimate](), list[Mark]()
+        beyond, notes, names = list[str](), set[str](), list[str]()
+        for share, end in chosen:
+            low, high = share.percent / 100, (share.to or share.percent) / 100
+            here = self.over(base, end, tests)
+            words.append(word_of(low, high, here, self._margin, ratio=True))
+            found.append(here)
+            marks += [_mark(end, base.time.value / low)] if low == high else []
+            if words[-1] == "contradicted":
+                claimed = tuple({100 * low: None, 100 * high: None})
+                said = " to ".join(f"{short(one)}%" for one in claimed)
+                names.append(self.name(end, claim.of))
+                told = told_of(here.times(100), "%", claimed, not beyond, decimals=0)
+                beyond.append(f"{names[-1]}: {told}, claimed {said}")
+                notes.add(note_of("contradicted", here, low))
+        rest, values = self.rest(base, claim.of), [one.value for one in found]
+        told = " to ".join(
+            dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values)))
+        )
+        if beyond:
+            brief = f"{told}; beyond the claim (95%): {listed(names)}"
+            told = f"{told}. {'; '.join(beyond)}"
+            note = notes.pop() if len(notes) == 1 else ""
+            return _Found(rest, "contradicted", told, None, note, tuple(marks), brief)
+        word: Word = "holds" if {*words} == {"holds"} else "not decided"
+        one = found[0] if len(found) == 1 else None
+        told = told_of(one.times(100), "%", (), decimals=0) if one else told
+        return _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
         points, ends = claim.kind == "accuracy", self.ends(claim.at)

@@ -264,20 +264,25 @@ def _verdict(
         return Verdict(kind="undetermined", reason="replicates")
     if "constant" in alike:
         return Verdict(kind="flat")
-    # Laws that fall are power laws, so that only one that rises can be another: a root that is
-    # shown to rise shuts them out, unless it fits worse.
+    doubt = _doubt(models, means)
+    return Verdict(kind="falls" if doubt else "power_law", reason=doubt)
+
+
+def _doubt(models: Mapping[str, Fitted], means: LogMeans) -> Reason | None:
+    """Return why the power law's coefficients are no findings; None where they are.
+
+    Laws that fall are power laws, so that only one that rises can be another: a root that is shown
+    to rise shuts them out, unless it fits worse.
+    """
     power = models["power"]
-    doubt: Reason | None
     alpha = power.intervals["alpha"]
     if power.aicc is None or power.lack_of_fit_p is None:
-        doubt = "points"
-    elif models["rise"].beats(power):
-        doubt = "another_law"
-    elif power.lack_of_fit_p < SIGNIFICANCE:
-        doubt = "lack_of_fit"
-    elif (alpha.high or np.inf) - (alpha.low or -np.inf) >= NARROW:
-        doubt = "wide_interval"
-    else:
-        rival = fit_laws(means, [RISING_ROOT])["rising_root"]
-        doubt = "another_law" if rival.intervals["g"].low and not power.beats(rival) else None
-    return Verdict(kind="falls" if doubt else "power_law", reason=doubt)
+        return "points"
+    if models["rise"].beats(power):
+        return "another_law"
+    if power.lack_of_fit_p < SIGNIFICANCE:
+        return "lack_of_fit"
+    if (alpha.high or np.inf) - (alpha.low or -np.inf) >= NARROW:
+        return "wide_interval"
+    rival = fit_laws(means, [RISING_ROOT])["rising_root"]
+    return "another_law" if rival.intervals["g"].low and not power.beats(rival) else None

@@ -199,12 +199,7 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     count = sum(len(own) - 1 for own in levels.values())
     for place, (key, own) in enumerate(levels.items()):
         for at in range(1, len(own)):
-            # each two settings that differ in this switch alone: its first level, and this one
-            changed = {
-                cell: (*cell[:place], at, *cell[place + 1 :]) for cell in cells if cell[place] == 0
-            }
-            pairs = [(cells[cell], cells[to]) for cell, to in changed.items() if to in cells]
-            if pairs:
+            if pairs := _pairs(cells, place, at):
                 effects.append(
                     Effect(
                         factor=key,
@@ -216,6 +211,17 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
                     )
                 )
     return Switches(group=group.setting, effects=effects, combination=combination)
+
+
+def _pairs(cells: Mapping[tuple[int, ...], str], place: int, at: int) -> list[tuple[str, str]]:
+    """Return the labels of each two settings that differ in one switch alone, that at ``place``:
+    its first level, and the one ``at`` another place."""
+    pairs = []
+    for cell, label in cells.items():
+        changed = (*cell[:place], at, *cell[place + 1 :])
+        if cell[place] == 0 and changed in cells:
+            pairs.append((label, cells[changed]))
+    return pairs
 
 
 def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:

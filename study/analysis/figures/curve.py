@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context, capital
-from study.analysis.answers.curve import CurveFit
+from study.analysis.answers.curve import CurveFit, Term
 from study.analysis.figures.rows import Row, draw_row, ends_of, key_of
 from study.analysis.figures.settings import Rows
 from study.analysis.figures.style import (
@@ -241,25 +241,30 @@ def _law(curve: Curve, axes: Axes, one: Series) -> list[Beside]:
     bounds = interval(stays.bounds.low, stays.bounds.high)
     name = f"{stays.coefficient} not determined"
     if one.style == "law":
-        # what stays, grows and shrinks, one upon the other, with names where they are high enough
-        base = np.zeros(len(places))
-        for term in terms:
-            colour, part = AREAS[term.part]
-            top = base + term.seconds
-            _area(axes, places, base, top, colour)
-            at = int(part * len(places))
-            if term.seconds[at] / curve.ends[1] * HIGH > LINE:
-                told = f"does not depend on the {curve.x}" if term.part == "stays" else term.part
-                look: Any = {"ha": "center", "va": "center", "size": SMALL, "weight": "bold"}
-                height = (base[at] + top[at]) / 2
-                axes.text(places[at], height, told, color=PALETTE[colour], **look)
-            base = top
+        _parts(curve, axes, terms, places)
         line(axes, "doubt", places, stays.seconds, gid="floor")
         name = f"{stays.coefficient} = {short(stays.value)} s"
     if bounds:
         height = min(stays.value, curve.ends[1])
         words += [Beside(height, name, "ink"), Beside(height, f"95%: {bounds}")]
     return words
+
+
+def _parts(curve: Curve, axes: Axes, terms: Sequence[Term], places: Array) -> None:
+    """Fill what stays, grows and shrinks, one upon the other, each with its name where it is high
+    enough."""
+    base = np.zeros(len(places))
+    for term in terms:
+        colour, part = AREAS[term.part]
+        top = base + term.seconds
+        _area(axes, places, base, top, colour)
+        at = int(part * len(places))
+        if term.seconds[at] / curve.ends[1] * HIGH > LINE:
+            told = f"does not depend on the {curve.x}" if term.part == "stays" else term.part
+            look: Any = {"ha": "center", "va": "center", "size": SMALL, "weight": "bold"}
+            height = (base[at] + top[at]) / 2
+            axes.text(places[at], height, told, color=PALETTE[colour], **look)
+        base = top
 
 
 def _area(axes: Axes, places: Array, low: Array, high: Array, colour: str) -> None:

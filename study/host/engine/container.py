@@ -6,7 +6,6 @@ This module starts and asks nothing. How an engine is told is the class of that 
 
 import csv
 import io
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -125,11 +124,6 @@ def environment(device: str, inherited: Mapping[str, str]) -> dict[str, str]:
     return values
 
 
-def inside() -> str | None:
-    """Return the engine of the container in which this process runs. None on a host."""
-    return os.environ.get("STUDY_CONTAINER")
-
-
 def each(option: str, values: Iterable[str]) -> list[str]:
     """Return ``option`` before each of the values."""
     return list(chain.from_iterable((option, value) for value in values))
@@ -140,17 +134,12 @@ def pairs(values: Mapping[str, str]) -> list[str]:
     return [f"{key}={value}" for key, value in values.items()]
 
 
-def mounts(shown: Iterable[Mount]) -> list[str]:
-    """Return the options for mounts. Raise :class:`StudyError` if a path has a line break, which no
-    engine reads."""
-    return each("--mount", map(_mount, shown))
-
-
-def _mount(mount: Mount) -> str:
-    if "\n" in f"{mount.source}{mount.target}":
-        raise StudyError(
-            f"{mount.target!r}: a path with a line break cannot be mounted into a container"
-        )
+def mounted(mount: Mount) -> str:
+    """Return a mount as the value of an engine's option. Raise :class:`StudyError` if a path has a
+    line break, which no engine reads."""
+    paths = f"{mount.source} as {mount.target}"
+    if "\n" in paths:
+        raise StudyError(f"{paths!r}: a path with a line break cannot be mounted into a container")
     fields = ["type=bind", f"source={mount.source}", f"target={mount.target}"]
     return csv_line(fields if mount.writable else [*fields, "readonly"])
 

@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -42,7 +42,7 @@ from study.host.engine.container import (
     csv_line,
     each,
     id_file,
-    mounts,
+    mounted,
     pairs,
 )
 from study.host.supervise import Spawned, supervise
@@ -150,7 +150,8 @@ class Docker:
         line += [] if box.gpus is None else self._gpus(box.gpus)
         line += each("--env", pairs(self.variables(box)))
         line += each("--label", pairs(box.labels))
-        line += mounts([*box.mounts, Mount(box.scratch, SCRATCH, writable=True)])
+        shown = [*box.mounts, Mount(box.scratch, SCRATCH, writable=True)]
+        line += each("--mount", map(mounted, shown))
         return [*line, box.image, *box.command]
 
     def _runtime(self, box: Box) -> list[str]:
@@ -334,10 +335,8 @@ class Docker:
 
     def remove(self, identity: str) -> None:
         """Stop and remove a container, if it exists and the daemon answers."""
-        try:
+        with suppress(StudyError):  # it is gone, or nobody answers and the next start removes it
             ask(self.name, "rm", "--force", "--volumes", identity)
-        except StudyError:
-            return  # no such container; or no answer, and the next start removes the container
 
 
 MENDED_CRUN = (1, 26)

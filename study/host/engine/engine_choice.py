@@ -3,6 +3,7 @@ each device, built from our Dockerfile or named.
 """
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,6 @@ from study.base.files import LARGEST_LOCK, LARGEST_WEIGHTS, digest, existing_fil
 from study.base.torch_build import TorchBuild
 from study.config.sections import Device
 from study.config.selection import Selection
-from study.host.engine import container
 from study.host.engine.base import Trouble
 from study.host.engine.docker import DOCKERFILE, LOCK, TARGETS, Docker, Podman, base_of
 
@@ -40,9 +40,8 @@ class EngineChoice:
     engine: str
     reason: str
     images: Mapping[Device, ImageRequest] = dataclasses.field(default_factory=dict)
-    inside: str | None = (
-        None  # the engine of the container around the whole pipeline, if there is one
-    )
+    inside: str | None = None
+    """The engine of the container around the whole pipeline, if there is one."""
 
     def absent(self, device: Device) -> str | None:
         """Return why runs cannot use ``device`` here: there is none, or torch cannot use it; None
@@ -73,7 +72,7 @@ def choose_engine(selection: Selection, on_other_machines: bool = False) -> Engi
     and GPUs: ``auto`` is the host, and the plans tell which images are needed. Nothing is pulled.
     Raise :class:`StudyError` if a named engine cannot be used.
     """
-    requested, inside = selection.container, container.inside()
+    requested, inside = selection.container, os.environ.get("STUDY_CONTAINER")
     if requested == "none":
         return EngineChoice(
             "none",

@@ -56,7 +56,8 @@ def test_several_errors_are_one_line_of_at_most_twenty() -> None:
     with pytest.raises(ValidationError) as caught:
         Planted.model_validate({"size": "x", **{f"key_{place}": 1 for place in range(MOST + 3)}})
     error = explain(caught.value, Planted, "x")
-    others = [one.key for one in error.others]
-    assert error.key == "size" and others == [f"key_{place}" for place in range(MOST + 3)]
-    assert error.others[0].allowed == "size, name"
+    assert (
+        error.key == "size"
+        and "key_0: 1 is not allowed: unknown key; allowed: size, name" in str(error)
+    )
     assert str(error).endswith("; and 4 more")
