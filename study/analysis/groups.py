@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.stats.estimate import Estimate, Undetermined, Unfair, printed, undetermined
-from study.analysis.stats.learning import Censored, Learning, learning_of
+from study.analysis.stats.learning import Censored, Learning, learning_by_loss, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import Optimum, optimum_of
@@ -81,15 +81,7 @@ def _group(
     if clean.empty:
         return GroupFit(setting, levels, part, clean, censored=censored)
     clean = clean.assign(felt=felt(clean, y))
-    learning: dict[str, Learning] = {}
-    known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
-    if len(known):
-        accuracies = {
-            str(level): own.dropna().tolist()
-            for level, own in clean.groupby("level", sort=False)["accuracy"]
-        }
-        chance, images = float(known["chance_accuracy"].max()), int(known["valid_images"].min())
-        learning = learning_of(accuracies, chance, images, study.learning_margin)
+    learning = _learning(clean, study)
     unlearned = [name for name, one in learning.items() if one.reason not in ("learned", "unknown")]
     unfair: dict[str, Unfair] = dict.fromkeys(unlearned, "not_learned")
     unfair |= dict.fromkeys(censored, "censored")
@@ -127,6 +119,26 @@ def _group(
         censored,
         unfair,
     )
+
+
+def _learning(clean: pd.DataFrame, study: Study) -> dict[str, Learning]:
+    """Return whether each level has learned: by its accuracy, else by the loss that a command
+    prints; empty where no run has either."""
+
+    def by_level(column: str) -> dict[str, list[float]]:
+        every = clean.groupby("level", sort=False)[column]
+        return {str(level): own.dropna().tolist() for level, own in every}
+
+    margin = study.learning_margin
+    if study.command and clean["accuracy"].notna().any():
+        return learning_of(by_level("accuracy"), None, None, margin)
+    if study.command and clean["loss"].notna().any():
+        return learning_by_loss(by_level("loss"), margin)
+    known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
+    if known.empty:
+        return {}
+    chance, images = float(known["chance_accuracy"].max()), int(known["valid_images"].min())
+    return learning_of(by_level("accuracy"), chance, images, margin)
 
 
 def _censored(part: pd.DataFrame) -> dict[str, Censored]:

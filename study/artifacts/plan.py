@@ -20,7 +20,7 @@ from study.base.errors import StudyError, ValueRefused
 from study.base.files import INSTALLED, ROOT, write_if_changed
 from study.base.privacy import plain
 from study.base.strict import Strict, Versioned, without_gone
-from study.config.settings import KEYS, get
+from study.config.settings import get, known
 from study.config.study import Study
 
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*(:[\w./-]+)*")
@@ -161,7 +161,10 @@ class Plan(Versioned):
     def _names_stay_in_the_results(self) -> Self:
         named = [("name", self.name)]
         for run in self.runs:
-            named += [(key, getattr(run, key)) for key in ("name", "key", "dataset", "weights")]
+            keys = (
+                ("name", "key") if run.settings.command else ("name", "key", "dataset", "weights")
+            )
+            named += [(key, getattr(run, key)) for key in keys]
         for key, name in named:
             if not FILE_NAME.fullmatch(name):
                 raise ValueRefused(
@@ -194,7 +197,7 @@ class Plan(Versioned):
         weights, and draw the same batches.
         """
         levels = run.setting.levels
-        rest = {key: level for key, level in levels.items() if not KEYS[key].same_work}
+        rest = {key: level for key, level in levels.items() if not known(key).same_work}
         if rest == levels:
             return run.name
         return f"{name_of(self.study, rest)}-r{run.block}"

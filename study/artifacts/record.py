@@ -11,6 +11,7 @@ from study.artifacts.machine import Fp32, Machine, Magnitude, Observed
 from study.artifacts.pace import Pace
 from study.artifacts.prepared import Weights
 from study.artifacts.samples import (
+    CommandSamples,
     Count,
     Images,
     Measurement,
@@ -22,6 +23,7 @@ from study.artifacts.samples import (
 from study.artifacts.setting import Setting
 from study.base.errors import StudyError, ValueRefused
 from study.base.files import json_sha256
+from study.base.privacy import plain
 from study.base.strict import LARGEST, Strict, Versioned, without_gone
 from study.config.settings import Settings
 from study.config.study import Evidence
@@ -58,6 +60,8 @@ class JobResult(Samples):
     message: str | None = None
     """Reason for an outcome other than ok; no host, user or path."""
     measurement: Measurement | None = None
+    command: CommandSamples | None = None
+    """Null without a command."""
     machine: Machine | None = None
     data: DataUsed | None = None
     weights: Weights | None = None
@@ -71,7 +75,7 @@ class JobResult(Samples):
 
     @model_validator(mode="after")
     def _a_success_is_measured(self) -> Self:
-        if self.outcome == "ok" and self.measurement is None:
+        if self.outcome == "ok" and self.measurement is None and self.command is None:
             raise ValueRefused(key="measurement", value=None, context="with the outcome ok")
         return self
 
@@ -212,6 +216,10 @@ def without_paths(settings: Settings) -> Settings:
     for key in ("image", "environment"):
         if values[key] and os.sep in values[key]:
             values[key] = Path(values[key]).name
+    if command := values["command"]:
+        for key in ("line", "files", "data", "variables"):
+            command[key] = plain(command[key])
+        values["arguments"] = plain(values["arguments"])
     for section, key in (("dataset", "path"), ("model", "weights")):
         if values[section][key]:
             values[section][key] = Path(values[section][key]).expanduser().resolve().name or section

@@ -34,9 +34,10 @@ class Run(Strict):
     position: int = Field(ge=0, le=2**31)
     """Place in the seeded order of the whole study, from 1."""
     dataset: str
-    """Name of the folder in `results/data` with this run's manifest."""
+    """Name of the folder in `results/data` with this run's manifest; empty for a command."""
     weights: str
-    """Name of the file in `weights` with the decision for this run's model."""
+    """Name of the file in `weights` with the decision for this run's model; empty for a
+    command."""
     environment: str | None = None
     """Name of its environment of packages; none: the start's."""
     unavailable: str | None = None

@@ -296,6 +296,28 @@ class Measurement(Samples):
         return self
 
 
+class CommandSamples(Samples):
+    """What was measured of a command: by our clock, and as it printed it."""
+
+    line: str = Field(max_length=200_000)
+    """The program and its arguments; a path is cut to its base name."""
+    program: str = Field(max_length=200)
+    """Name of the program, with the version of the start's Python."""
+    files: Number
+    """Number of the files of which the run had a copy."""
+    started: Epochal
+    """Start of the command, in seconds since 1970 UTC."""
+    seconds: Duration
+    """Wall time from the start of the command to its end."""
+    marked_seconds: Seconds | None = None
+    """Wall time from the line that `output.starts` names to the end; null where none is named."""
+    printed: dict[Word, list[Loss]] = {}
+    """Each number that a pattern of `output` found, by the pattern's key, in the order in which
+    they were printed."""
+    peak_resident_bytes: Count | None = None
+    """Most memory of one of its processes, as the kernel tells it; null where it does not."""
+
+
 class Timeline(Samples):
     """Seconds that the parts of a run's process took, one after the other, by its own clock. The
     launcher's clock has the whole."""

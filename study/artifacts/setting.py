@@ -17,7 +17,7 @@ from study.base.strict import Strict
 from study.config import names
 from study.config.names import APART, level_words
 from study.config.sections import Device, short_name
-from study.config.settings import KEYS, leaf_words
+from study.config.settings import known, leaf_words
 from study.config.study import Study, shown
 
 Level = str | bool | int | float | None
@@ -209,7 +209,7 @@ def _short(levels: Levels, first: str | None = None) -> str:
 
 
 def _part(key: str, level: Any) -> str:
-    short = KEYS[key].short
+    short = known(key).short
     if isinstance(level, str) and not short:
         return slug(short_name(level) if key == "model.name" else level)
     return (short or leaf_words(key).replace(" ", "")) + slug(level)

@@ -179,6 +179,16 @@ class Timing(Strict):
     """Median steady step: a full batch, everything trained, no warm-up."""
     thousand_images_seconds: Seconds = None
     """Inference time of 1000 images."""
+    command_seconds: Annotated[Seconds, Resource("the whole command (s)")] = None
+    """Wall time of a command, from its start to its end."""
+    command_start_seconds: Annotated[Seconds, Resource("start-up of the command (s)")] = None
+    """Wall time of a command until the line that `output.starts` names."""
+    marked_seconds: Annotated[Seconds, Resource("work of the command (s)")] = None
+    """Wall time of a command from the line that `output.starts` names to its end."""
+    printed_seconds: Seconds = None
+    """Time that a command measured itself, by `output.seconds`."""
+    loss: Annotated[float | None, Resource("loss")] = None
+    """Loss that a command printed, of several the last."""
     images_per_second: Annotated[float | None, Unit("images/s"), Resource("images/s")] = None
     """Images over `train_seconds`, or over the time of all timed batches of inference."""
     learning_rate: float | None = None

@@ -82,7 +82,7 @@ def _path(location: tuple[int | str, ...]) -> list[str]:
     return [
         str(part)
         for part in location
-        if not re.match(r"(literal|list)\[|(int|str|bool)$", str(part))
+        if not re.match(r"(literal|list)\[|(int|float|str|bool)$", str(part))
     ]
 
 

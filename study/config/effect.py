@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from study.base.errors import StudyError
-from study.config.keys import Idle, Key, all_hold, values_of
+from study.config.keys import Idle, all_hold, values_of
 from study.config.rules import broken
-from study.config.settings import DEFAULTS, KEYS, Keys, Settings, get, with_values
+from study.config.settings import DEFAULTS, KEYS, Keys, Settings, get, known, with_values
 from study.config.study import StudyFile
 
 
@@ -25,11 +25,11 @@ def check_given(
 
     What a start sets, the keys ``settled``, may leave a key of the file without effect.
     """
-    for key, known in KEYS.items():
+    for key, mark in KEYS.items():
         value, default = asked.get(key), get(DEFAULTS, key)
         if value in (None, default, [default]):
             continue
-        for idle in known.idle:
+        for idle in mark.idle:
             if not idle.when.keys() & {*settled} and _everywhere(idle, study):
                 raise _no_effect(key, idle, value, study, source)
 
@@ -54,7 +54,7 @@ def check_factors(factors: Collection[str], every: Iterable[Settings], source: s
     """Raise :class:`StudyError` if two settings of a study differ in nothing but factors without
     effect."""
     seen: dict[tuple[Any, ...], Settings] = {}
-    if not any(KEYS[key].idle for key in factors):
+    if not any(known(key).idle for key in factors):
         return
     for settings in every:
         idle = {key: found for key in factors if (found := _idle(key, settings))}
@@ -69,16 +69,14 @@ def check_factors(factors: Collection[str], every: Iterable[Settings], source: s
 
 def _idle(key: str, settings: BaseModel) -> Idle | None:
     """Return why a key changes nothing with these settings, or None if it has an effect."""
-    return next((idle for idle in KEYS[key].idle if all_hold(idle.when, settings)), None)
+    return next((idle for idle in known(key).idle if all_hold(idle.when, settings)), None)
 
 
 def allows(runs: Iterable[Settings], key: str, level: Any, asked: Collection[str]) -> bool:
     """Return whether runs may have another ``level`` of a key, which has an effect there and leaves
     no key of ``asked`` without one."""
     for other in asked:
-        if any(
-            key in idle.when and idle.when[key].hold(level) for idle in KEYS.get(other, Key()).idle
-        ):
+        if any(key in idle.when and idle.when[key].hold(level) for idle in known(other).idle):
             return False
     values = [with_values(run.model_dump(exclude={"control"}), {key: level}) for run in runs]
     changed = [Keys.model_validate(one) for one in values]

@@ -5,24 +5,30 @@ The line names the key, the value and the allowed values.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from study.base import strict_yaml
 from study.base.errors import StudyError, check_known
 from study.base.files import write_whole
+from study.config.command import Command
 from study.config.effect import check_given
 from study.config.selection import Selection
-from study.config.settings import get, setting_keys, with_values
+from study.config.settings import ARGUMENTS, KEYS, get, setting_keys, with_values
 from study.config.study import Study, StudyFile
 
 ENDING = ".yaml"
 FIRST = Path(__file__).parent / "first_study.yaml"
 """What `study new` writes."""
 RESERVED = ("data", "images", "logs", "weights")
-SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits", "evidence")
+SECTIONS = (
+    *("dataset", "model", "training", "loader", "inference"),
+    *("arguments", "output", "limits", "evidence"),
+)
 
 
 def read_selection(values: dict[str, Any]) -> Selection:
@@ -112,8 +118,12 @@ def read_study(
     ``rung`` are the values of its ladder that were chosen. In the reduced size there is no ladder.
     """
     values = strict_yaml.read_mapping(study_file(called, folders))
+    values, whole = with_whole_keys(values)
     written, source = values, f"study {study_name(called)}"
-    asked = overrides = _plain(selection)
+    asked = overrides = {whole.get(key, key): value for key, value in _plain(selection).items()}
+    if "command" in {key.partition(".")[0] for key in overrides}:
+        why = "a command stands in its study's file, and no start changes it"
+        raise StudyError(key="overrides", value="command", why=why, allowed="arguments")
     full: dict[str, Any] = {}
     taken: dict[str, Any] = {}
     reduced = values.get("reduced") or {}
@@ -133,11 +143,54 @@ def read_study(
     check_given(declared, asked, (), source)
     check_given(
         declared,
-        {key: _at(written, key) for key in setting_keys() if key not in overrides},
+        {key: _at(written, key) for key in KEYS if key not in overrides},
         overrides,
         source,
     )
     return Study.model_validate(declared.model_dump() | {"full": full, "rung": taken})
+
+
+def with_whole_keys(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the values of a study's file with the whole key of each placeholder of its command
+    where its name alone stands, and these keys by the names."""
+    command = values.get("command")
+    try:
+        line = Command.model_validate({"line": command} if isinstance(command, str) else command)
+    except ValidationError:  # no command, or one that the study's model refuses
+        return values, {}
+    whole = {name: ARGUMENTS + name for name in line.placeholders if name not in setting_keys()}
+
+    def renamed(levels: Any) -> Any:
+        if not isinstance(levels, dict):
+            return levels
+        return {whole.get(key, key): level for key, level in levels.items()}
+
+    def inside(holder: Any, *fields: str) -> Any:
+        if not isinstance(holder, dict):
+            return holder
+        return holder | {field: renamed(holder[field]) for field in fields if field in holder}
+
+    def each(listed: Any, change: Callable[[Any], Any]) -> Any:
+        return [change(one) for one in listed] if isinstance(listed, list) else listed
+
+    def of_a_claim(claim: Any) -> Any:
+        claim = inside(claim, "slower", "faster", "best", "of", "at")
+        if not isinstance(claim, dict) or "shares" not in claim:
+            return claim
+        return claim | {"shares": each(claim["shares"], lambda share: inside(share, "setting"))}
+
+    values = inside(values, "factors", "reduced")
+    changed = {
+        "only": each(values.get("only"), renamed),
+        "claims": each(values.get("claims"), of_a_claim),
+    }
+    if isinstance(names := values.get("names"), dict):
+        changed["names"] = {name: renamed(levels) for name, levels in names.items()}
+    if isinstance(curve := values.get("curve"), dict) and isinstance(curve.get("x"), str):
+        changed["curve"] = curve | {"x": whole.get(curve["x"], curve["x"])}
+    if isinstance(contrast := values.get("contrast"), str):
+        changed["contrast"] = whole.get(contrast, contrast)
+    return values | {key: value for key, value in changed.items() if value is not None}, whole
 
 
 def _check_claims(declared: StudyFile, written: Any, source: str) -> None:
@@ -147,7 +200,7 @@ def _check_claims(declared: StudyFile, written: Any, source: str) -> None:
     for place, claim in enumerate(declared.claims):
         for where, key, level in claim.levels():
             name = f"claims.{place}.{where}"
-            check_known(name, key, setting_keys(), "no such key", source)
+            check_known(name, key, declared.factor_keys, "no such key", source)
             levels = [*(declared.factors.get(key) or [get(declared, key)])]
             before = _at(written, key)
             if before is not None:
@@ -226,7 +279,8 @@ def _override(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, An
     factors = dict(given)
     plain: dict[str, Any] = {}
     for key, value in overrides.items():
-        if key in factors or (key in setting_keys() and isinstance(value, list)):
+        is_key = key in setting_keys() or key.startswith(ARGUMENTS)
+        if key in factors or (is_key and isinstance(value, list)):
             factors[key] = value if isinstance(value, list) else [value]
         else:
             plain[key] = value

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
 
 from study.base.strict import Declared, one_line
 from study.config import rules
-from study.config.keys import Idle, Key, one_of
+from study.config.command import OF_THE_RUN, Argument, Command, Output, check_arguments, words_of
+from study.config.keys import Idle, Key, Values, one_of
 from study.config.sections import (
     LARGEST_SEED,
     OF_A_TRAINING,
@@ -22,6 +23,16 @@ from study.config.sections import (
     Model,
     Training,
 )
+
+NOT_A_COMMAND = Idle(
+    {"command": Values("a command", bool)}, "a training of ours: a command has `arguments`"
+)
+ARGUMENTS = "arguments."
+"""How the dotted key of a placeholder's value begins."""
+
+
+def _line_alone(given: Any) -> Any:
+    return {"line": given} if isinstance(given, str) else given
 
 
 class Keys(Declared):
@@ -36,17 +47,32 @@ class Keys(Declared):
         Key(words={"cpu": "CPU", "cuda": "GPU"}, tried=False, in_force=["devices"]),
     ] = "cpu"
     """The device on which the model is trained."""
-    dataset: Annotated[Dataset, Key(identifies="never")] = Field(default_factory=Dataset)
-    model: Annotated[Model, Key(idle=[OF_A_TRAINING])] = Field(default_factory=Model)
-    training: Training = Field(default_factory=Training)
-    loader: Annotated[Loader, Key(tried=False)] = Field(default_factory=Loader)
+    command: Annotated[Command | None, BeforeValidator(_line_alone), Key(tried=False)] = None
+    """A program as a run, in place of a training of ours, in any language. A text is its `line`."""
+    arguments: Annotated[dict[str, Argument], Key(tried=False)] = {}
+    """Values of the placeholders of `command`, by their names. As a factor, a list of values."""
+    output: Annotated[
+        Output, Key(tried=False, idle=[Idle({"command": one_of(None)}, "a command")])
+    ] = Field(default_factory=Output)
+    dataset: Annotated[Dataset, Key(identifies="never", idle=[NOT_A_COMMAND])] = Field(
+        default_factory=Dataset
+    )
+    model: Annotated[Model, Key(idle=[OF_A_TRAINING, NOT_A_COMMAND])] = Field(default_factory=Model)
+    training: Annotated[Training, Key(idle=[NOT_A_COMMAND])] = Field(default_factory=Training)
+    loader: Annotated[Loader, Key(tried=False, idle=[NOT_A_COMMAND])] = Field(
+        default_factory=Loader
+    )
     inference: Annotated[
         Inference, Key(idle=[Idle({"task": one_of("training")}, "task inference")])
     ] = Field(default_factory=Inference)
     limits: Annotated[Limits, Key(tried=False)] = Field(default_factory=Limits)
     process: Annotated[
         Literal["forked", "fresh"],
-        Key(words={"forked": "forked process", "fresh": "fresh process"}, tried=False),
+        Key(
+            words={"forked": "forked process", "fresh": "fresh process"},
+            tried=False,
+            idle=[NOT_A_COMMAND],
+        ),
     ] = "forked"
     """The process of a run. `forked`: from one that has imported torch and done nothing else; each
     start has one for each device and loop. `fresh`: from nothing, with imports of its own. Runs in
@@ -88,7 +114,26 @@ class Settings(Keys):
     @model_validator(mode="after")
     def _keys_go_together(self) -> Self:
         rules.check(self)
+        check_arguments(self.command, self.arguments)
+        if self.command:
+            self.words("0")
         return self
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs of the run."""
+        if self.device != "cuda":
+            return 0
+        return self.command.gpus if self.command else self.training.replicas
+
+    def values(self, seed: str) -> dict[str, Argument]:
+        """Return the value of each placeholder of the command; ``seed`` is that of the run."""
+        return {**dict(zip(OF_THE_RUN, (self.device, seed), strict=True)), **self.arguments}
+
+    def words(self, seed: str) -> list[str]:
+        """Return the words of the command."""
+        assert self.command
+        return words_of(self.command.line, self.values(seed))
 
 
 def _fields(
@@ -107,9 +152,18 @@ KEYS = {key: mark for key, _, mark in _fields(Settings)}
 DEFAULTS = Settings()
 
 
-def setting_keys() -> list[str]:
-    """Return every dotted key of a run that may be a factor, in the order of the models' fields."""
-    return [key for key in KEYS if key != "control"]
+def known(key: str) -> Key:
+    """Return what is known of a dotted key; of a placeholder's value only its name is."""
+    return KEYS.get(key, Key())
+
+
+def setting_keys(command: Command | None = None) -> list[str]:
+    """Return every dotted key of a run that may be a factor, in the order of the models' fields:
+    those of a training, or of a command."""
+    own = [ARGUMENTS + name for name in command.placeholders] if command else []
+    keys = [key for key in KEYS if key not in ("control", "command", "arguments")]
+    keys = [key for key in keys if not key.startswith("output.")]
+    return [*own, *(key for key in keys if not (command and NOT_A_COMMAND in KEYS[key].idle))]
 
 
 def description(key: str) -> str:
@@ -120,7 +174,7 @@ def description(key: str) -> str:
 
 def in_words(key: str) -> str:
     """Return a dotted key in words."""
-    return KEYS.get(key, Key()).called or leaf_words(key)
+    return known(key).called or leaf_words(key)
 
 
 def leaf_words(key: str) -> str:
@@ -129,7 +183,10 @@ def leaf_words(key: str) -> str:
 
 
 def get(settings: BaseModel, key: str) -> Any:
-    """Return the value at the dotted ``key`` of ``settings``."""
+    """Return the value at the dotted ``key`` of ``settings``; None for a placeholder that a factor
+    gives its values."""
+    if key.startswith(ARGUMENTS):
+        return attrgetter("arguments")(settings).get(key.removeprefix(ARGUMENTS))
     return attrgetter(key)(settings)
 
 
@@ -140,15 +197,41 @@ def decisive(settings: Settings) -> dict[str, Any]:
     The key holds their contents in place of their names, which may change.
     """
     values = settings.model_dump()
+    if settings.command:
+        return _of_a_command(values)
+    for section in ("command", "arguments", "output"):
+        del values[section]
     if settings.task == "training":
         del values["inference"]
-    for key, known in KEYS.items():
+    for key, mark in KEYS.items():
         section, _, leaf = key.rpartition(".")
         is_usual = get(settings, key) == get(DEFAULTS, key)
-        if known.identifies == "never" or (known.identifies == "where it is set" and is_usual):
-            holder = values[section] if section else values
-            del holder[leaf]
+        holder = values.get(section, {}) if section else values
+        if mark.identifies == "never" or (mark.identifies == "where it is set" and is_usual):
+            holder.pop(leaf, None)
     return values
+
+
+READ_LATER = {"unit", "take", "skip", "what"}
+"""Keys of `output` that decide how the numbers of a record are read, and not which there are."""
+
+
+def _of_a_command(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what decides a command. What its files, its program and its packages hold is known by
+    their contents."""
+    line, read = values["command"], values["output"]
+    kept = (
+        "device",
+        "arguments",
+        "limits",
+        "seed",
+        "control",
+        *["machine"] * bool(values["machine"]),
+    )
+    return {key: values[key] for key in kept} | {
+        "command": {key: line[key] for key in ("line", "folder", "variables", "gpus")},
+        "output": {key: value for key, value in read.items() if key not in READ_LATER},
+    }
 
 
 def in_small(settings: Settings, trial: Mapping[str, Any] | None = None) -> Settings:
@@ -158,12 +241,14 @@ def in_small(settings: Settings, trial: Mapping[str, Any] | None = None) -> Sett
     where.
     """
     values = dict[str, Any]()
-    for key, known in KEYS.items():
+    for key, mark in KEYS.items():
         own = get(settings, key)
-        if trial is not None and known.tried is False:
+        if trial is not None and mark.tried is False:
             values[key] = get(DEFAULTS, key)
-        elif known.small is not ...:
-            values[key] = min(own, known.small) if isinstance(own, int) else known.small
+        elif mark.small is not ...:
+            values[key] = min(own, mark.small) if isinstance(own, int) else mark.small
+    if settings.command:
+        values["arguments"] = {**settings.arguments, **settings.command.small}
     return Settings.model_validate(with_values(settings.model_dump(), values | dict(trial or {})))
 
 

@@ -13,7 +13,7 @@ from study.config import names
 from study.config.claims import Claim
 from study.config.names import switch_words
 from study.config.sections import short_name
-from study.config.settings import Keys, setting_keys
+from study.config.settings import Keys, get, setting_keys
 from study.config.times import INFERENCE, TIMES, TimeName
 
 RungKey = Literal["training.epochs", "training.freeze_epochs", "replicates"]
@@ -102,7 +102,9 @@ class StudyFile(Keys):
     """The time and the factor of the fit; none for no fit."""
     time: TimeName | None = None
     """The time that is compared in a study without a `curve`. none: `fit_seconds`, or
-    `thousand_images_seconds` with `task: inference`."""
+    `thousand_images_seconds` with `task: inference`; of a command `printed_seconds` where
+    `output.seconds` is given, else `marked_seconds` where `output.starts` is, else
+    `command_seconds`."""
     learning_margin: float = Field(0.02, ge=0, lt=1)
     """Accuracy, 0 to 1, by which a setting may fall short of the best one and still counts as
     trained. One that falls short by more, beyond the noise between runs, has not learned and is not
@@ -136,7 +138,15 @@ class StudyFile(Keys):
         """The time that is analysed: that of ``curve``, else ``time``, else the task's default."""
         if self.curve:
             return self.curve.y
+        if self.command and not self.time:
+            told: TimeName = "marked_seconds" if self.output.starts else "command_seconds"
+            return "printed_seconds" if self.output.seconds else told
         return self.time or (INFERENCE if self.task == "inference" else "fit_seconds")
+
+    @property
+    def factor_keys(self) -> list[str]:
+        """Every dotted key that may be a factor."""
+        return setting_keys(self.command)
 
     @property
     def runs_a_setting(self) -> str:
@@ -170,12 +180,12 @@ class StudyFile(Keys):
     @model_validator(mode="after")
     def _reduced_names_keys(self) -> Self:
         for key in self.reduced:
-            check_known("reduced", key, [*setting_keys(), "replicates"], "no such key")
+            check_known("reduced", key, [*self.factor_keys, "replicates"], "no such key")
         return self
 
     @model_validator(mode="after")
     def _factors_name_keys_and_levels(self) -> Self:
-        allowed = [*setting_keys(), *(["control"] if self.null_control else [])]
+        allowed = [*self.factor_keys, *(["control"] if self.null_control else [])]
         for key, levels in self.factors.items():
             check_known("factors", key, allowed, "no such key")
             if not levels:
@@ -194,20 +204,7 @@ class StudyFile(Keys):
                 raise ValueRefused(key="time", value=self.time, context="with a curve", why=why)
             check_known("curve.x", self.curve.x, self.factors, "no such factor")
         time = "curve.y" if self.curve else "time"
-        own = [y for y in TIMES if (y == INFERENCE) == (self.task == "inference")]
-        if self.total not in own and "task" not in self.factors:
-            raise ValueRefused(
-                key=time, value=self.total, context=f"with task {self.task}", allowed=own
-            )
-        target = "training.target_accuracy"
-        if (
-            TIMES[self.total].spans == "target"
-            and self.training.target_accuracy is None
-            and target not in self.factors
-        ):
-            raise ValueRefused(
-                key=time, value=self.total, context="without a target", why=f"give {target}"
-            )
+        self._check_time(time)
         self._check_only()
         if self.effects and (self.curve or self.contrast):
             why = "it compares every factor"
@@ -218,6 +215,20 @@ class StudyFile(Keys):
             check_known("contrast", self.contrast, self.factors, "no such factor")
         names.check(self.names, self.factors, self.only)
         return self
+
+    def _check_time(self, key: str) -> None:
+        """Raise ValueError if the runs do not have the time that is compared; ``key`` gives it."""
+        of_commands = [name for name, time in TIMES.items() if time.spans == "command"]
+        own = [y for y in TIMES if (y == INFERENCE) == (self.task == "inference")]
+        own = [y for y in own if (y in of_commands) == bool(self.command)]
+        if self.total not in own and "task" not in self.factors:
+            job = "a command" if self.command else f"task {self.task}"
+            raise ValueRefused(key=key, value=self.total, context=f"with {job}", allowed=own)
+        needed = TIMES[self.total].needs
+        if needed and get(self, needed) is None and needed not in self.factors:
+            raise ValueRefused(
+                key=key, value=self.total, context=f"without {needed}", why=f"give {needed}"
+            )
 
     def _check_only(self) -> None:
         """Raise ValueError if an entry of ``only`` names no factor, no level of it, or no number of

@@ -26,6 +26,9 @@ TimeName = Literal[
     "step_seconds",
     "target_seconds",
     "thousand_images_seconds",
+    "command_seconds",
+    "marked_seconds",
+    "printed_seconds",
 ]
 """A time, by its column in the table of timings."""
 
@@ -41,9 +44,11 @@ class Time:
     parts: tuple[str, ...] = ()
     """The columns of the table of timings that add up to it, or whose shares are those of its
     parts."""
-    spans: Literal["training", "part", "target", "inference"] = "part"
-    """What its clock spans: a whole training, a part of one, a training until its target, or an
-    inference."""
+    spans: Literal["training", "part", "target", "inference", "command"] = "part"
+    """What its clock spans: a whole training, a part of one, a training until its target, an
+    inference, or a command."""
+    needs: str = ""
+    """The key without which no run has it."""
 
 
 TIMES: dict[TimeName, Time] = {
@@ -64,10 +69,28 @@ TIMES: dict[TimeName, Time] = {
     "valid_seconds": Time("the validation takes", "validation time"),
     "step_seconds": Time("a step takes", "step time"),
     "target_seconds": Time(
-        "the target accuracy takes", "time to the target accuracy", spans="target"
+        "the target accuracy takes",
+        "time to the target accuracy",
+        spans="target",
+        needs="training.target_accuracy",
     ),
     "thousand_images_seconds": Time(
         "1000 images take", "inference time of 1000 images", spans="inference"
+    ),
+    "command_seconds": Time(
+        "the command takes",
+        "time of the command",
+        ("command_start_seconds", "marked_seconds"),
+        "command",
+    ),
+    "marked_seconds": Time(
+        "the work takes", "time of the command's work", spans="command", needs="output.starts"
+    ),
+    "printed_seconds": Time(
+        "the command's own time takes",
+        "time by the command's own clock",
+        spans="command",
+        needs="output.seconds",
     ),
 }
 INFERENCE: TimeName = "thousand_images_seconds"

@@ -53,8 +53,12 @@ def start_fork_servers(
         os.environ[FORK_SERVERS] = f"{os.getpid()} {code}"
     known = dict[tuple[str, str], Run]()
     for plan in plans:
-        if plan.engine == "none":
-            known |= {(plan.name, run.name): run for run in plan.runs}
+        # The reference workload beside a command is executed on the host.
+        known |= {
+            (plan.name, run.name): run
+            for run in plan.runs
+            if plan.engine == "none" or run.settings.command
+        }
     wanted = [known[run] for run in pending if run in known]
     forked = [run for run in wanted if run.settings.process == "forked"]
     runs = {kind_of(run.settings): run for run in forked}

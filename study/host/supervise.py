@@ -1,6 +1,7 @@
 """One process from its start to its end: its output goes to a log, its progress to the terminal."""
 
 import io
+import math
 import os
 import re
 import signal
@@ -16,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol, TextIO
 
+import psutil
+
 from study.artifacts.record import TIMED_OUT
 from study.base.processes import adopt_orphans, below, die_with_parent, end_left
 
@@ -24,6 +27,8 @@ LONGEST_LINE = 65_536
 """Characters of a line that are read at once: a process may write one without an end."""
 PROGRESS = re.compile(r"progress (\d{1,9}) (\d{1,9}) ([ -~]{0,200})")
 """What our own code prints in each step. Whatever else a model prints is an ordinary line."""
+KIB = 1 if sys.platform == "darwin" else 1024
+"""Bytes of the unit in which a system tells the memory of a process that ended."""
 LOOK_SECONDS = 5.0
 """Seconds between two looks at what a process has written."""
 
@@ -66,36 +71,52 @@ class Spawned:
         environment: Mapping[str, str],
         at_our_death: int = signal.SIGKILL,
         cpus: Sequence[int] | None = None,
+        folder: Path | None = None,
     ) -> None:
         def prepare() -> None:
             die_with_parent(at_our_death)
             if cpus:
                 os.sched_setaffinity(0, cpus)
 
-        def clean() -> None:
-            self._process.wait()
-            end_left(before)  # whose CPU time is then ours: see study.base.processes
-
         adopt_orphans()
         before = below()
+        ours = psutil.Process().memory_info().rss
+        self.seconds: float | None = None
+        """Wall time from its start to its end, once it has ended."""
+        self.peak_resident_bytes: int | None = None
+        """Most memory of one of its processes, once it has ended; None if less than ours."""
+        self.started, self.began = time.time(), time.perf_counter()
         self._process = subprocess.Popen(
             command,
             env=dict(environment),
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=prepare,
         )
-        self._cleaner = threading.Thread(target=clean, daemon=True)
+        self.pid = self._process.pid
+        self._cleaner = threading.Thread(target=self._clean, args=(before, ours), daemon=True)
         self._cleaner.start()
         assert self._process.stdout is not None
         self.lines = lines_of(self._process.stdout)
 
+    def _clean(self, before: set[psutil.Process], ours: int) -> None:
+        """Wait for its end, and end what it left; ``before`` are the processes below us before it,
+        ``ours`` is our memory."""
+        _, status, used = os.wait4(self.pid, 0)
+        self.seconds = time.perf_counter() - self.began
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        # Until it becomes its program, a process has our memory, and the kernel counts that.
+        peak = used.ru_maxrss * KIB
+        self.peak_resident_bytes = peak if peak > ours else None
+        end_left(before)  # whose CPU time is then ours: see study.base.processes
+
     def wait(self) -> int:
         """Return its exit code once nothing is left of it."""
         self._cleaner.join()
-        return self._process.wait()
+        return self._process.returncode
 
     def end(self) -> None:
         """Kill it with all that shares its session."""
@@ -121,31 +142,43 @@ def supervise(
     title: str,
     timeout_seconds: float | None = None,
     full: Callable[[], str | None] | None = None,
+    heard: Callable[[str], None] | None = None,
+    longest_log: float = math.inf,
 ) -> Ended:
     """Show and log what ``child`` says until its end, and return how it ended.
 
     It ends with this process, in every case. What it leaves behind is ended when it ends, in
     whatever session it is: it may hold the output open for ever. It is ended after
-    ``timeout_seconds``, and once ``full`` says why it has written too much.
+    ``timeout_seconds``, and once ``full`` says why it has written too much. ``heard`` gets each
+    line as it comes. The log takes ``longest_log`` characters.
     """
     with _ended_with_us(child), _ended_early(child, timeout_seconds, full) as reasons:
-        tail = _show(child.lines, log, title)
+        lines = _heard(child.lines, heard) if heard else child.lines
+        tail = _show(lines, log, title, longest_log)
         return Ended(child.wait(), tail, next(iter(reasons), None))
 
 
-def _show(lines: Iterator[str], log: TextIO, title: str) -> list[str]:
+def _heard(lines: Iterator[str], heard: Callable[[str], None]) -> Iterator[str]:
+    for line in lines:
+        heard(line)
+        yield line
+
+
+def _show(lines: Iterator[str], log: TextIO, title: str, longest_log: float) -> list[str]:
     """Show a bar on a terminal and write plain lines to the log; return the last of them."""
     from tqdm import tqdm  # a lint of the workflow has only what Snakemake itself needs
 
     bar: tqdm[Any] | None = None
-    shown = ""
+    shown, written = "", 0
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     for line in lines:
         told = PROGRESS.fullmatch(line.rstrip("\n"))
         if not told:
             tail.append(line.rstrip("\n"))
-            log.write(line)
-            log.flush()
+            written += len(line)
+            if written <= longest_log:
+                log.write(line)
+                log.flush()
             continue
         done, total, words = told.groups()
         if sys.stderr.isatty():

@@ -115,9 +115,8 @@ def _files(
 ) -> Iterator[tuple[str, Path]]:
     """Yield each file that is there and belongs to the studies: its path in a bundle, and its
     own."""
-    manifests = {
-        str(FILES.manifest(run.dataset)) for run in chain.from_iterable(plan.runs for plan in plans)
-    }
+    every = chain.from_iterable(plan.runs for plan in plans)
+    manifests = {str(FILES.manifest(run.dataset)) for run in every if run.dataset}
     shared = [
         path for path in HELD if path.startswith(("images/", "environments/", "warm_up_runs/"))
     ]
@@ -181,7 +180,11 @@ def _missing(plans: Sequence[Plan], contents: Contents) -> list[str]:
     for plan in plans:
         wanted += (str(FILES.image(device)) for device in plan.images)
         for run in plan.runs:
-            wanted += (str(FILES.manifest(run.dataset)), str(FILES.weights(plan.name, run.weights)))
+            if not run.settings.command:
+                wanted += (
+                    str(FILES.manifest(run.dataset)),
+                    str(FILES.weights(plan.name, run.weights)),
+                )
         wanted += (_study_file(plan), f"{FILES.telemetry_folder(plan.name)}/")
     return [
         one for one in dict.fromkeys(wanted) if not any(name.startswith(one) for name in contents)

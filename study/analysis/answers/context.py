@@ -24,7 +24,7 @@ from study.analysis.words import (
 from study.artifacts.setting import Setting
 from study.base.errors import quantity
 from study.base.strict import Strict
-from study.config.settings import KEYS, in_words
+from study.config.settings import in_words, known
 from study.config.study import Study
 from study.config.times import TIMES
 
@@ -103,7 +103,7 @@ class Context:
     def settings(self, labels: Sequence[str], bold: bool = False) -> str:
         """Return several levels: ``batch sizes 16, 32 and 64``; more than a few are counted."""
         key, many = "", len(labels) > FEW
-        if self.factor and (not KEYS[self.factor].words or any(map(is_number, labels))):
+        if self.factor and (not known(self.factor).words or any(map(is_number, labels))):
             # "loader workers" ends with an s already
             several = len(labels) > 1 and not in_words(self.factor).endswith("s")
             key = f"{in_words(self.factor)}{'s' * several}"

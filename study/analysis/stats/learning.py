@@ -54,8 +54,8 @@ class Censored(Strict):
 
 def learning_of(
     accuracies: Mapping[str, Sequence[float]],
-    chance: float,
-    valid_images: int,
+    chance: float | None,
+    valid_images: int | None,
     margin: float,
     questions: int = 1,
 ) -> dict[str, Learning]:
@@ -65,7 +65,8 @@ def learning_of(
     the share of the most frequent class. A level has not learned if its mean is not above
     ``chance``, or lies below the best level's by more than ``margin``, both beyond noise at 5%;
     equal levels are called unequal in 5% of studies at most, where ``questions`` is how often a
-    study asks this.
+    study asks this. Where nobody says what chance is, or on how many images, the noise is that
+    between runs.
     """
     means = {level: fmean(values) for level, values in accuracies.items() if len(values)}
     found = {level: Learning(reason="unknown", accuracy=None) for level in accuracies}
@@ -73,20 +74,21 @@ def learning_of(
         return found
     best = max(means, key=means.__getitem__)
     errors = _squared_errors({level: accuracies[level] for level in means}, valid_images)
-    by_images = max(
-        0.0, float(stats.binom.isf(SIGNIFICANCE, valid_images, chance)) / valid_images - chance
-    )
+    by_images = 0.0
+    if chance is not None and valid_images:
+        limit = float(stats.binom.isf(SIGNIFICANCE, valid_images, chance)) / valid_images
+        by_images = max(0.0, limit - chance)
     for level in means:
         values = accuracies[level]
         # One pass over the images may reach ``by_images`` above chance, which does not shrink with
         # the number of runs; the t limit of the mean over runs comes on top of it.
-        above, by_runs = means[level] - chance, 0.0
+        above, by_runs = means[level] - (chance or 0.0), 0.0
         if len(values) > 1:
             spread = np.std(values, ddof=1) / np.sqrt(len(values))
             by_runs = float(-special.stdtrit(len(values) - 1, SIGNIFICANCE) * spread)
-        reason: Reason = "learned" if above > by_images + by_runs else "unclear"
-        if above <= by_images:
-            reason = "at_chance"
+        reason: Reason = "learned"
+        if chance is not None and above <= by_images + by_runs:
+            reason = "at_chance" if above <= by_images else "unclear"
         gap = means[best] - means[level] - margin
         below = False
         if gap > 0 and len(means) > 1:
@@ -97,13 +99,31 @@ def learning_of(
             per_degree = own**2 / own_degrees + other**2 / other_degrees
             degrees = square**2 / per_degree if per_degree else np.inf
             tests = len(means) * (len(means) - 1) * questions
-            below = special.stdtr(degrees, -gap / np.sqrt(square)) < SIGNIFICANCE / tests
+            # Runs that agree to the last digit have shown their difference; single ones none.
+            p = special.stdtr(degrees, -gap / np.sqrt(square)) if square else 0.0
+            repeated = any(len(accuracies[name]) > 1 for name in means)
+            below = (bool(valid_images) or repeated) and p < SIGNIFICANCE / tests
         if reason != "at_chance" and below:
             reason = "below_best"
         elif reason == "learned" and gap > LARGE_SHORTFALL:
             reason = "unclear"
         found[level] = Learning(reason=reason, accuracy=means[level])
     return found
+
+
+def learning_by_loss(
+    losses: Mapping[str, Sequence[float]], margin: float, questions: int = 1
+) -> dict[str, Learning]:
+    """Return by level whether it has learned, from the losses of its runs, of which less is better.
+
+    A level has not learned if its mean loss is above the lowest one by more than ``margin``, a
+    share of that, beyond the noise between runs at 5%.
+    """
+    means = [fmean(values) for values in losses.values() if len(values)]
+    lowest = abs(min(means, default=0.0)) or 1.0
+    scores = {level: [-value / lowest for value in values] for level, values in losses.items()}
+    found = learning_of(scores, None, None, margin, questions)
+    return {level: Learning(reason=one.reason, accuracy=None) for level, one in found.items()}
 
 
 def accuracy_of(accuracies: Sequence[float], tests: int) -> Estimate | None:
@@ -125,7 +145,9 @@ Error = tuple[float, float]
 """Squared standard error of a level's mean accuracy, and its degrees of freedom."""
 
 
-def _squared_errors(accuracies: Mapping[str, Sequence[float]], images: int) -> dict[str, Error]:
+def _squared_errors(
+    accuracies: Mapping[str, Sequence[float]], images: int | None
+) -> dict[str, Error]:
     """Return the squared error of each level's mean, from its own runs.
 
     A level with one run has the variance of the others' pooled. No variance is below the binomial
@@ -141,7 +163,9 @@ def _squared_errors(accuracies: Mapping[str, Sequence[float]], images: int) -> d
     pooled = sum(spreads[level] * degrees[level] for level in spreads) / total if total else 0.0
     found = {}
     for level, values in accuracies.items():
-        share = (fmean(values) * images + 1) / (images + 2)
-        variance = max(spreads.get(level, pooled), share * (1 - share) / images)
+        variance = spreads.get(level, pooled)
+        if images:
+            share = (fmean(values) * images + 1) / (images + 2)
+            variance = max(variance, share * (1 - share) / images)
         found[level] = variance / len(values), degrees[level] or total or np.inf
     return found

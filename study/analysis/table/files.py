@@ -20,8 +20,8 @@ from scipy.integrate import trapezoid
 
 from study.analysis.stats.mixed_model import Array
 from study.analysis.table.exclusions import ASIDE
-from study.analysis.table.rows import KEYS, Sampled, Values, table_of, values_of
 from study.analysis.table.rows import TYPES as TIMING_TYPES
+from study.analysis.table.rows import Sampled, Values, always, table_of, values_of
 from study.artifacts.checked import Records, Refused, each_record, read_samples, without_steps
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -78,11 +78,14 @@ def summary_of(record: Record, path: Path) -> Sampled | None:
     Where the samples do not fit the record, it is the reason. It is None without a measurement or
     without samples.
     """
-    measured = record.measurement
-    if measured is None:
+    measured, told = record.measurement, record.command
+    if told:
+        start, seconds = told.started, told.seconds
+    elif measured is None:
         return None
-    start, seconds = measured.fit_started, measured.fit_seconds
-    if measured.inference:
+    else:
+        start, seconds = measured.fit_started, measured.fit_seconds
+    if measured and measured.inference:
         start, seconds = measured.inference.started, measured.inference.seconds
     if start is None:
         return None
@@ -117,7 +120,7 @@ def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
         if any(isinstance(level, str) for level in levels)
     ]
     types = dict.fromkeys(text, "str") | TIMING_TYPES
-    columns = ("study", *KEYS, *plan.study.factors, *Timing.model_fields)
+    columns = ("study", *always(plan.study), *plan.study.factors, *Timing.model_fields)
     frame = _read(path, types, columns, plan.name)
     for name in frame.loc[frame["study"] != plan.name, "study"]:
         raise StudyError(

@@ -3,7 +3,7 @@
 Its columns are declared in :mod:`study.artifacts.timing`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import fmean, median
 from typing import Any
@@ -15,15 +15,21 @@ from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
-from study.artifacts.samples import InferenceSamples, Measurement
+from study.artifacts.samples import CommandSamples, InferenceSamples, Measurement
 from study.artifacts.setting import part_of
 from study.artifacts.timing import Timing, columns, dtype
+from study.config.command import Output
 from study.config.settings import get
-from study.config.study import shown
+from study.config.study import Study, shown
 from study.config.times import PHASES
 
-KEYS = ("training.batch_size",)
-"""Dotted keys that are columns of every table, whether they are factors of the study or not."""
+
+def always(study: Study) -> tuple[str, ...]:
+    """Return the dotted keys that are columns of a table, whether they are factors of the study or
+    not."""
+    return () if study.command else ("training.batch_size",)
+
+
 Values = dict[str, Any]
 """What a record tells, by column."""
 Sampled = Values | str
@@ -98,6 +104,8 @@ def values_of(record: Record, sampled: Sampled | None) -> Values:
             # not the inference's.
             values["peak_tree_resident_bytes"] = None
     measured = record.measurement
+    if record.command:
+        return values | _commanded(record.command, record.settings.output)
     if measured and measured.inference:
         return values | _inferred(measured, measured.inference)
     return values | _measured(record, measured) if measured else values
@@ -125,7 +133,7 @@ def _row(plan: Plan, run: Run, values: Values) -> Values:
     # the samples missed it: torch alone held more
     if used is not None and reserved is not None and used < reserved:
         values["peak_device_used_bytes"] = None
-    factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
+    factors = {key: get(run.settings, key) for key in (*always(plan.study), *plan.study.factors)}
     return Timing.model_validate(values).model_dump() | {
         key: shown(plan.study, key, level) for key, level in factors.items()
     }
@@ -162,6 +170,47 @@ def _recorded(record: Record) -> Values:
     if record.timeline:
         values |= record.timeline.model_dump()
     return values
+
+
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0}
+"""Seconds of a unit in which a command prints its times."""
+TAKEN: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "last": lambda told: told[-1],
+    "median": median,
+    "mean": fmean,
+    "sum": sum,
+    # The nearest rank: always a measured value, never interpolated.
+    "p99": lambda told: float(np.percentile(told, 99, method="inverted_cdf")),
+}
+
+
+def printed_seconds(told: Sequence[float], output: Output) -> float | None:
+    """Return the time that a command measured itself, from the numbers that it printed; None where
+    they tell none.
+
+    Of a rate it is the time of 1000: rates become times before they are taken together.
+    """
+    if output.unit == "per s":
+        seconds = [1000 / value for value in told[output.skip :] if value > 0]
+    else:
+        seconds = [UNITS[output.unit] * value for value in told[output.skip :]]
+    found = TAKEN[output.take](seconds) if seconds else 0.0
+    return found if found > 0 else None
+
+
+def _commanded(measured: CommandSamples, output: Output) -> Values:
+    """Return the columns of a run of a command."""
+    told, marked = measured.printed, measured.marked_seconds
+    accuracy = told["accuracy"][-1] if told.get("accuracy") else None
+    return {
+        "command_seconds": measured.seconds,
+        "marked_seconds": marked,
+        "command_start_seconds": None if marked is None else max(0.0, measured.seconds - marked),
+        "printed_seconds": printed_seconds(told.get("seconds", []), output),
+        "accuracy": accuracy / 100 if accuracy is not None and accuracy > 1 else accuracy,
+        "loss": told["loss"][-1] if told.get("loss") else None,
+        "peak_host_resident_bytes": measured.peak_resident_bytes,
+    }
 
 
 def _inferred(measured: Measurement, asked: InferenceSamples) -> Values:

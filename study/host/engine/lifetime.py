@@ -8,10 +8,9 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -72,8 +71,11 @@ def enter(
     limits: Limits = Limits(),
     environment: Mapping[str, str] | None = None,
     gpus: bool = False,
+    heard: Callable[[str], None] | None = None,
+    full: Callable[[], str | None] = lambda: None,
 ) -> Ended:
-    """Execute ``command`` in ``image``, and return how it ended.
+    """Execute ``command`` in ``image``, and return how it ended. ``heard`` gets what it prints, and
+    ``full`` may say why it is ended.
 
     With ``settings`` it is a measurement: the only container of its name on this machine, under the
     settings' limits. Otherwise ``limits`` hold. Raise :class:`StudyError` if nothing was started.
@@ -100,11 +102,17 @@ def enter(
         memory_bytes=int(limits.memory_gib * 2**30) if limits.memory_gib else None,
         cpus=cpus,
     )
-    return _execute(engine, box, log, title, limits.timeout_seconds)
+    return _execute(engine, box, log, title, limits.timeout_seconds, heard, full)
 
 
 def _execute(
-    engine: Docker, box: Box, log: TextIO, title: str, timeout_seconds: float | None
+    engine: Docker,
+    box: Box,
+    log: TextIO,
+    title: str,
+    timeout_seconds: float | None,
+    heard: Callable[[str], None] | None,
+    full: Callable[[], str | None],
 ) -> Ended:
     """Start the container, wait for its end, and remove it in every case. Try again while another
     one has its name."""
@@ -119,7 +127,12 @@ def _execute(
                 line, container.environment("cuda", os.environ), at_our_death=signal.SIGTERM
             )
             ended = supervise(
-                client, log, title, timeout_seconds, partial(overfull, box.scratch, room)
+                client,
+                log,
+                title,
+                timeout_seconds,
+                lambda: full() or overfull(box.scratch, room),
+                heard,
             )
             if ended.trouble:
                 return ended

@@ -89,9 +89,9 @@ def outdated_preparation(plan: Plan, runs: Sequence[Run], files: Results) -> Ite
         if not packages.is_current(name, files):
             yield files.environment(name)
     readers: dict[Path, Callable[[Path], object]] = {}
-    for dataset in {run.dataset for run in runs}:
+    for dataset in {run.dataset for run in runs if run.dataset}:
         readers[files.manifest(dataset)] = Manifest.read
-    for weights in {run.weights for run in runs}:
+    for weights in {run.weights for run in runs if run.weights}:
         readers[files.weights(plan.name, weights)] = Weights.read
     for path, read in readers.items():
         if path.is_file():

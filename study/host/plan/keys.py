@@ -24,6 +24,8 @@ from study.config.settings import Settings, decisive, loops
 from study.data import sources
 from study.host import packages
 from study.host.engine.engine_choice import EngineChoice, named
+from study.host.program import identity as program_identity
+from study.host.program import packages_of
 
 COMMON = (
     "training/*.py",
@@ -33,6 +35,9 @@ COMMON = (
     "data/decode.py",
 )
 """The part of the training side that every run executes, and the decoder of its images."""
+
+OF_A_COMMAND = ["host/steps/command.py", "host/supervise.py"]
+"""The code that starts a command, and hears what it prints."""
 
 
 class Parts:
@@ -56,9 +61,17 @@ class Parts:
         self._imported, self._installed = cache(_imported), cache(versions)
 
     def weights(self, settings: Settings) -> str:
-        """Return the name of the decision about the weights, of a model that the runs will find."""
+        """Return the name of the decision about the weights, of a model that the runs will find;
+        empty for a command."""
+        if settings.command:
+            return ""
         model, dataset = settings.model, settings.dataset
         return self._weights(model, dataset, settings.seed, self.study, self.choice.engine)
+
+    def data(self, settings: Settings) -> tuple[str, int]:
+        """Return the name of the folder of the data, and their number of images to train; neither
+        for a command."""
+        return ("", 0) if settings.command else self.dataset(settings.dataset)
 
     def key(self, settings: Settings, dataset: str, weights: str) -> str:
         """Return a digest of all that decides a run: settings, data, weights, measured code,
@@ -67,8 +80,11 @@ class Parts:
         An image stands for the packages in it.
         """
         values = decisive(settings)
-        values["dataset"]["id"] = dataset
-        values["model"]["weights"] = weights
+        if settings.command:
+            values["command"] |= self._program(settings)
+        else:
+            values["dataset"]["id"] = dataset
+            values["model"]["weights"] = weights
         identity = {
             "settings": values,
             "code": self._code(tuple(measured_code(settings))),
@@ -79,6 +95,14 @@ class Parts:
         if name := self.environment(settings):
             identity["environment"] = name
         return digest(identity)
+
+    def _program(self, settings: Settings) -> dict[str, Any]:
+        """Return what decides a command beside its settings, in the files here."""
+        try:
+            return program_identity(settings, Path(), self.choice.engine == "none")
+        except StudyError as error:
+            error.source = f"study {self.study}"
+            raise
 
     def environment(self, settings: Settings) -> str | None:
         """Return the name of the environment of packages of a run, and note its lock; None for the
@@ -110,6 +134,10 @@ class Parts:
         where a lock or an image stands for them."""
         if self.choice.engine != "none" or settings.environment:
             return {}
+        if settings.command:
+            found = packages_of(settings, Path())
+            self.packages |= found
+            return found
         of_the_images = tuple(sources.source_of(settings.dataset).packages)
         code = tuple(measured_code(settings))
         imported = self._imported(
@@ -127,6 +155,8 @@ def measured_code(settings: Settings) -> list[str]:
     each is a folder below ``training/loops``. ``training/distributed`` counts where several
     processes train.
     """
+    if settings.command:
+        return OF_A_COMMAND
     together = ["training/distributed/*.py"] if settings.training.strategy != "single" else []
     return [*COMMON, *(f"training/loops/{loop}/*.py" for loop in loops(settings)), *together]
 

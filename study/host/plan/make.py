@@ -134,10 +134,15 @@ def _configuration(
     Raise :class:`StudyError` if the data, the processes, the batch size or the model do not allow
     it.
     """
-    dataset, train_images = parts.dataset(settings.dataset)
-    devices = counts.get(settings.device, 0)
-    settings, trouble = process_count.resolve(settings, devices, parts.study, train_images, before)
-    splits.check_batch_size(settings, train_images, parts.study)
+    dataset, train_images = parts.data(settings)
+    devices, trouble = counts.get(settings.device, 0), None
+    if settings.command:
+        trouble = _too_few_gpus(settings, devices)
+    else:
+        settings, trouble = process_count.resolve(
+            settings, devices, parts.study, train_images, before
+        )
+        splits.check_batch_size(settings, train_images, parts.study)
     weights = parts.weights(settings)
     return Configuration(
         settings=settings,
@@ -201,6 +206,13 @@ def _processes_before(earlier: Plan | None) -> dict[str, int]:
 
 def _levels(factors: dict[str, Any]) -> str:
     return json.dumps(factors, sort_keys=True)
+
+
+def _too_few_gpus(settings: Settings, devices: int | None) -> str | None:
+    """Return why a command has too few GPUs on this machine; None if they are there, or unknown."""
+    if devices is None or settings.gpus <= devices:
+        return None
+    return f"command.gpus is {settings.gpus}, and this machine has {devices}"
 
 
 def _not_here(settings: Settings, parts: Parts, machines: Collection[str] | None) -> str | None:

@@ -37,7 +37,7 @@ def check_training_stack(plan: Plan) -> None:
             f"lacks {', '.join(missing)}; to install that: {install}"
         )
     build = TorchBuild.here()
-    if build and build.is_old:
+    if wanted and build and build.is_old:
         raise StudyError(
             f"torch {build.version} is too old: the runs need {OLDEST} or newer; to install "
             f"it: {install}"
@@ -45,7 +45,9 @@ def check_training_stack(plan: Plan) -> None:
 
 
 def _modules(settings: Settings) -> Iterator[str]:
-    """Yield what a run imports that the host's side does not."""
+    """Yield what a run imports that the host's side does not; nothing is known of a command."""
+    if settings.command:
+        return
     yield from ("torch", "torchvision", *sources.source_of(settings.dataset).packages)
     if settings.task == "training" and settings.training.loop == "fastai":
         yield "fastai"

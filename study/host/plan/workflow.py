@@ -217,9 +217,10 @@ class Workflow:
             paths += map(files.image, dict.fromkeys(run.image for run in runs))
         names = dict.fromkeys(run.environment for run in runs)
         paths += [files.environment(name) for name in names if name]
-        paths += map(files.manifest, dict.fromkeys(run.dataset for run in runs))
+        names = dict.fromkeys(run.dataset for run in runs)
+        paths += [files.manifest(name) for name in names if name]
         names = dict.fromkeys(run.weights for run in runs)
-        paths += [files.weights(study, str(name)) for name in names]
+        paths += [files.weights(study, name) for name in names if name]
         makes = block is None or bool(found and (found.outdated or found.missing(files)))
         there = {path for path in paths if path.exists()}
         wanted = [path for path in paths if path not in there or not is_ahead(path)]

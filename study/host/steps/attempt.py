@@ -21,7 +21,7 @@ from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Image, Packages
-from study.artifacts.record import Record, Software, sealed, without_paths
+from study.artifacts.record import JobResult, Record, Software, sealed, without_paths
 from study.artifacts.record_store import Session
 from study.artifacts.run import RESULT, TELEMETRY, Job, Node, Run
 from study.artifacts.setting import shareable
@@ -38,11 +38,11 @@ from study.host.engine.container import run_mounts, settings_inside
 from study.host.engine.engine_choice import engine
 from study.host.fork_servers import JOB_MODULE, Forked, begin, fork_server_of
 from study.host.steps import watch
+from study.host.steps.command import TIMES, CommandRun
 from study.host.steps.left import discard_odd, lend, result_of, take
 from study.host.supervise import Ended, supervise
 
-TIMES = "times"
-"""File in the scratch folder with the CPU time of a container's processes."""
+Started = Literal["forked", "fresh"]
 INSTRUMENTS = "STUDY_INSTRUMENTS"
 """Variable that is "off" in tests of what surrounds a run: it then measures no reference
 workload."""
@@ -110,7 +110,7 @@ class RunContext:
     @property
     def gpus(self) -> int:
         """Number of GPUs that it uses."""
-        return self.run.settings.training.replicas if self.run.settings.device == "cuda" else 0
+        return self.run.settings.gpus
 
 
 def attempt(context: RunContext) -> Attempt:
@@ -131,16 +131,22 @@ def attempt(context: RunContext) -> Attempt:
         )
         started, first = datetime.now(UTC), watch.read(cpus)
         clock = time.perf_counter()
-        if image is None:
+        told: JobResult | None = None
+        started_as: Started = "fresh"
+        elsewhere: float | None = None
+        if run.settings.command:
+            end, told = _command(context, image, scratch)
+            elsewhere = 0.0
+        elif image is None:
             end, started_as, elsewhere = _on_the_host(context, scratch)
         else:
-            end, started_as = _in_a_container(context, image, scratch), "fresh"
+            end = _in_a_container(context, image, scratch)
         process_seconds = time.perf_counter() - clock
         discard_odd(scratch, LIMITS)
         elsewhere = elsewhere if image is None else _elsewhere(scratch)
         seen = watch.between(first, watch.read(cpus), elsewhere)
         processes_after = watch.still_there(context.gpus) if context.gpus else None
-        result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
+        result = told or result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
         samples = telemetry.read_samples(scratch / TELEMETRY)
     observed = _together(seen, before, processes_after, samples)
     gpus = before.gpus
@@ -207,9 +213,6 @@ def shell_times(text: str) -> float | None:
     )
 
 
-Started = Literal["forked", "fresh"]
-
-
 def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, float | None]:
     """Return how the run's process ended, how it was started, and its CPU seconds where it was none
     of ours."""
@@ -233,6 +236,33 @@ def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, fl
     killed = oom_kills_of_the_group() > kills and ended.code in (0, -signal.SIGKILL)
     started_as: Started = "forked" if isinstance(process, Forked) else "fresh"
     return replace(ended, oom_killed=killed), started_as, process.elsewhere_seconds
+
+
+def _command(
+    context: RunContext, image: Image | None, scratch: Path
+) -> tuple[Ended, JobResult | None]:
+    """Return how the command of a run ended, and what is recorded of it."""
+    libraries: Mapping[str, str] = context.plan.packages
+    python = sys.executable
+    if image:
+        libraries = image.libraries
+    elif name := context.run.environment:
+        python = str(packages.python_of(name, Results(context.results)))
+        libraries = Packages.read(Results(context.results).environment(name)).libraries
+    run = CommandRun(
+        settings=context.run.settings,
+        seed=str(context.seed),
+        scratch=scratch,
+        title=context.title,
+        log=context.log,
+        root=Path(),
+        python=python,
+        libraries=libraries,
+        with_workload=not context.paced and os.environ.get(INSTRUMENTS) != "off",
+    )
+    if image is None:
+        return run.on_the_host()
+    return run.in_a_container(engine(context.plan.engine), image.id)
 
 
 def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:

@@ -242,6 +242,8 @@ def _time_left(keys: Sequence[str], took: Mapping[str, float]) -> str:
 def _told(record: Record) -> str | None:
     """Return the time of a run with the accuracy that it reached, else why it has none."""
     measured = record.measurement
+    if record.command:
+        return f"{record.command.seconds:.2f} s"
     if measured is None:
         return record.message
     accuracy = measured.inference.accuracy if measured.inference else measured.epochs[-1].accuracy

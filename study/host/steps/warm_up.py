@@ -42,6 +42,8 @@ def way_of(run: Run) -> str:
     Several processes that train together end with their run, so each of their settings is a way.
     """
     settings = in_small(run.settings)
+    if settings.command and not settings.command.small:
+        return digest([run.image, run.environment])  # a whole run is enough for all
     usual = {}
     if settings.training.strategy == "single":
         usual = {key: get(DEFAULTS, key) for key, known in KEYS.items() if known.same_way}
@@ -127,7 +129,9 @@ class WarmUp:
             if path not in known:
                 known[path] = read_record(path) if path.exists() else None
             record = known[path]
-            if record and record.timeline and record.paces:
+            if record and record.command and record.key == run.key and not rung:
+                found[run.key] = record.process_seconds
+            if record and record.timeline and record.paces and run.dataset:
                 own = record.paces.get(pace_name(run))
                 paces = [own] if own else record.paces.values()
                 manifest = Manifest.read(self.files.manifest(run.dataset))

@@ -12,25 +12,18 @@ import platform
 import resource
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 
 from study.artifacts.machine import MAIN, Fp32, Machine
 from study.artifacts.samples import Memory
-from study.base.devices import nvml_handle, system_name
 from study.base.errors import StudyError
 from study.base.files import PACKAGE
+from study.base.hardware import processor, told_by_nvml
 from study.base.imports import PYTHON, distributions, outside, version, versions
 from study.config.sections import Precision, Training
 
-CPUINFO = Path("/proc/cpuinfo")
-CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
-UNITS = {"avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8"}
-"""Flags of units that decide how fast a precision is on a CPU."""
 MOST = 5
 """Packages that an error names."""
 
@@ -40,19 +33,8 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
 
     ``packages`` are those whose versions it tells beside those of the main ones.
     """
-    told, names = of_the_first_cpu("flags"), dict.fromkeys([*MAIN, *packages])
-    flags = None if told is None else set(told.split())
-    common = {
-        "cpu_name": of_the_first_cpu("model name") or platform.processor() or platform.machine(),
-        "cpu_cores": psutil.cpu_count(logical=False),
-        "cpu_threads": psutil.cpu_count() or 1,
-        "cpu_max_mhz": cpu_max_mhz(),
-        "cpu_governor": read_line(CPUFREQ / "scaling_governor"),
-        "cpu_units": None if flags is None else sorted(flags & UNITS),
-        "virtualised": None if flags is None else "hypervisor" in flags,
-        "memory_bytes": psutil.virtual_memory().total,
-        "system": system_name(),
-        "python": platform.python_version(),
+    names = dict.fromkeys([*MAIN, *packages])
+    common = processor() | {
         "libraries": {
             name: installed for name in names if name != PYTHON and (installed := version(name))
         },
@@ -97,49 +79,6 @@ def gpu_trouble() -> str | None:
     except (AssertionError, RuntimeError) as error:
         return str(error).strip().split(". ")[0].splitlines()[0]
     return "no CUDA device is visible"
-
-
-def of_the_first_cpu(key: str) -> str | None:
-    """Return what the kernel tells of the first CPU under a key; None if it tells nothing (only x86
-    has flags)."""
-    with suppress(OSError):
-        lines = (line.partition(":") for line in CPUINFO.read_text().splitlines())
-        return next((value.strip() for name, _, value in lines if name.strip() == key), None)
-    return None
-
-
-def read_line(path: Path) -> str | None:
-    """Return the stripped text of a kernel file, or None if it is absent or empty."""
-    try:
-        return path.read_text(encoding="ascii").strip() or None
-    except (OSError, ValueError):
-        return None
-
-
-def cpu_max_mhz() -> float | None:
-    """Return the highest clock of the first CPU in MHz, or None if the kernel does not say."""
-    khz = read_line(CPUFREQ / "cpuinfo_max_freq")
-    return int(khz) / 1000 if khz and khz.isdigit() else None
-
-
-def told_by_nvml() -> dict[str, str | float]:
-    """Return the driver's version, and the highest clock (MHz) and power limit (watts) of torch's
-    first GPU."""
-    told: dict[str, str | float] = {}
-    with suppress(Exception):
-        import pynvml
-
-        pynvml.nvmlInit()
-        with suppress(pynvml.NVMLError):
-            told["driver"] = str(pynvml.nvmlSystemGetDriverVersion())
-        gpu = nvml_handle(pynvml)
-        with suppress(pynvml.NVMLError):
-            told["device_max_sm_mhz"] = int(
-                pynvml.nvmlDeviceGetMaxClockInfo(gpu, pynvml.NVML_CLOCK_SM)
-            )
-        with suppress(pynvml.NVMLError):
-            told["device_power_limit_watts"] = pynvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000
-    return told
 
 
 FIRST_CAPABILITY_WITH_TF32 = 8

@@ -1,8 +1,12 @@
 """The reference workload: a fixed one before and after each run.
 
 A change of its time is a change of the machine, not of the setting.
+``python -m study.training.instruments.reference_workload DEVICE`` prints the seconds of each
+repetition as a line of JSON, for a run whose own process has no torch.
 """
 
+import json
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,3 +102,15 @@ def repetitions(device: torch.device) -> list[float]:
     if device.type == "cuda":
         torch.cuda.empty_cache()
     return seconds
+
+
+def main(name: str) -> None:
+    """Print the seconds of each repetition on a device, and of those on the CPUs beside a GPU."""
+    device = torch.device(name)
+    told = {"first_use": [first_use(device)], "device": repetitions(device)}
+    told["host"] = repetitions(torch.device("cpu")) if name != "cpu" else []
+    print(json.dumps(told), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,6 +1,7 @@
 """Telemetry of one run: a separate process that samples the machine while another trains.
 
 ``python -m study.training.instruments.sampler FILE PID GPUS`` appends one line of CSV per sample.
+With ``-`` in place of ``PID`` it says that it is ready, and reads the number: 0 watches no process.
 It is a process and no thread, because a training loop that holds the interpreter would starve a
 thread of exactly the samples that matter. Every line is written when it is taken, so samples
 survive when the sampler is killed.
@@ -155,15 +156,15 @@ class Sampler:
     """Takes one sample of all columns at a time."""
 
     def __init__(self, pid: int, gpus: Sequence[Gpu]) -> None:
-        self._tree = Tree(pid)
+        self._tree = Tree(pid) if pid else None
         self._gpus = gpus
         psutil.cpu_percent()  # the first answer covers no time at all
 
     def sample(self) -> dict[str, Value] | None:
         """Return the values by column, or None if the watched process is gone."""
         seconds = time.time()
-        resident = self._tree.resident_bytes(time.monotonic())
-        if resident is None:
+        resident = self._tree.resident_bytes(time.monotonic()) if self._tree else None
+        if self._tree and resident is None:
             return None
         return {
             "seconds": seconds,
@@ -248,5 +249,9 @@ def sampling(path: Path, gpus: int) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    with suppress(psutil.NoSuchProcess):  # gone before the first sample
-        watch(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    watched = sys.argv[2]
+    if watched == "-":
+        print("ready", flush=True)
+        watched = sys.stdin.readline()
+    with suppress(psutil.NoSuchProcess, ValueError):  # gone before the first sample; none was told
+        watch(Path(sys.argv[1]), int(watched), int(sys.argv[3]))
