@@ -7,9 +7,9 @@ import re
 import shlex
 from collections.abc import Mapping
 from string import Formatter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
@@ -19,7 +19,15 @@ OF_THE_RUN = ("device", "seed")
 PYTHON = ("python", "python3")
 """Programs that stand for the Python of the start."""
 JSON_KEY = re.compile(r"[\w./-]+")
-Argument = bool | int | float | str
+
+
+def _one_value(value: Any) -> Any:
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    raise ValueRefused(value=value, allowed="a text, a number, true or false")
+
+
+Argument = Annotated[bool | int | float | str, BeforeValidator(_one_value)]
 """A value for a placeholder."""
 READ = ("seconds", "accuracy", "loss")
 """What can be read from the lines of a command, by the keys of :class:`Output`."""

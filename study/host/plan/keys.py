@@ -97,12 +97,12 @@ class Parts:
         return digest(identity)
 
     def _program(self, settings: Settings) -> dict[str, Any]:
-        """Return what decides a command beside its settings, in the files here."""
+        """Return what decides a command beside its settings, and note its packages."""
         try:
+            self.packages |= packages_of(settings, Path())
             return program_identity(settings, Path(), self.choice.engine == "none")
         except StudyError as error:
-            error.source = f"study {self.study}"
-            raise
+            raise StudyError.of_several([error], f"study {self.study}") from None
 
     def environment(self, settings: Settings) -> str | None:
         """Return the name of the environment of packages of a run, and note its lock; None for the
@@ -135,9 +135,7 @@ class Parts:
         if self.choice.engine != "none" or settings.environment:
             return {}
         if settings.command:
-            found = packages_of(settings, Path())
-            self.packages |= found
-            return found
+            return packages_of(settings, Path())
         of_the_images = tuple(sources.source_of(settings.dataset).packages)
         code = tuple(measured_code(settings))
         imported = self._imported(
