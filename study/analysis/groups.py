@@ -12,7 +12,7 @@ from study.analysis.stats.learning import Censored, Learning, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import Optimum, optimum_of
-from study.analysis.stats.usable import felt, model_of, stands_out, usable_runs
+from study.analysis.stats.usable import drift_covariate, model_of, survives_drift, usable_runs
 from study.analysis.table.exclusions import keys_of
 from study.artifacts.record import TIMED_OUT
 from study.artifacts.setting import Setting, parts_of
@@ -37,8 +37,8 @@ class GroupFit:
     """Of the times; None where no run counts."""
     optimum: Optimum | None = None
     """Of all levels, whether they learned or not: the curve's."""
-    machine: bool = False
-    """Whether the machine's change within blocks may be what tells two candidates apart."""
+    drift_confounded: bool = False
+    """Whether the machine's drift within blocks may be what tells two candidates apart."""
     times: dict[str, Estimate] = field(default_factory=dict)
     """The mean of each level with a run that counts, in seconds; without bounds where it is not
     determined, or beside its own runs."""
@@ -80,7 +80,7 @@ def _group(
     censored = _censored(part)
     if clean.empty:
         return GroupFit(setting, levels, part, clean, censored=censored)
-    clean = clean.assign(felt=felt(clean, y))
+    clean = clean.assign(drift_covariate=drift_covariate(clean, y))
     learning: dict[str, Learning] = {}
     known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
     if len(known):
@@ -95,8 +95,8 @@ def _group(
     unfair |= dict.fromkeys(censored, "censored")
     model = model_of(clean, y)
     fair = [level for level in model.levels if level not in unfair]
-    apart = len(fair) != 2 or stands_out(
-        _differences(clean, y, fair), _differences(clean, "felt", fair)
+    apart = len(fair) != 2 or survives_drift(
+        _differences(clean, y, fair), _differences(clean, "drift_covariate", fair)
     )
     times: dict[str, Estimate] = {}
     reasons: dict[str, Undetermined] = {}

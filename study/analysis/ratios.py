@@ -11,7 +11,7 @@ import pandas as pd
 from study.analysis.groups import GroupFit
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import Critical, LogModel, fit_log_model, together
-from study.analysis.stats.usable import mean_lean, mean_of, stands_out
+from study.analysis.stats.usable import mean_drift_bias, mean_of, survives_drift
 from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
 from study.config.study import Study, shown
@@ -31,7 +31,7 @@ class Ratio(Strict):
     faster: str
     ratio: Estimate
     """The quotient of the two means; no bounds where one is not determined, or where the machine's
-    change within blocks may be the difference."""
+    drift within blocks may be the difference."""
     together: Estimate
     """The same with bounds that hold for all settings of this contrast at once, with 95%
     probability: an extreme of several ratios is read with these."""
@@ -55,10 +55,10 @@ class Overall(NamedTuple):
     slower: str
     faster: str
     ratio: Estimate
-    """Without bounds where a mean is not determined, or where the machine may be the difference:
-    what it does within blocks is no noise that the blocks tell of."""
-    machine: bool
-    """Whether the machine's change within blocks may be what tells the sides apart; never of a null
+    """Without bounds where a mean is not determined, or where drift confounds the difference: what
+    the machine does within blocks is no noise that the blocks tell of."""
+    drift_confounded: bool
+    """Whether the machine's drift within blocks may be what tells the sides apart; never of a null
     control."""
     pairs: pd.DataFrame
     """The pairs of runs that differ in the contrast alone and met in one block; columns end in
@@ -104,10 +104,12 @@ def overall_of(
     ends = chain.from_iterable(_ends(rows) for _, rows in pairs.groupby(["place_a", "level_a"]))
     undetermined = any(level in groups[place].undetermined for place, level in ends)
     ratio = model.mean("all")
-    leans = _leans(pairs)
-    machine = contrast != "control" and not stands_out(left, leans)
-    told = ratio.bare if undetermined or machine else ratio.widened(mean_lean(leans))
-    return Overall(contrast, slower, faster, told, machine, pairs, settings)
+    biases = _drift_bias(pairs)
+    drift_confounded = contrast != "control" and not survives_drift(left, biases)
+    told = (
+        ratio.bare if undetermined or drift_confounded else ratio.widened(mean_drift_bias(biases))
+    )
+    return Overall(contrast, slower, faster, told, drift_confounded, pairs, settings)
 
 
 def ratios_of(study: Study, groups: Sequence[GroupFit], overalls: Sequence[Overall]) -> list[Ratio]:
@@ -213,9 +215,9 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
             times = [float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab"]
         images = _means(at, groups, "images_processed")
         reached = _means(at, groups, "accuracy")
-        lean = 0.0 if overall.contrast == "control" else mean_lean(_leans(at))
+        bias = 0.0 if overall.contrast == "control" else mean_drift_bias(_drift_bias(at))
         own, joint = (
-            _quotient(times, known[setting], setting, reach).widened(lean)
+            _quotient(times, known[setting], setting, reach).widened(bias)
             for reach in (None, critical)
         )
         found.append(
@@ -225,8 +227,8 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
                 x=float(at[x].iloc[0]) if x and x in at else None,
                 slower=overall.slower,
                 faster=overall.faster,
-                ratio=own.bare if overall.machine else own,
-                together=joint.bare if overall.machine else joint,
+                ratio=own.bare if overall.drift_confounded else own,
+                together=joint.bare if overall.drift_confounded else joint,
                 slower_seconds=times[0],
                 faster_seconds=times[1],
                 slower_images=images[0],
@@ -238,10 +240,12 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     return found
 
 
-def _leans(pairs: pd.DataFrame) -> "pd.Series[float]":
-    """Return by how much the machine was slower on the first side of each block that tells, in log
-    units."""
-    logs = (pairs["felt_a"].astype(float) / pairs["felt_b"].astype(float)).apply(np.log)
+def _drift_bias(pairs: pd.DataFrame) -> "pd.Series[float]":
+    """Return the drift bias of each block that tells, in log units: by how much the drift covariate
+    of the first side's runs is larger."""
+    logs = (
+        pairs["drift_covariate_a"].astype(float) / pairs["drift_covariate_b"].astype(float)
+    ).apply(np.log)
     return logs.groupby(pairs["session_block"]).mean().dropna()
 
 

@@ -186,7 +186,7 @@ class Judge(Measured):
         is. A claim about several settings has them equal by bounds that hold for all of them.
         """
         group, label = own.group, own.level.label
-        if group.machine or label in group.unfair:
+        if group.drift_confounded or label in group.unfair:
             return "not decided"
         if here.low is not None and here.low > 1 + self._margin:
             return "contradicted"

@@ -88,7 +88,7 @@ class Measured:
                 and one.at.levels.items() <= slower.levels.items()
             ):
                 return one.together
-        if any(end.level.undetermined or end.group.machine for end in (slower, faster)):
+        if any(end.level.undetermined or end.group.drift_confounded for end in (slower, faster)):
             return Estimate(value=slower.time.value / faster.time.value)
         model = self.fitted[slower.place].model
         if slower.place == faster.place and model:

@@ -51,8 +51,8 @@ class Contrast(Statement):
     most: Ratio
     overall: Estimate
     """The mean of the ratios over all settings, with the block as the unit."""
-    machine: bool
-    """Whether the machine's change within blocks may be the difference: no ratio has bounds
+    drift_confounded: bool
+    """Whether the machine's drift within blocks may be the difference: no ratio has bounds
     then."""
     equal: bool = False
     """Whether `overall` lies within the study's margin, and no setting is told to differ by
@@ -70,7 +70,7 @@ class Contrast(Statement):
 
         What the machine may explain is not told.
         """
-        if self.equal or self.machine:
+        if self.equal or self.drift_confounded:
             return self.equal
         ratios = [self.overall] if self.one_way else [self.least.together, self.most.together]
         return all(one.excludes_one for one in ratios)
@@ -149,12 +149,12 @@ class Contrast(Statement):
                 f"{short(mean.value)} times as long{where}{bounds(mean, context.scope, apart=())}"
             )
             return f"{capital(faster)} and {slower} are **equal within {context.margin}**: {told}."
-        if self.machine or all(one.low is None for one in ratios):
+        if self.drift_confounded or all(one.low is None for one in ratios):
             times = f"{' and '.join(short(one.value) for one in ratios)} times as fast as {slower}"
             why = "machine's change within blocks may explain it"
             return (
                 f"**Not decided**: {faster} was {times}, but the "
-                f"{why if self.machine else 'runs are too few for an interval'}."
+                f"{why if self.drift_confounded else 'runs are too few for an interval'}."
             )
         apart = [one.excludes_one for one in ratios]
         if self.one_way and self.decided and not all(apart):
@@ -234,7 +234,7 @@ def contrasts_of(
             least=min(mine, key=lambda ratio: ratio.ratio.value),
             most=max(mine, key=lambda ratio: ratio.ratio.value),
             overall=overall.ratio,
-            machine=overall.machine,
+            drift_confounded=overall.drift_confounded,
             equal=overall.ratio.within(margin) and not differ,
         )
 

@@ -119,7 +119,7 @@ class CannotSay(Statement):
 
 class Fastest(Statement):
     """The level with the smallest mean, and whether it can be told from the others; no answer with
-    ``machine``."""
+    ``drift_confounded``."""
 
     kind: Literal["fastest"] = "fastest"
     about = "times"
@@ -136,15 +136,15 @@ class Fastest(Statement):
     """Levels that are no candidates, with the reason."""
     slower: list[str]
     """Candidates that are slower by more than the noise."""
-    machine: bool
-    """Whether the machine's change within blocks may be what tells the two settings apart."""
+    drift_confounded: bool
+    """Whether the machine's drift within blocks may be what tells the two settings apart."""
     machine_change: float | None
     """Slowest reference workload over the fastest; null without a reference workload."""
 
     @property
     def decided(self) -> bool:
         """Whether one setting is told from all others."""
-        return not self.machine and set(self.tied) <= set(self.equivalent)
+        return not self.drift_confounded and set(self.tied) <= set(self.equivalent)
 
     @property
     def lacks(self) -> Lack | None:
@@ -153,11 +153,11 @@ class Fastest(Statement):
             return None
         rivals = [one for one in self.tied if one not in self.equivalent]
         labels = (self.level.label, *rivals)
-        return Lack("calm" if self.machine else "tie", group=self.group, labels=labels)
+        return Lack("calm" if self.drift_confounded else "tie", group=self.group, labels=labels)
 
     def title(self, context: Context) -> str:
         """Return which settings are slower."""
-        if self.machine or not self.slower:
+        if self.drift_confounded or not self.slower:
             return ""
         lead = capital(context.setting(self.level.label))
         return f"{lead} is faster than {context.settings(self.slower)}"
@@ -173,7 +173,7 @@ class Fastest(Statement):
         """Return the setting that leads, where it is another or its first digit changes."""
         own = means.get(self.group, {})
         fair = {label: seconds for label, seconds in own.items() if label not in self.unfair}
-        if self.machine or not fair:
+        if self.drift_confounded or not fair:
             return None
         best = min(fair, key=fair.__getitem__)
         change = abs(log(fair[best] / self.time.value))
@@ -197,7 +197,7 @@ class Fastest(Statement):
     def text(self, context: Context) -> str:
         """Return the answer in words."""
         where = f" {context.where(self.group)}".rstrip()
-        if self.machine:
+        if self.drift_confounded:
             change = f"the machine's own speed changed {self.machine_change or 1:.1f}-fold"
             return (
                 f"**Not decided**{where}: {change}, and within blocks by as much as the "
@@ -293,7 +293,7 @@ def group_answer(group: Group) -> Fastest | CannotSay | OnlyLevel | NothingSucce
         left_out=list(open_levels),
         unfair=group.unfair,
         slower=[one for one in others if one not in near | out],
-        machine=group.machine,
+        drift_confounded=group.drift_confounded,
         machine_change=group.machine_change,
     )
 

@@ -70,14 +70,14 @@ class Group(Strict):
     levels: list[Level]
     best: str | None = None
     """The candidate with the smallest mean; null where nothing can be said of it: one that is not
-    determined may be faster, or the machine's change may be the differences."""
+    determined may be faster, or the machine's drift may be the differences."""
     indistinguishable: list[str] = []
     """Candidates that hold the truly fastest one with 95% probability: all without replicates."""
     machine_change: float | None = None
     """The slowest reference workload over the fastest: how far the machine changed; null without a
     reference workload."""
-    machine: bool = False
-    """Whether the machine's change within blocks may be what tells the two candidates apart."""
+    drift_confounded: bool = False
+    """Whether the machine's drift within blocks may be what tells the two candidates apart."""
     curve: CurveFit | None = None
     """Null with fewer than three levels whose time is determined, or without a curve."""
     unfair: dict[str, Unfair] = {}
@@ -159,11 +159,11 @@ def group_of(study: Study, group: GroupFit) -> Group:
         levels.sort(key=lambda level: level.x or 0)
     if model is None:
         return Group(setting=group.setting, levels=levels)
-    best = None if group.machine else smallest(levels, group.unfair)
-    pace = group.clean["pace"]
+    best = None if group.drift_confounded else smallest(levels, group.unfair)
+    drift = group.clean["drift"]
     timed = [level for level in levels if level.time]
     fair = [level.label for level in timed if level.label not in group.unfair]
-    optimum = None if group.machine else group.optimum_among(fair)
+    optimum = None if group.drift_confounded else group.optimum_among(fair)
     # The curve is through the levels whose time is determined; where none is, through all.
     known = [level for level in timed if not level.undetermined] or timed
     sizes, curve = {level.label: level.x for level in known}, None
@@ -179,8 +179,8 @@ def group_of(study: Study, group: GroupFit) -> Group:
         if optimum
         else fair,
         unfair=group.unfair,
-        machine_change=None if pace.isna().any() else float(pace.max() / pace.min()),
-        machine=group.machine,
+        machine_change=None if drift.isna().any() else float(drift.max() / drift.min()),
+        drift_confounded=group.drift_confounded,
         curve=curve,
         equivalent=equivalent_to(model, best, study.equivalence_margin) if best else [],
         ratios={

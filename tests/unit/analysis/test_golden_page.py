@@ -104,7 +104,7 @@ def fastest(**changes: object) -> Fastest:
         left_out=[],
         unfair={},
         slower=["128"],
-        machine=False,
+        drift_confounded=False,
         machine_change=1.26,
     )
     return plain.model_copy(update=changes)
@@ -133,7 +133,7 @@ CONTRAST = Contrast(
     least=RATIO,
     most=RATIO.model_copy(update={"at": setting(size=128), "ratio": LONE, "together": LONE}),
     overall=TIME,
-    machine=False,
+    drift_confounded=False,
 )
 ALONE = RATIO.model_copy(update={"at": EVERYWHERE})
 PRECISIONS = {"contrast": "training.precision", "slower": "fp32", "faster": "bf16"}
@@ -174,10 +174,10 @@ ANSWERS: list[Answer] = [
     fastest(slower=[]),
     fastest(),
     fastest(tied=["16", "32", "128"], level=setting(precision="fp32", size=64)),
-    fastest(machine=True),
+    fastest(drift_confounded=True),
     CONTRAST,
     OF_PRECISION,
-    OF_PRECISION.model_copy(update={"machine": True}),
+    OF_PRECISION.model_copy(update={"drift_confounded": True}),
     NullControl(at=LOADER, ratio=1.031, intervals=4, outside=0),
     NullControl(at=EVERYWHERE, ratio=1.031, intervals=4, outside=1),
     NullControl(at=EVERYWHERE, ratio=1.031, intervals=0, outside=0),
