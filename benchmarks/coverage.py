@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.coverage_answers import answers
-from benchmarks.simulated import Array, Condition, Runs, conditions, of_starts, simulate
+from benchmarks.simulated import Condition, Runs, conditions, of_starts, simulate
 from benchmarks.trials import Cell, Trial, holds, main, study_of
 from study.analysis.answers.curve import curve_of_model
 from study.analysis.stats.estimate import undetermined
 from study.analysis.stats.log_model import LogModel, fit_log_model, together
+from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import equivalent_to, may_be_fastest, optimum_of
 from study.analysis.table.exclusions import MANY, far_runs, with_exclusions
 
@@ -140,7 +141,7 @@ def clean(settings: int, blocks: int, rng: np.random.Generator) -> Iterator[Tria
     others, one = np.arange(settings) > 0, np.arange(settings) == settings - 1
     runs, model, kept = told(0.0 * others)
     yield "equal: one is called slower", len(kept) < settings
-    if blocks > 1 and model.spare > 0:
+    if blocks > 1 and model.residual_df > 0:
         ratio = model.ratio(settings - 1, 0)
         yield "ratio held", holds(ratio, 0)
         if ratio.low and ratio.high:

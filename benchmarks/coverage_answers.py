@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.simulated import SECONDS, SLOWED, Array
+from benchmarks.simulated import SECONDS, SLOWED
 from benchmarks.trials import JOINT, Cell, Trial, holds, study_of
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import switches_of
@@ -17,6 +17,7 @@ from study.analysis.answers.ways import ways_of
 from study.analysis.groups import GroupFit, groups_of
 from study.analysis.ratios import overall_of
 from study.analysis.stats.estimate import Estimate
+from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.analysis.table.rows import as_table

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats.estimate import Estimate, Undetermined, Unfair, printed, undetermined
+from study.analysis.stats.estimate import Estimate, Ineligible, Undetermined, printed, undetermined
 from study.analysis.stats.learning import Censored, Learning, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.noise import ROUNDING
@@ -47,7 +47,7 @@ class GroupFit:
     """Whether each level with a run that counts has learned."""
     censored: dict[str, Censored] = field(default_factory=dict)
     """The levels with runs that missed the target accuracy, excluded or not."""
-    unfair: dict[str, Unfair] = field(default_factory=dict)
+    ineligible: dict[str, Ineligible] = field(default_factory=dict)
     """The levels that are no candidates for the fastest, with the reason."""
 
     def optimum_among(self, levels: Sequence[str]) -> Optimum | None:
@@ -91,12 +91,12 @@ def _group(
         chance, images = float(known["chance_accuracy"].max()), int(known["valid_images"].min())
         learning = learning_of(accuracies, chance, images, study.learning_margin)
     unlearned = [name for name, one in learning.items() if one.reason not in ("learned", "unknown")]
-    unfair: dict[str, Unfair] = dict.fromkeys(unlearned, "not_learned")
-    unfair |= dict.fromkeys(censored, "censored")
+    ineligible: dict[str, Ineligible] = dict.fromkeys(unlearned, "not_learned")
+    ineligible |= dict.fromkeys(censored, "censored")
     model = model_of(clean, y)
-    fair = [level for level in model.levels if level not in unfair]
-    apart = len(fair) != 2 or survives_drift(
-        _differences(clean, y, fair), _differences(clean, "drift_covariate", fair)
+    eligible = [level for level in model.levels if level not in ineligible]
+    apart = len(eligible) != 2 or survives_drift(
+        _differences(clean, y, eligible), _differences(clean, "drift_covariate", eligible)
     )
     times: dict[str, Estimate] = {}
     reasons: dict[str, Undetermined] = {}
@@ -118,14 +118,14 @@ def _group(
         levels,
         part,
         clean,
-        model,
-        optimum_of(model),
-        not apart,
-        times,
-        reasons,
-        learning,
-        censored,
-        unfair,
+        model=model,
+        optimum=optimum_of(model),
+        drift_confounded=not apart,
+        times=times,
+        undetermined=reasons,
+        learning=learning,
+        censored=censored,
+        ineligible=ineligible,
     )
 
 

@@ -274,7 +274,7 @@ def _has_noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel) -
     """Return whether the pairs of a setting tell the noise of its ratio: its means are determined,
     with replicates."""
     undetermined = any(level in groups[place].undetermined for place, level in _ends(at))
-    return not undetermined and len(at) > 1 and paired.spare > 0
+    return not undetermined and len(at) > 1 and paired.residual_df > 0
 
 
 def _quotient(

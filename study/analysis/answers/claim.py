@@ -150,7 +150,7 @@ class Judge(Measured):
                 yield _Found(rest, "not decided", "Not measured: no run of another setting counts.")
                 continue
             rival = min(
-                others, key=lambda end: (end.level.label in end.group.unfair, end.time.value)
+                others, key=lambda end: (end.level.label in end.group.ineligible, end.time.value)
             )
             tests = len(ends) * len(others)
             here = self.over(own, rival, tests)
@@ -186,7 +186,7 @@ class Judge(Measured):
         is. A claim about several settings has them equal by bounds that hold for all of them.
         """
         group, label = own.group, own.level.label
-        if group.drift_confounded or label in group.unfair:
+        if group.drift_confounded or label in group.ineligible:
             return "not decided"
         if here.low is not None and here.low > 1 + self._margin:
             return "contradicted"

@@ -160,7 +160,7 @@ def curve_of_model(
     """
     kept = [place for place, size in enumerate(sizes) if size is not None]
     differs_p = level_test(model, [model.levels[place] for place in kept])
-    means, replicated = means_of(model, sizes), model.spare > 0
+    means, replicated = means_of(model, sizes), model.residual_df > 0
     models = fit_laws(means)
     # that a constant describes the times, and that no size differs, is one question
     models["constant"] = models["constant"].model_copy(update={"lack_of_fit_p": differs_p})

@@ -11,7 +11,7 @@ import pandas as pd
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.phases import phases_of
 from study.analysis.groups import GroupFit
-from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
+from study.analysis.stats.estimate import Estimate, Ineligible, Undetermined
 from study.analysis.stats.optimum import Noise, equivalent_to, noise_of, ratios_to
 from study.analysis.stats.usable import mean_of
 from study.analysis.table.exclusions import BY_RULE
@@ -80,7 +80,7 @@ class Group(Strict):
     """Whether the machine's drift within blocks may be what tells the two candidates apart."""
     curve: CurveFit | None = None
     """Null with fewer than three levels whose time is determined, or without a curve."""
-    unfair: dict[str, Unfair] = {}
+    ineligible: dict[str, Ineligible] = {}
     """Levels that are no candidates, with the reason."""
     equivalent: list[str] = []
     """Levels whose time is shown to be that of the fastest, within the study's margin."""
@@ -159,11 +159,11 @@ def group_of(study: Study, group: GroupFit) -> Group:
         levels.sort(key=lambda level: level.x or 0)
     if model is None:
         return Group(setting=group.setting, levels=levels)
-    best = None if group.drift_confounded else smallest(levels, group.unfair)
+    best = None if group.drift_confounded else smallest(levels, group.ineligible)
     drift = group.clean["drift"]
     timed = [level for level in levels if level.time]
-    fair = [level.label for level in timed if level.label not in group.unfair]
-    optimum = None if group.drift_confounded else group.optimum_among(fair)
+    eligible = [level.label for level in timed if level.label not in group.ineligible]
+    optimum = None if group.drift_confounded else group.optimum_among(eligible)
     # The curve is through the levels whose time is determined; where none is, through all.
     known = [level for level in timed if not level.undetermined] or timed
     sizes, curve = {level.label: level.x for level in known}, None
@@ -175,17 +175,17 @@ def group_of(study: Study, group: GroupFit) -> Group:
         setting=group.setting,
         levels=levels,
         best=best,
-        indistinguishable=[one for one in fair if one in optimum.indistinguishable]
+        indistinguishable=[one for one in eligible if one in optimum.indistinguishable]
         if optimum
-        else fair,
-        unfair=group.unfair,
+        else eligible,
+        ineligible=group.ineligible,
         machine_change=None if drift.isna().any() else float(drift.max() / drift.min()),
         drift_confounded=group.drift_confounded,
         curve=curve,
         equivalent=equivalent_to(model, best, study.equivalence_margin) if best else [],
         ratios={
             label: ratio.bare if label in group.undetermined else ratio
-            for label, ratio in ratios_to(model, best, fair).items()
+            for label, ratio in ratios_to(model, best, eligible).items()
         }
         if best and optimum
         else {},
@@ -193,10 +193,12 @@ def group_of(study: Study, group: GroupFit) -> Group:
     )
 
 
-def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
+def smallest(levels: Sequence[Level], ineligible: Mapping[str, object]) -> str | None:
     """Return the candidate with the smallest mean; None where one that is not determined may be
     faster."""
-    timed = [(level, level.time) for level in levels if level.time and level.label not in unfair]
+    timed = [
+        (level, level.time) for level in levels if level.time and level.label not in ineligible
+    ]
     told = [
         (time.value, level.label, time.high or time.value)
         for level, time in timed
@@ -212,7 +214,6 @@ def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str 
     clean = group.clean[group.clean["level"] == name]
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
     typical = clean[[*resources()]].median().dropna()
-    far = (clean["far"] != 0).any()
     model = group.model
     time = group.times.get(name)
     when = group.levels[name].levels.get("training.validation", study.training.validation)
@@ -226,7 +227,7 @@ def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str 
         time=time,
         undetermined=group.undetermined.get(name),
         time_without_far=float(np.exp(model.effects[model.levels.index(name)]))
-        if model and far
+        if model and clean["far"].any()
         else None,
         accuracy=mean_of(clean, "accuracy"),
         resources={str(column): float(value) for column, value in typical.items()},

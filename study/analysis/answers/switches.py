@@ -180,7 +180,7 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     model = group.model
     levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys}
     cells = {}  # by the place of the level of each switch, in the order of the study's factors
-    for label in group.times.keys() - group.unfair.keys():
+    for label in group.times.keys() - group.ineligible.keys():
         at_label = group.levels[label].levels
         places = [levels[key].index(shown(study, key, at_label[key])) for key in keys]
         cells[tuple(places)] = label

@@ -96,10 +96,10 @@ class Ways(Statement):
         """Return the way that leads, where it is another, or its ratio."""
         times = {}
         for way in self.ways:
-            unfair = context.group(way.group).unfair
+            ineligible = context.group(way.group).ineligible
             own = means.get(way.group, {}).items()
-            fair = [seconds for label, seconds in own if label not in unfair]
-            times[way.group] = min(fair, default=way.seconds)
+            eligible = [seconds for label, seconds in own if label not in ineligible]
+            times[way.group] = min(eligible, default=way.seconds)
         leader = min(times, key=times.__getitem__)
         other = self.beside
         now = times[other.group] / times[leader]

@@ -134,7 +134,7 @@ class MayLearnLess(OneCaveat):
             known = [
                 OfSetting(setting=level.setting, value=level.accuracy)
                 for level in group.levels
-                if level.accuracy is not None and level.label not in group.unfair
+                if level.accuracy is not None and level.label not in group.ineligible
             ]
             if not known:
                 continue

@@ -63,7 +63,7 @@ def rows_of(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Rows:
                 label=level.label,
                 dots=dots,
                 time=level.time,
-                look="out" if level.label in group.unfair else "answer" if leads else "other",
+                look="out" if level.label in group.ineligible else "answer" if leads else "other",
                 verdict=level_verdict(level, group, plan.study.equivalence_margin),
                 accuracy="" if level.accuracy is None else f"{level.accuracy:.0%} accurate",
                 ratio=bounds(times, "").strip(" ()") if times else "",

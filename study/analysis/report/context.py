@@ -214,7 +214,7 @@ def level_row(level: Level, group: Group, margin: float) -> dict[str, str]:
     Its ``interval`` is in brackets, or empty where there is none. The ``look`` is how the row is
     marked, beside its words: ``best``, ``doubt`` or nothing.
     """
-    doubt = "doubt" if level.label in group.unfair else ""
+    doubt = "doubt" if level.label in group.ineligible else ""
     row = {
         "label": level.label,
         "time": NONE,

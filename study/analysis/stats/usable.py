@@ -107,11 +107,8 @@ def survives_drift(differences: "pd.Series[float]", biases: "pd.Series[float]") 
     sign = np.sign(differences.mean())
     ahead, bias = sign * differences, (sign * biases).reindex(differences.index)
     drifted = bias >= limit
-    steady = int((~drifted).sum())
-    beyond = bool((ahead > bias)[drifted].all()) or steady >= max(
-        FEWEST_STEADY, len(drifted) // 2 + 1
-    )
-    return bool((ahead > 0).all()) and beyond
+    steady = (~drifted).sum() >= max(FEWEST_STEADY, len(drifted) // 2 + 1)
+    return bool((ahead > 0).all() and (steady or (ahead > bias)[drifted].all()))
 
 
 def mean_drift_bias(biases: "pd.Series[float]") -> float:

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats.mixed_model import Array, Places, places
+from study.analysis.stats.mixed_model import Array, Codes, codes
 from study.analysis.stats.usable import succeeded
 from study.artifacts.record import Aside
 from study.config.study import Study
@@ -99,7 +99,7 @@ MOST_PASSES = 50
 
 def far_runs(
     seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]
-) -> Places:
+) -> Codes:
     """Return 1 for each far run that is slow, -1 for one that is fast, 0 for the others; all have
     one entry a run.
 
@@ -108,10 +108,10 @@ def far_runs(
     """
     left, deviation = polished(seconds, levels, blocks)
     far = np.abs(left) > max(DEVIATIONS * deviation, np.log(FACTOR))
-    level = places(levels)
+    level = codes(levels)
     counts = np.bincount(level)
     may = (counts >= 3) & (np.bincount(level, far) <= counts / 2)
-    signs: Places = np.where(far & may[level], np.sign(left), 0).astype(np.int64)
+    signs: Codes = np.where(far & may[level], np.sign(left), 0).astype(np.int64)
     return signs
 
 
@@ -141,6 +141,6 @@ def polished(
     return left, TO_DEVIATION * float(np.median(told))
 
 
-def _groups(values: Sequence[Hashable]) -> list[Places]:
-    at = pd.Series(places(values))
+def _groups(values: Sequence[Hashable]) -> list[Codes]:
+    at = pd.Series(codes(values))
     return [np.asarray(rows, np.int64) for rows in at.groupby(at).indices.values()]

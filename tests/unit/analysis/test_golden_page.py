@@ -102,7 +102,7 @@ def fastest(**changes: object) -> Fastest:
         tied=[],
         equivalent=[],
         left_out=[],
-        unfair={},
+        ineligible={},
         slower=["128"],
         drift_confounded=False,
         machine_change=1.26,
@@ -169,8 +169,10 @@ ANSWERS: list[Answer] = [
     ),
     CannotSay(group=CPU, reasons={"a": "not_learned", "b": "censored"}, more_runs=None),
     CannotSay(group=CPU, reasons={"a": "few_runs"}, more_runs=1, only=True),
-    fastest(tied=["32", "128"], equivalent=["32"], left_out=["16"], unfair={"256": "not_learned"}),
-    fastest(unfair={"256": "not_learned", "512": "censored"}),
+    fastest(
+        tied=["32", "128"], equivalent=["32"], left_out=["16"], ineligible={"256": "not_learned"}
+    ),
+    fastest(ineligible={"256": "not_learned", "512": "censored"}),
     fastest(slower=[]),
     fastest(),
     fastest(tied=["16", "32", "128"], level=setting(precision="fp32", size=64)),

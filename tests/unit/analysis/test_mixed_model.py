@@ -171,5 +171,5 @@ def test_the_degrees_of_a_pair_are_satterthwaites_formula_written_out() -> None:
         for pair, slope in zip(pairs, slopes, strict=True)
     ]
     found = [degrees(model, pair) for pair in pairs]
-    assert found == pytest.approx(np.clip(expected, 1, model.spare).tolist(), rel=1e-9)
+    assert found == pytest.approx(np.clip(expected, 1, model.residual_df).tolist(), rel=1e-9)
     assert model.pair_degrees == pytest.approx(float(np.median(found)), rel=1e-9)

@@ -137,7 +137,7 @@ def test_a_setting_whose_slow_runs_the_time_limit_ended_is_neither_the_fastest_n
     }
     analysis = found(times, limit=13.0)
     answer = fastest(analysis)
-    assert (answer.level.label, answer.tied, answer.unfair) == ("32", [], {"64": "censored"})
+    assert (answer.level.label, answer.tied, answer.ineligible) == ("32", [], {"64": "censored"})
     (level,) = [one for one in analysis.groups[0].levels if one.label == "64"]
     assert level.time and level.time.low is None
     (lost,) = only(Censored, analysis.warnings)
