@@ -152,12 +152,12 @@ def _model_of_pairs(pairs: pd.DataFrame, y: str, levels: Sequence[Hashable]) -> 
     """Return the model of the quotients of pairs of runs, each of one of the ``levels``. Within a
     block its own factor cancels; what is left is the noise.
 
-    A quotient is far on the side of its far run; a quotient of two that are is not.
+    A quotient is an outlier on the side of its outlier; one of two outliers is none.
     """
     quotients = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist()
-    far = np.sign(pairs["far_a"] - pairs["far_b"]).tolist()
+    outliers = np.sign(pairs["outlier_a"] - pairs["outlier_b"]).tolist()
     blocks, starts = (pairs[name].tolist() for name in ("session_block", "session"))
-    return fit_log_model(quotients, levels, blocks, starts, far)
+    return fit_log_model(quotients, levels, blocks, starts, outliers)
 
 
 def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:

@@ -80,12 +80,13 @@ class Timing(Strict):
     process_seconds: Seconds = None
     """Time of the whole process, start-up and imports included."""
 
-    excluded: Literal["disturbed", "broken block", "first of its start", "far"] | None = None
+    excluded: Literal["disturbed", "broken block", "first of its start", "outlier"] | None = None
     """Why this record counts in no number: a `disturbed` first try, measured once more; part of a
     `broken block`, measured anew as a whole; the `first of its start`, where no warm-up run was
-    before it; or `far` from the others of its setting. Empty for a record that counts."""
-    far: float | None = None
-    """1 for a slow run that is far from the others of its setting, -1 for a fast one, else 0. It
+    before it; or the only `outlier` of a setting with ten runs or more. Empty for a record that
+    counts."""
+    outlier: float | None = None
+    """1 for a slow outlier, far from the other runs of its setting, -1 for a fast one, else 0. It
     counts against its own setting alone."""
     disturbed: str | None = None
     """Keys of the study's `evidence` whose limit others crossed during the run, joined by `; `."""

@@ -265,7 +265,7 @@ class Judge(Measured):
                 here = accuracy_of(own["accuracy"].dropna().tolist(), len(ends))
             elif own["images_per_second"].notna().any():
                 claimed, unit = claim.images_per_second or 0, " images/s"
-                # A run is far by its time: so rates are fitted as the times that they are of.
+                # A run is an outlier by its time: so rates are fitted as times.
                 known = clean.dropna(subset=["images_per_second"])
                 model = model_of(known.assign(each=1 / known["images_per_second"]), "each")
                 rate = model.mean(end.level.label, together(len(ends))).inverse

@@ -39,8 +39,8 @@ class Level(Strict):
     beside its runs."""
     undetermined: Undetermined | None
     """Why the mean is not determined; null where it is."""
-    time_without_far: float | None
-    """Mean seconds without the far runs; null where no run is far."""
+    time_without_outliers: float | None
+    """Mean seconds without the outliers; null where no run is one."""
     accuracy: float | None
     """Mean over the runs, 0 to 1."""
     resources: dict[str, float]
@@ -226,8 +226,8 @@ def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str 
         excluded=dict(Counter(left["excluded"]).most_common()),
         time=time,
         undetermined=group.undetermined.get(name),
-        time_without_far=float(np.exp(model.effects[model.levels.index(name)]))
-        if model and clean["far"].any()
+        time_without_outliers=float(np.exp(model.effects[model.levels.index(name)]))
+        if model and clean["outlier"].any()
         else None,
         accuracy=mean_of(clean, "accuracy"),
         resources={str(column): float(value) for column, value in typical.items()},

@@ -230,7 +230,7 @@ def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
     models = {}
     for name, columns in BESIDE.items():
         column = next((one for one in columns if clean[one].notna().any()), columns[0])
-        known = clean[clean[column] > 0].assign(far=0)  # runs are far by their time
+        known = clean[clean[column] > 0].assign(outlier=0)  # runs are outliers by time
         known["value"] = np.exp(known[column]) if name == "accuracy" else known[column]
         if len(known):
             models[name] = model_of(known, "value")

@@ -15,14 +15,20 @@ from study.analysis.caveats.conditions import (
     RandomWeights,
     Starts,
 )
-from study.analysis.caveats.runs import DisturbedRuns, ExcludedRuns, FarRuns, Refused, Unsuccessful
+from study.analysis.caveats.runs import (
+    DisturbedRuns,
+    ExcludedRuns,
+    OutlierRuns,
+    Refused,
+    Unsuccessful,
+)
 
 Every = (
     NotLearned
     | Censored
     | MayLearnLess
     | DecodedBefore
-    | FarRuns
+    | OutlierRuns
     | ExcludedRuns
     | Unsuccessful
     | Refused

@@ -51,11 +51,11 @@ def rows_of(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Rows:
             dots = [
                 Dot(
                     seconds,
-                    f"#run-{plan.name}/{place_of_record(run, aside)}",
-                    isinstance(aside, str),
+                    f"#run-{plan.name}/{place_of_record(run, excluded)}",
+                    isinstance(excluded, str),
                     (start, block),
                 )
-                for run, seconds, aside, start, block in runs[columns].itertuples(index=False)
+                for run, seconds, excluded, start, block in runs[columns].itertuples(index=False)
             ]
             times = group.ratios.get(level.label)
             leads = level.label in best and group.setting not in slower

@@ -296,9 +296,9 @@ def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next 
     there = group.noise.blocks
     factor = context.factor
     ends = [level for level in group.levels if level.label in (best, rival)]
-    far = any(level.time_without_far for level in ends)
-    # A far run is set aside once it is the only one of many.
-    more = max(blocks - there, MANY - there if far else 1, 1)
+    outliers = any(level.time_without_outliers for level in ends)
+    # An outlier is excluded once it is the only one of many.
+    more = max(blocks - there, MANY - there if outliers else 1, 1)
     overrides: dict[str, object] = {"replicates": there + more}
     if factor and factor not in {plan.study.contrast}.union(*plan.study.only):
         chosen = [level.setting.levels[factor] for level in ends]

@@ -278,7 +278,7 @@ def fit_log_model(
     levels: Sequence[Hashable],
     blocks: Sequence[Hashable],
     starts: Sequence[Hashable] | None = None,
-    far: Sequence[int] | None = None,
+    outliers: Sequence[int] | None = None,
 ) -> LogModel:
     """Return the model of log seconds by level, with random blocks, and random starts where they
     are given.
@@ -287,11 +287,11 @@ def fit_log_model(
     to one start. Where the spread of the levels is shown to differ, each level has a noise of its
     own (Welch 1938).
 
-    ``far`` has 1 for a far run that is slow, -1 for one that is fast, and 0 for the others.
+    ``outliers`` has 1 for a slow outlier, -1 for a fast one, and 0 for the other runs.
     """
     logs, level = np.log(np.asarray(seconds, float)), codes(levels)
-    sides = np.zeros(len(seconds)) if far is None else np.asarray(far, float)
-    # A level of which no other run is left keeps its far runs.
+    sides = np.zeros(len(seconds)) if outliers is None else np.asarray(outliers, float)
+    # A level of which no other run is left keeps its outliers.
     ends = np.where(np.bincount(level, sides == 0)[level] > 0, sides, 0).astype(np.int64)
     start, kept = codes([0] * len(seconds) if starts is None else starts), ends == 0
     block = codes(list(zip(start.tolist(), blocks, strict=True)))

@@ -175,29 +175,32 @@ class SensitivityBounds:
 
 
 def sensitivity_bounds_of(
-    left: Array, levels: Codes, far: Codes, noises: Array
+    left: Array, levels: Codes, outliers: Codes, noises: Array
 ) -> SensitivityBounds:
     """Return the sensitivity bounds of levels from what is ``left`` (n,) of the log seconds of runs
     after their level and their block.
 
-    ``levels`` (n,) are the codes of their levels, ``far`` (n,) is 1 for a slow outlier, -1 for a
-    fast one, and 0 for the other runs; ``noises`` (m,) are the variances of a run of each level.
+    ``levels`` (n,) are the codes of their levels, ``outliers`` (n,) has 1 for a slow outlier, -1
+    for a fast one, and 0 for the other runs; ``noises`` (m,) are the variances of a run of each
+    level.
     """
     middle = np.zeros(len(noises))
-    for level in np.unique(levels[far != 0]):
+    for level in np.unique(levels[outliers != 0]):
         middle[level] = left[levels == level].mean()
     return SensitivityBounds(
-        _bound(left, levels, far, noises, -1),
-        _bound(left, levels, far, noises, 1),
+        _bound(left, levels, outliers, noises, -1),
+        _bound(left, levels, outliers, noises, 1),
         middle,
     )
 
 
-def _bound(left: Array, levels: Codes, far: Codes, noises: Array, side: int) -> SensitivityBound:
+def _bound(
+    left: Array, levels: Codes, outliers: Codes, noises: Array, side: int
+) -> SensitivityBound:
     """Return the bound with the outliers on one ``side`` alone."""
     offsets, variances, degrees = (np.zeros(len(noises)) for _ in range(3))
-    for level in np.unique(levels[far == side]):
-        kept = left[(levels == level) & (far != -side)]
+    for level in np.unique(levels[outliers == side]):
+        kept = left[(levels == level) & (outliers != -side)]
         offsets[level] = kept.mean()
         own = kept.var(ddof=1) if len(kept) > 1 else 0.0
         variances[level] = max(own, noises[level]) / len(kept)

@@ -25,13 +25,13 @@ def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     usable = succeeded(frame, y)
     session = usable["session"].astype(int).astype(str)
     blocks = session + "." + usable["block"].astype(int).astype(str)
-    usable = usable.assign(session_block=blocks, far=usable["far"].fillna(0))
+    usable = usable.assign(session_block=blocks, outlier=usable["outlier"].fillna(0))
     return with_drift(usable)
 
 
 def model_of(runs: pd.DataFrame, y: str) -> LogModel:
     """Return the model of log ``y`` of the runs that count."""
-    columns = (y, "level", "session_block", "session", "far")
+    columns = (y, "level", "session_block", "session", "outlier")
     return fit_log_model(*(runs[name].tolist() for name in columns))
 
 

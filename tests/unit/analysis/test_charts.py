@@ -85,8 +85,8 @@ def test_what_was_excluded_is_a_cross_that_moves_no_axis() -> None:
     dots = (
         Dot(2.0),
         Dot(2.2),
-        Dot(0.8, "#run-tiny/near", aside=True),
-        Dot(68.0, "#run-tiny/far", aside=True),
+        Dot(0.8, "#run-tiny/near", excluded=True),
+        Dot(68.0, "#run-tiny/far", excluded=True),
     )
     chart = chart_of(
         Row("16", dots, Estimate(value=2.1, low=1.9, high=2.3)),
@@ -94,8 +94,8 @@ def test_what_was_excluded_is_a_cross_that_moves_no_axis() -> None:
     )
     assert len(places(chart.wide, "beyond ink")) == 1
     assert set(re.findall('aria-label="(near|far)"', chart.wide)) == {"near", "far"}
-    assert max(places(chart.wide, "aside")) <= max(places(chart.wide, "beyond ink")) < 736
-    assert "measured again, not counted" in dict(chart.key).values()
+    assert max(places(chart.wide, "excluded")) <= max(places(chart.wide, "beyond ink")) < 736
+    assert "excluded" in dict(chart.key).values()
 
 
 def test_what_is_out_of_the_ranking_is_hollow_dashed_and_grey_and_a_failed_row_has_its_cause() -> (

@@ -94,7 +94,7 @@ def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     analysis = analysis_of(plan.study, every)
     chart = charts_of(StudyResult(plan, every, analysis))["runs"]
-    assert ("aside", "measured again, not counted") in chart.key
+    assert ("excluded", "excluded") in chart.key
     shown = view(plan, every, analysis, [])
     outcomes = [row["outcome"] for row in shown.runs]
     assert outcomes[7] == "ok, disturbed"

@@ -29,10 +29,10 @@ from study.analysis.caveats.base import OfSetting
 from study.analysis.caveats.conditions import MachineChanged, Missed, NotLearned, Starts, Unlearned
 from study.analysis.caveats.runs import (
     DisturbedRuns,
+    ExcludedRun,
     ExcludedRuns,
-    FarRuns,
+    OutlierRuns,
     Refused,
-    SetAsideRun,
     Unsuccessful,
 )
 from study.analysis.ratios import Ratio
@@ -41,7 +41,7 @@ from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.laws import Bounds, Fitted
 from study.analysis.stats.optimum import Noise
 from study.analysis.step import charts_of
-from study.analysis.table.exclusions import FAR, FIRST
+from study.analysis.table.exclusions import FIRST, OUTLIER
 from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
@@ -188,7 +188,7 @@ ANSWERS: list[Answer] = [
 
 FEW, MANY = ["bs16-r1", "bs32-r1"], [f"bs16-r{block}" for block in range(5)]
 ON_GPU = setting(device="cuda", size=128)
-ASIDE = SetAsideRun(setting=setting(size=16), reason=FIRST, seconds=20.0, mean_seconds=12.3)
+EXCLUDED = ExcludedRun(setting=setting(size=16), reason=FIRST, seconds=20.0, mean_seconds=12.3)
 
 
 def unlearned(
@@ -215,11 +215,11 @@ CAVEATS: list[Caveat] = [
         where=None,
     ),
     conditions.DecodedBefore(prepared=[OfSetting(setting=ON_GPU, value=0.73)]),
-    FarRuns(setting=setting(size=16), far=[20.0], others=[12.2, 12.4, 12.3]),
-    FarRuns(setting=setting(size=16), far=[6.1], others=[12.2, 12.4, 12.3]),
-    FarRuns(setting=setting(size=16), far=[20.0, 21.0], others=[12.2, 12.4, 12.3]),
-    ExcludedRuns(runs=[ASIDE], of=25),
-    ExcludedRuns(runs=[ASIDE, ASIDE.model_copy(update={"reason": FAR})], of=25),
+    OutlierRuns(setting=setting(size=16), outliers=[20.0], others=[12.2, 12.4, 12.3]),
+    OutlierRuns(setting=setting(size=16), outliers=[6.1], others=[12.2, 12.4, 12.3]),
+    OutlierRuns(setting=setting(size=16), outliers=[20.0, 21.0], others=[12.2, 12.4, 12.3]),
+    ExcludedRuns(runs=[EXCLUDED], of=25),
+    ExcludedRuns(runs=[EXCLUDED, EXCLUDED.model_copy(update={"reason": OUTLIER})], of=25),
     Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
     Unsuccessful(outcome="failed", message=None, runs=MANY),
     Refused(
