@@ -11,7 +11,7 @@ import pandas as pd
 from study.analysis.answers import Answer, first_answer
 from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.context import Context, scope_of
-from study.analysis.answers.contrast import Length, contrasts_of, control_of, length_of
+from study.analysis.answers.contrast import RatiosByLength, contrasts_of, control_of, length_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import Switches, switches_of
@@ -55,7 +55,7 @@ class Analysis(Versioned):
     """The study's claims beside what was measured."""
     facts: dict[str, str] = {}
     """What was run on what: fields of the records by name, with their values or their range."""
-    length: Length | None = None
+    length: RatiosByLength | None = None
     """The answer's ratio by the length of the job; null where it has none."""
 
     def phases(self) -> list[tuple[str, dict[str, float]]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.stats.estimate import Estimate, Ineligible, Undetermined, printed, undetermined
-from study.analysis.stats.learning import Censored, Learning, learning_of
+from study.analysis.stats.learning import CensoredRuns, Learning, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import Optimum, optimum_of
@@ -45,7 +45,7 @@ class GroupFit:
     undetermined: dict[str, Undetermined] = field(default_factory=dict)
     learning: dict[str, Learning] = field(default_factory=dict)
     """Whether each level with a run that counts has learned."""
-    censored: dict[str, Censored] = field(default_factory=dict)
+    censored: dict[str, CensoredRuns] = field(default_factory=dict)
     """The levels with runs that missed the target accuracy, excluded or not."""
     ineligible: dict[str, Ineligible] = field(default_factory=dict)
     """The levels that are no candidates for the fastest, with the reason."""
@@ -129,7 +129,7 @@ def _group(
     )
 
 
-def _censored(part: pd.DataFrame) -> dict[str, Censored]:
+def _censored(part: pd.DataFrame) -> dict[str, CensoredRuns]:
     """Return the levels with runs that missed their target, or that their time limit ended."""
     done = part["outcome"] == "ok"
     late = ~done & part["message"].astype(str).str.startswith(TIMED_OUT)
@@ -139,7 +139,7 @@ def _censored(part: pd.DataFrame) -> dict[str, Censored]:
     known = late | (done & (target.isin(["True", "False"]) | bool(late.any())))
     levels = missed[known].groupby(part["level"], sort=False)
     return {
-        str(level): Censored(missed=int(runs.sum()), runs=len(runs))
+        str(level): CensoredRuns(missed=int(runs.sum()), runs=len(runs))
         for level, runs in levels
         if runs.any()
     }

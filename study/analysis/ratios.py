@@ -14,7 +14,7 @@ from study.analysis.stats.log_model import Critical, LogModel, fit_log_model, to
 from study.analysis.stats.usable import mean_drift_bias, mean_of, survives_drift
 from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
-from study.config.study import Study, shown
+from study.config.study import Study, display_level
 
 
 class Ratio(Strict):
@@ -118,12 +118,12 @@ def ratios_of(study: Study, groups: Sequence[GroupFit], overalls: Sequence[Overa
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
-End = tuple[int, str]
+LevelIndex = tuple[int, str]
 """The place of a group among all, and one of its levels."""
 
 
 def quotient_of(
-    groups: Sequence[GroupFit], slower: End, faster: End, y: str, tests: int
+    groups: Sequence[GroupFit], slower: LevelIndex, faster: LevelIndex, y: str, tests: int
 ) -> Estimate:
     """Return the mean time of one level over that of one of another group, with the noise of their
     pairs in blocks.
@@ -164,7 +164,7 @@ def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[st
     """Return the runs that count at each level of the contrast, as the study lists these, with the
     place of their group; a level without such a run is left out."""
     sides = {}
-    for name in (str(shown(study, contrast, level)) for level in study.factors[contrast]):
+    for name in (str(display_level(study, contrast, level)) for level in study.factors[contrast]):
         parts = [
             group.clean[group.clean[contrast].astype(str) == name].assign(place=place)
             for place, group in enumerate(groups)
@@ -175,7 +175,7 @@ def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[st
     return sides
 
 
-def _settings(study: Study, groups: Sequence[GroupFit], contrast: str) -> dict[End, Setting]:
+def _settings(study: Study, groups: Sequence[GroupFit], contrast: str) -> dict[LevelIndex, Setting]:
     """Return the setting of each level of each group, of the factors that tell the ratios apart,
     the curve's first: one with a single level tells none."""
     varied = []
@@ -249,7 +249,7 @@ def _drift_bias(pairs: pd.DataFrame) -> "pd.Series[float]":
     return logs.groupby(pairs["session_block"]).mean().dropna()
 
 
-def _ends(at: pd.DataFrame) -> list[End]:
+def _ends(at: pd.DataFrame) -> list[LevelIndex]:
     """Return both ends of the pairs of one setting."""
     return [(int(at[f"place_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
 

@@ -16,8 +16,8 @@ from study.analysis.answers.context import (
     SCOPE,
     Becomes,
     Context,
-    End,
     Lack,
+    LevelKey,
     Means,
     Statement,
     bounds,
@@ -96,7 +96,7 @@ class Contrast(Statement):
         every = self.least != self.most and all(one.together.excludes_one for one in ends)
         return f"{capital(faster)} is faster than {slower}{' at every setting' * every}"
 
-    def ends(self, context: Context) -> list[End]:
+    def ends(self, context: Context) -> list[LevelKey]:
         """Return both sides where their ratio is the largest."""
         found = []
         for level in (self.faster, self.slower):
@@ -295,7 +295,7 @@ class Point(Strict):
     """One for each setting of the answer."""
 
 
-class Length(Strict):
+class RatiosByLength(Strict):
     """How many times as fast the answer's setting is in shorter and in longer jobs."""
 
     own: int
@@ -324,7 +324,7 @@ class Length(Strict):
 
 def length_of(
     study: Study, frame: pd.DataFrame, epochs: pd.DataFrame, answer: object
-) -> Length | None:
+) -> RatiosByLength | None:
     """Return the ratios of an answer by the length of the job.
 
     None for an answer without a ratio of its own, for a time that is no whole training or ends at a
@@ -358,7 +358,7 @@ def length_of(
             times = frame[y] + max(length - own, 0) * times - frame["run"].map(later)
         found = _ratios(study, frame.assign(**{y: times}), answer)
         points.append(Point(epochs=length, ratios=list(found.values())))
-    return Length(own=own, at=list(found), points=points)
+    return RatiosByLength(own=own, at=list(found), points=points)
 
 
 def _ratios(study: Study, frame: pd.DataFrame, answer: Ways | Contrast) -> dict[Setting, Estimate]:

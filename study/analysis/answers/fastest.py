@@ -9,14 +9,14 @@ from study.analysis.answers.context import (
     FEW,
     Becomes,
     Context,
-    End,
     Lack,
+    LevelKey,
     Means,
     Statement,
     bounds,
     capital,
 )
-from study.analysis.answers.group import Group, Level, smallest
+from study.analysis.answers.group import Group, LevelSummary, smallest
 from study.analysis.stats.estimate import Estimate, Ineligible, Undetermined
 from study.analysis.words import listed, short
 from study.artifacts.setting import Setting
@@ -63,7 +63,7 @@ class OnlyLevel(Statement):
         lead = f"{capital(where)} {context.takes}" if where else capital(context.takes)
         return f"{lead} **{short(self.time.value)} s**{bounds(self.time, context.scope)}{reached}."
 
-    def ends(self, context: Context) -> list[End]:
+    def ends(self, context: Context) -> list[LevelKey]:
         """Return its level."""
         return [(self.group, level.label) for level in context.group(self.group).levels]
 
@@ -162,7 +162,7 @@ class Fastest(Statement):
         lead = capital(context.setting(self.level.label))
         return f"{lead} is faster than {context.settings(self.slower)}"
 
-    def ends(self, context: Context) -> list[End]:
+    def ends(self, context: Context) -> list[LevelKey]:
         """Return the fastest level and the slowest."""
         slowest = sorted(
             self.slower, key=lambda one: context.seconds(self.group, one) or 0.0, reverse=True
@@ -302,7 +302,7 @@ def group_answer(group: Group) -> Fastest | CannotSay | OnlyLevel | NothingSucce
     )
 
 
-def level_verdict(level: Level, group: Group, margin: float) -> str:
+def level_verdict(level: LevelSummary, group: Group, margin: float) -> str:
     """Return what the runs determine of a level beside the fastest, in a few words; nothing where
     it is alone."""
     if level.time is None:

@@ -20,10 +20,10 @@ from study.artifacts.timing import resources
 from study.base.strict import Strict
 from study.config.names import level_words
 from study.config.settings import get
-from study.config.study import Study, shown
+from study.config.study import Study, display_level
 
 
-class Level(Strict):
+class LevelSummary(Strict):
     """The runs of one level: their time, and what else was measured."""
 
     setting: Setting
@@ -67,7 +67,7 @@ class Group(Strict):
 
     setting: Setting
     """The levels that all of its runs share."""
-    levels: list[Level]
+    levels: list[LevelSummary]
     best: str | None = None
     """The candidate with the smallest mean; null where nothing can be said of it: one that is not
     determined may be faster, or the machine's drift may be the differences."""
@@ -96,7 +96,7 @@ class Group(Strict):
         return self.setting.label
 
     @property
-    def timed(self) -> list[Level]:
+    def timed(self) -> list[LevelSummary]:
         """The levels that have a time."""
         return [level for level in self.levels if level.time]
 
@@ -120,12 +120,12 @@ class Group(Strict):
 
 
 @dataclass(frozen=True)
-class End:
+class TimedSetting:
     """One setting that has a time."""
 
     place: int
     group: Group
-    level: Level
+    level: LevelSummary
     time: Estimate
 
     @property
@@ -134,7 +134,9 @@ class End:
         return self.group.setting.levels | self.level.setting.levels
 
 
-def ends_with(study: Study, groups: Sequence[Group], chosen: Mapping[str, object]) -> list[End]:
+def ends_with(
+    study: Study, groups: Sequence[Group], chosen: Mapping[str, object]
+) -> list[TimedSetting]:
     """Return the settings that have these levels, as they are or as tables show them.
 
     A key that no factor varies has the study's own level.
@@ -142,12 +144,14 @@ def ends_with(study: Study, groups: Sequence[Group], chosen: Mapping[str, object
 
     def words(levels: Mapping[str, object]) -> list[str]:
         own = {key: levels.get(key, get(study, key)) for key in chosen}
-        return [level_words(key, shown(study, key, level)) for key, level in own.items()]
+        return [level_words(key, display_level(study, key, level)) for key, level in own.items()]
 
     wanted = words(chosen)
     ends = []
     for place, group in enumerate(groups):
-        ends += [End(place, group, level, level.time) for level in group.levels if level.time]
+        ends += [
+            TimedSetting(place, group, level, level.time) for level in group.levels if level.time
+        ]
     return [end for end in ends if words(end.levels) == wanted]
 
 
@@ -193,7 +197,7 @@ def group_of(study: Study, group: GroupFit) -> Group:
     )
 
 
-def smallest(levels: Sequence[Level], ineligible: Mapping[str, object]) -> str | None:
+def smallest(levels: Sequence[LevelSummary], ineligible: Mapping[str, object]) -> str | None:
     """Return the candidate with the smallest mean; None where one that is not determined may be
     faster."""
     timed = [
@@ -210,7 +214,9 @@ def smallest(levels: Sequence[Level], ineligible: Mapping[str, object]) -> str |
     return None if any(time.value <= high for level, time in timed if level.undetermined) else label
 
 
-def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Level:
+def _level(
+    study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str | None
+) -> LevelSummary:
     clean = group.clean[group.clean["level"] == name]
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
     typical = clean[[*resources()]].median().dropna()
@@ -219,7 +225,7 @@ def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str 
     when = group.levels[name].levels.get("training.validation", study.training.validation)
     validations = 1 if when == "end" else None
     recorded = rows[rows["excluded"].isna() | rows["excluded"].isin(BY_RULE)]
-    return Level(
+    return LevelSummary(
         setting=group.levels[name],
         x=float(rows[x].iloc[0]) if x else None,
         runs=len(clean),

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from study.analysis.caveats.base import OneCaveat
 from study.analysis.caveats.conditions import (
-    Censored,
+    CensoredSettings,
     DecodedBefore,
     MachineChanged,
     MayLearnLess,
@@ -19,19 +19,19 @@ from study.analysis.caveats.runs import (
     DisturbedRuns,
     ExcludedRuns,
     OutlierRuns,
-    Refused,
+    RefusedFiles,
     Unsuccessful,
 )
 
 Every = (
     NotLearned
-    | Censored
+    | CensoredSettings
     | MayLearnLess
     | DecodedBefore
     | OutlierRuns
     | ExcludedRuns
     | Unsuccessful
-    | Refused
+    | RefusedFiles
     | DisturbedRuns
     | MachineChanged
     | Starts

@@ -88,7 +88,7 @@ class Missed(Strict):
     """These and its successful runs."""
 
 
-class Censored(OneCaveat):
+class CensoredSettings(OneCaveat):
     """Settings with runs that ended before they were done: the time of the others is that of the
     lucky ones."""
 

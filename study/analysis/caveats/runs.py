@@ -141,7 +141,7 @@ class Unsuccessful(OneCaveat):
         return f"{few(self.runs, 'run')} {how}: {self.message or 'no reason recorded'}"
 
 
-class Refused(OneCaveat):
+class RefusedFiles(OneCaveat):
     """Files that do not fit: records of another plan, schema or checksum, and samples of another
     record."""
 

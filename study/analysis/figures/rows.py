@@ -80,7 +80,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """The rows of one way, with its name. An ``arrow`` with so many lines of words leads from the
     first of two rows to the other."""
 
@@ -93,7 +93,7 @@ class Group:
 class RowsChart:
     """All that the chart shows."""
 
-    groups: Sequence[Group]
+    groups: Sequence[RowGroup]
     title: str
     subtitle: str = ""
     axis: Literal["linear", "log", "ratio"] = "linear"
@@ -198,7 +198,7 @@ def draw(chart: RowsChart, width: int) -> Figure:
     high = HIGH if any(chart.words(row, False)[1] for row in chart.rows) else LOW
     above = list[tuple[float, str, bool]]()
     placed = list[tuple[float, Row]]()
-    arrows = list[tuple[Group, float, float]]()
+    arrows = list[tuple[RowGroup, float, float]]()
     for group in chart.groups:
         end += GROUP * bool(placed)
         heads = [(line, True) for line in lines_of(group.name, width, "bold")]
@@ -263,7 +263,7 @@ def draw_row(marks: Marks, row: Row, at: float, side: float) -> None:
         marks.dots("claim", [at], [row.claimed])
 
 
-def _arrow(sheet: Sheet, axes: Axes, group: Group, top: float, bottom: float) -> None:
+def _arrow(sheet: Sheet, axes: Axes, group: RowGroup, top: float, bottom: float) -> None:
     """Draw an arrow from the mean of the first row to that of the last, with its words on it."""
     means = [row.time.value for row in group.rows if row.time]
     start, end = (sheet.pixel(axes, mean, 0)[0] for mean in means)

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from study.analysis.answers import Answer
-from study.analysis.answers.context import Context, End, Lack, capital
+from study.analysis.answers.context import Context, Lack, LevelKey, capital
 from study.analysis.answers.phases import MAIN, MOSTLY, START_UP, WORKERS, summed, with_parts
 from study.analysis.answers.switches import Switches
 from study.analysis.stats.laws import by_name
@@ -150,7 +150,7 @@ def _parts(plan: Plan, found: dict[str, float], total: float, workers: float) ->
         yield Part(name="rest", seconds=sum(found[name] for name in small))
 
 
-def name_of(context: Context, end: End) -> str:
+def name_of(context: Context, end: LevelKey) -> str:
     """Return a setting by its group and its level: ``stock fastai, 64``."""
     group, label = end
     who = context.who(group)

@@ -36,13 +36,13 @@ from study.analysis.stats.noise import (
     ROUNDING,
     Noises,
     SensitivityBounds,
-    Starts,
+    StartEffects,
     Within,
     connected,
     half_step,
     noises_of,
     sensitivity_bounds_of,
-    starts_of,
+    start_effects_of,
     within_blocks,
 )
 
@@ -73,7 +73,7 @@ class LogModel:
     within: Within
     """What runs differ by within their blocks."""
     sensitivity_bounds: SensitivityBounds
-    starts: Starts | None
+    starts: StartEffects | None
     """None where all runs are of one start, or a start cannot be told from its block."""
     met: Flags
     """Whether starts connect two levels (m, m): what shifts a start cannot be told from levels that
@@ -309,7 +309,7 @@ def fit_log_model(
     within = within_blocks(kept_logs, kept_level, kept_block)
     noise = noises_of(kept_logs, kept_level, kept_block, noise_variance, within)
     bounds = sensitivity_bounds_of(without - fit.beta[level], level, ends, noise.variances)
-    met = starts_of(without[kept], kept_logs, kept_level, kept_block, kept_start, within)
+    met = start_effects_of(without[kept], kept_logs, kept_level, kept_block, kept_start, within)
     if met and met.count < FEWEST:
         within = met.within
     sets = connected(kept_level, kept_start)

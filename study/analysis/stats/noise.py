@@ -234,7 +234,7 @@ AnyLevel = TypeVar("AnyLevel", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Starts:
+class StartEffects:
     """The starts of a study whose levels met several of them."""
 
     effects: Array
@@ -291,14 +291,14 @@ class Starts:
         return float(np.nanvar(apart, 0, ddof=1).mean() * known.shape[1] / (known.shape[1] - 1))
 
 
-def starts_of(
+def start_effects_of(
     left: Array,
     logs: Array,
     levels: Codes,
     block: Codes,
     start: Codes,
     own: Within,
-) -> Starts | None:
+) -> StartEffects | None:
     """Return the starts of runs; None where there is one, or where a start has one block and cannot
     be told from it.
 
@@ -320,13 +320,15 @@ def starts_of(
     inside = within_blocks(logs, codes(cells.tolist()), block)
     residual_df, interaction_df = inside.degrees, own.degrees - inside.degrees
     if residual_df <= 0 or interaction_df <= 0:
-        return Starts(effects, own, False, None)
+        return StartEffects(effects, own, False, None)
     ratio = (
         (own.variance * own.degrees - inside.variance * residual_df)
         / interaction_df
         / max(inside.variance, 1e-300)
     )
-    return Starts(effects, inside, ratio > 1, special.fdtrc(interaction_df, residual_df, ratio))
+    return StartEffects(
+        effects, inside, ratio > 1, special.fdtrc(interaction_df, residual_df, ratio)
+    )
 
 
 def connected(levels: Codes, blocks: Codes) -> Codes:

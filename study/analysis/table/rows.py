@@ -19,7 +19,7 @@ from study.artifacts.samples import InferenceSamples, Measurement
 from study.artifacts.setting import part_of
 from study.artifacts.timing import Timing, columns, dtype
 from study.config.settings import get
-from study.config.study import shown
+from study.config.study import display_level
 from study.config.times import PHASES
 
 KEYS = ("training.batch_size",)
@@ -127,7 +127,7 @@ def _row(plan: Plan, run: Run, values: Values) -> Values:
         values["peak_device_used_bytes"] = None
     factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
     return Timing.model_validate(values).model_dump() | {
-        key: shown(plan.study, key, level) for key, level in factors.items()
+        key: display_level(plan.study, key, level) for key, level in factors.items()
     }
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from study.analysis.figures.rows import Dot, Group, Row, RowsChart, rows_chart
+from study.analysis.figures.rows import Dot, Row, RowGroup, RowsChart, rows_chart
 from study.analysis.figures.settings import main_chart, pairs_chart, rows_of
 from study.analysis.figures.style import Chart, Kept
 from study.analysis.stats.estimate import Estimate
@@ -38,7 +38,7 @@ def kept(chart: Chart | None) -> Kept:
 
 
 def chart_of(*rows: Row, name: str = "", **changes: object) -> Kept:
-    return kept(rows_chart(RowsChart((Group(rows, name),), "Every run", **changes)))  # type: ignore[arg-type]
+    return kept(rows_chart(RowsChart((RowGroup(rows, name),), "Every run", **changes)))  # type: ignore[arg-type]
 
 
 def texts(drawing: str) -> list[tuple[str, float, float]]:

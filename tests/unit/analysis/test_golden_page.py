@@ -20,7 +20,7 @@ from study.analysis.analysis import Analysis, result_of
 from study.analysis.answers import Answer
 from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, NoRatio, NullControl
-from study.analysis.answers.curve import REASONS, CurveFit, Kind, Reason, Verdict
+from study.analysis.answers.curve import REASONS, CurveFit, Verdict, VerdictKind, VerdictReason
 from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
 from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Way, Ways
@@ -32,7 +32,7 @@ from study.analysis.caveats.runs import (
     ExcludedRun,
     ExcludedRuns,
     OutlierRuns,
-    Refused,
+    RefusedFiles,
     Unsuccessful,
 )
 from study.analysis.ratios import Ratio
@@ -68,7 +68,7 @@ MISSING = ("points", "replicates", "equal_times")
 
 
 def curve(
-    kind: Kind, reason: Reason | None = None, alpha: Bounds = ALPHA, **ends: float
+    kind: VerdictKind, reason: VerdictReason | None = None, alpha: Bounds = ALPHA, **ends: float
 ) -> CurveFit:
     intervals = {"alpha": alpha, "Tmin": TIGHT, "c": WIDE}
     power = Fitted(coefficients=POWER, intervals=intervals, rss=1.0, aicc=1.0, lack_of_fit_p=0.5)
@@ -202,7 +202,7 @@ def unlearned(
 CAVEATS: list[Caveat] = [
     NotLearned(levels=[unlearned(128, 0.57), unlearned(256, 0.51)], everywhere=True),
     NotLearned(levels=[unlearned(128, 0.75, "unclear")], everywhere=False),
-    conditions.Censored(
+    conditions.CensoredSettings(
         missed=[
             Missed(setting=ON_GPU, missed=1, runs=3),
             Missed(setting=setting(size=64), missed=3, runs=3),
@@ -222,10 +222,10 @@ CAVEATS: list[Caveat] = [
     ExcludedRuns(runs=[EXCLUDED, EXCLUDED.model_copy(update={"reason": OUTLIER})], of=25),
     Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
     Unsuccessful(outcome="failed", message=None, runs=MANY),
-    Refused(
+    RefusedFiles(
         what="record", files=["bs16-r1.0a1b2c3d.json"], reason="key: '4e5f6a7b' is not allowed"
     ),
-    Refused(
+    RefusedFiles(
         what="samples",
         files=[f"{name}.parquet" for name in MANY],
         reason="telemetry_sha256: another checksum",
@@ -410,7 +410,7 @@ def test_every_kind_of_finding_stands_on_the_golden_page(
     union: object, examples: list[object]
 ) -> None:
     assert set(get_args(get_args(union)[0])) == {type(example) for example in examples}
-    assert set(get_args(Kind)) == {one.verdict.kind for one in CURVES}
+    assert set(get_args(VerdictKind)) == {one.verdict.kind for one in CURVES}
 
 
 def test_a_caveat_says_what_it_is_and_what_it_does_in_thirty_words_each_and_none_is_forgotten_on_the_way() -> (

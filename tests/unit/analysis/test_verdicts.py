@@ -10,7 +10,7 @@ from scipy import stats
 from study.analysis.analysis import Analysis
 from study.analysis.answers.curve import curve_of_model
 from study.analysis.answers.fastest import Fastest
-from study.analysis.caveats.conditions import Censored, Starts
+from study.analysis.caveats.conditions import CensoredSettings, Starts
 from study.analysis.caveats.runs import OutlierRuns
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import may_be_fastest, optimum_of, smallest_difference
@@ -140,7 +140,7 @@ def test_a_setting_whose_slow_runs_the_time_limit_ended_is_neither_the_fastest_n
     assert (answer.level.label, answer.tied, answer.ineligible) == ("32", [], {"64": "censored"})
     (level,) = [one for one in analysis.groups[0].levels if one.label == "64"]
     assert level.time and level.time.low is None
-    (lost,) = only(Censored, analysis.warnings)
+    (lost,) = only(CensoredSettings, analysis.warnings)
     assert [(one.missed, one.runs) for one in lost.missed] == [(3, 8)]
 
 
