@@ -65,7 +65,7 @@ def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:
         rows["level"].tolist(),
         rows["block"].tolist(),
         rows["start"].tolist(),
-        outlier=rows["outlier"].tolist(),
+        outliers=rows["outlier"].tolist(),
     )
     told = []
     for level in model.levels:
@@ -134,7 +134,7 @@ def clean(settings: int, blocks: int, rng: np.random.Generator) -> Iterator[Tria
         columns = (column.tolist() for column in (runs.seconds, runs.levels, runs.blocks))
         seconds, levels, within = columns
         model = fit_log_model(
-            seconds, levels, within, outlier=outliers(seconds, levels, within).tolist()
+            seconds, levels, within, outliers=outliers(seconds, levels, within).tolist()
         )
         return runs, model, may_be_fastest(model, model.levels)
 

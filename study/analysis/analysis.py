@@ -21,9 +21,9 @@ from study.analysis.caveats.base import Seen
 from study.analysis.groups import groups_of
 from study.analysis.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.screen import Screen, screen_of
-from study.analysis.screen.job import facts_of
+from study.analysis.screen.provenance import facts_of
 from study.analysis.stats.usable import usable_runs
-from study.analysis.table.files import as_epochs, epochs_of, read_epochs, read_table, read_timings
+from study.analysis.table.tables import as_epochs, epochs_of, read_epochs, read_table, read_timings
 from study.analysis.words import place_words
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results

@@ -4,7 +4,7 @@ from study.analysis.analysis import read_analysis
 from study.analysis.caveats.base import OneCaveat
 from study.analysis.caveats.conditions import DecodedBefore, MayLearnLess
 from study.analysis.caveats.runs import OutlierRuns
-from study.analysis.table.files import read_timings
+from study.analysis.table.tables import read_timings
 from study.artifacts.plan import Plan
 from tests.examples import with_analysis
 from tests.timings import ruled

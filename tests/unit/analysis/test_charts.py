@@ -8,7 +8,7 @@ from study.analysis.figures.rows import Dot, Row, RowGroup, RowsChart, rows_char
 from study.analysis.figures.settings import main_chart, pairs_chart, rows_of
 from study.analysis.figures.style import Chart, Kept
 from study.analysis.stats.estimate import Estimate
-from study.analysis.table.files import read_timings
+from study.analysis.table.tables import read_timings
 from study.artifacts.plan import Plan
 from tests.conftest import tiny_plan
 from tests.examples import with_analysis

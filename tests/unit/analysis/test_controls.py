@@ -10,7 +10,7 @@ import pytest
 
 from study.analysis.answers.contrast import NullControl
 from study.analysis.caveats.runs import ExcludedRuns, OutlierRuns
-from study.analysis.report.context import glossary, resources
+from study.analysis.report.content import glossary, resources
 from study.analysis.table.exclusions import FIRST, MANY, OUTLIER
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices

@@ -6,9 +6,9 @@ import pytest
 
 from study.analysis.analysis import StudyResult
 from study.analysis.caveats.runs import DisturbedRuns
-from study.analysis.report.context import view
+from study.analysis.report.content import view
 from study.analysis.step import charts_of
-from study.analysis.table.files import read_table
+from study.analysis.table.tables import read_table
 from study.artifacts.checked import read_records
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan

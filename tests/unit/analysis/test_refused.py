@@ -10,7 +10,7 @@ import pytest
 
 from study.analysis.analysis import read_analysis
 from study.analysis.caveats.runs import RefusedFiles
-from study.analysis.table.files import read_timings
+from study.analysis.table.tables import read_timings
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import sealed

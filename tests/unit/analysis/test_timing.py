@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from study.analysis.report.context import FORMATS
-from study.analysis.table.files import read_timings, write_csv
+from study.analysis.report.content import FORMATS
 from study.analysis.table.rows import table_of, values_of
+from study.analysis.table.tables import read_timings, write_csv
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed
