@@ -3,7 +3,7 @@ seeds.
 
     python -m benchmarks.coverage --studies 300 --file coverage.jsonl
 
-Every condition of ``benchmarks.simulated`` goes through the rules for far runs and the model, as a
+Every condition of ``benchmarks.simulated`` goes through the rules for outliers and the model, as a
 study does; ``benchmarks.coverage_answers`` sends ways, contrasts, switches and time limits through
 the table. A line is a share with its exact 95% interval (Clopper and Pearson), one trial a study.
 It FAILS where that lies wholly outside what is allowed. A cell that is in the file is not run
@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.coverage_answers import answers
-from benchmarks.simulated import Array, Condition, Runs, conditions, of_starts, simulate
+from benchmarks.simulated import Condition, Runs, conditions, of_starts, simulate
 from benchmarks.trials import Cell, Trial, holds, main, study_of
 from study.analysis.answers.curve import curve_of_model
 from study.analysis.stats.estimate import undetermined
 from study.analysis.stats.log_model import LogModel, fit_log_model, together
+from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import equivalent_to, may_be_fastest, optimum_of
-from study.analysis.table.exclusions import MANY, far_runs, with_exclusions
+from study.analysis.table.exclusions import MANY, outliers, with_exclusions
 
 MARGIN, DRAWS = 0.05, 20_000
 NO_LAW = "flat", "undetermined"
@@ -43,9 +44,9 @@ def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:
     rows = pd.DataFrame(
         {"y": runs.seconds, "level": runs.levels, "block": runs.blocks, "start": runs.starts}
     )
-    rows["far"] = far_runs(*(rows[name].tolist() for name in ("y", "level", "block")))
-    # the rules that set runs aside
-    if condition.first_slow or (condition.runs >= MANY and rows["far"].any()):
+    rows["outlier"] = outliers(*(rows[name].tolist() for name in ("y", "level", "block")))
+    # the rules that exclude runs
+    if condition.first_slow or (condition.runs >= MANY and rows["outlier"].any()):
         names = {"y": "fit_seconds", "start": "session"}
         fixed = {
             "group": "CPU",
@@ -58,13 +59,13 @@ def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:
         marked = with_exclusions(
             STUDY, rows.rename(columns=names).assign(started=rows.index, **fixed)
         )
-        rows = rows.assign(far=marked["far"])[marked["excluded"].isna()]
+        rows = rows.assign(outlier=marked["outlier"])[marked["excluded"].isna()]
     model = fit_log_model(
         rows["y"].tolist(),
         rows["level"].tolist(),
         rows["block"].tolist(),
         rows["start"].tolist(),
-        far=rows["far"].tolist(),
+        outliers=rows["outlier"].tolist(),
     )
     told = []
     for level in model.levels:
@@ -133,14 +134,14 @@ def clean(settings: int, blocks: int, rng: np.random.Generator) -> Iterator[Tria
         columns = (column.tolist() for column in (runs.seconds, runs.levels, runs.blocks))
         seconds, levels, within = columns
         model = fit_log_model(
-            seconds, levels, within, far=far_runs(seconds, levels, within).tolist()
+            seconds, levels, within, outliers=outliers(seconds, levels, within).tolist()
         )
         return runs, model, may_be_fastest(model, model.levels)
 
     others, one = np.arange(settings) > 0, np.arange(settings) == settings - 1
     runs, model, kept = told(0.0 * others)
     yield "equal: one is called slower", len(kept) < settings
-    if blocks > 1 and model.spare > 0:
+    if blocks > 1 and model.residual_df > 0:
         ratio = model.ratio(settings - 1, 0)
         yield "ratio held", holds(ratio, 0)
         if ratio.low and ratio.high:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.simulated import SECONDS, SLOWED, Array
+from benchmarks.simulated import SECONDS, SLOWED
 from benchmarks.trials import JOINT, Cell, Trial, holds, study_of
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import switches_of
@@ -17,6 +17,7 @@ from study.analysis.answers.ways import ways_of
 from study.analysis.groups import GroupFit, groups_of
 from study.analysis.ratios import overall_of
 from study.analysis.stats.estimate import Estimate
+from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.analysis.table.rows import as_table
@@ -43,12 +44,12 @@ MACHINE_NOISE = 0.02
 
 
 def table(
-    study: Study, logs: Array, order: Array, pace: Array | None = None, limit: float = np.inf
+    study: Study, logs: Array, order: Array, drift: Array | None = None, limit: float = np.inf
 ) -> pd.DataFrame:
     """Return the marked table of one start with log seconds (blocks, settings), the settings as the
     study's product.
 
-    ``order`` has the place of each run in its block, ``pace`` the log of its reference workload. A
+    ``order`` has the place of each run in its block, ``drift`` the log of its reference workload. A
     run of the last setting that takes longer than the ``limit`` is ended.
     """
     keys = [key for key in study.factors if key != "device"]
@@ -81,7 +82,7 @@ def table(
             "started": started,
             "warmed_up": True,
         }
-        state = {} if pace is None else {"reference_seconds": float(np.exp(pace[block, place]))}
+        state = {} if drift is None else {"reference_seconds": float(np.exp(drift[block, place]))}
         rows.append(row | cells[place] | done | times | state)
     return with_exclusions(study, as_table(rows))
 
@@ -164,10 +165,10 @@ def contrast(kind: str, blocks: int, sizes: int, rng: np.random.Generator) -> It
             logs = slowed(logs, rng)
         elif kind == "device x block 10%":
             logs += rng.normal(0, 0.1, (blocks, 1)) * (side - 0.5) * np.sqrt(2)
-        pace = machine + rng.normal(0, MACHINE_NOISE, when.shape)
+        drift = machine + rng.normal(0, MACHINE_NOISE, when.shape)
         overall = overall_of(
             study,
-            groups_by(study, PRECISION, table(study, logs, order, pace)),
+            groups_by(study, PRECISION, table(study, logs, order, drift)),
             PRECISION,
             "fp32",
             "bf16",
@@ -175,7 +176,7 @@ def contrast(kind: str, blocks: int, sizes: int, rng: np.random.Generator) -> It
         told = (
             bool(overall)
             and overall is not None
-            and not overall.machine
+            and not overall.drift_confounded
             and overall.ratio.excludes_one
         )
         apart = "must be told" if "between" in kind or kind == "clean" else "told"

@@ -11,15 +11,14 @@ import secrets
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from study.analysis.answers.curve import CurveFit, Verdict, curve_of_model, means_of
 from study.analysis.stats.laws import LogMeans, by_name, fit_laws
 from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import optimum_of
 
-Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
 FIVE: Array = np.geomspace(16.0, 256.0, 5)
 TEN: Array = np.geomspace(16.0, 256.0, 10)

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Places = NDArray[np.int64]
+from study.analysis.stats.mixed_model import Array, Codes
+
 SLOWED, COLD = (1.5, 2.0), (1.3, 2.0)
 """Factor by which a disturbed run is slower, and by which the first run of a start is."""
 SECONDS = 10.0
@@ -146,9 +145,9 @@ class Runs:
     """The runs of one study in the order of execution; every array is (n,)."""
 
     seconds: Array
-    levels: Places
-    blocks: Places
-    starts: Places
+    levels: Codes
+    blocks: Codes
+    starts: Codes
     truth: Array
     """Log seconds of each level (m,), over all that its runs meet; of one or two starts those of
     these starts."""
@@ -196,7 +195,7 @@ def simulate(
     return Runs(seconds, levels, blocks, starts, truth, met)
 
 
-def _order(condition: Condition, block: int, rng: np.random.Generator) -> Places:
+def _order(condition: Condition, block: int, rng: np.random.Generator) -> Codes:
     """Return the levels of a block in their order: drawn; two alternate, as the plan has them."""
     return (
         np.roll(np.arange(2), block)
@@ -205,7 +204,7 @@ def _order(condition: Condition, block: int, rng: np.random.Generator) -> Places
     )
 
 
-def _noise(condition: Condition, levels: Places, truth: Array, rng: np.random.Generator) -> Array:
+def _noise(condition: Condition, levels: Codes, truth: Array, rng: np.random.Generator) -> Array:
     """Return noise (n,) of standard deviation 1, but where the levels have spreads of their own."""
     n, count = len(levels), condition.settings
     noise = rng.standard_t(3, n) / np.sqrt(3) if condition.heavy else rng.normal(0, 1, n)

@@ -6,7 +6,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from study.analysis.analysis import result_of
-from study.analysis.table.files import write_csv
+from study.analysis.table.tables import write_csv
 from study.artifacts.bundle import unpack
 from study.artifacts.layout import Results
 from study.base.files import ROOT, write_whole

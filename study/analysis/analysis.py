@@ -11,7 +11,7 @@ import pandas as pd
 from study.analysis.answers import Answer, first_answer
 from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.context import Context, scope_of
-from study.analysis.answers.contrast import Length, contrasts_of, control_of, length_of
+from study.analysis.answers.contrast import RatiosByLength, contrasts_of, control_of, length_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import Switches, switches_of
@@ -21,9 +21,9 @@ from study.analysis.caveats.base import Seen
 from study.analysis.groups import groups_of
 from study.analysis.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.screen import Screen, screen_of
-from study.analysis.screen.job import facts_of
+from study.analysis.screen.provenance import facts_of
 from study.analysis.stats.usable import usable_runs
-from study.analysis.table.files import as_epochs, epochs_of, read_epochs, read_table, read_timings
+from study.analysis.table.tables import as_epochs, epochs_of, read_epochs, read_table, read_timings
 from study.analysis.words import place_words
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
@@ -55,7 +55,7 @@ class Analysis(Versioned):
     """The study's claims beside what was measured."""
     facts: dict[str, str] = {}
     """What was run on what: fields of the records by name, with their values or their range."""
-    length: Length | None = None
+    length: RatiosByLength | None = None
     """The answer's ratio by the length of the job; null where it has none."""
 
     def phases(self) -> list[tuple[str, dict[str, float]]]:

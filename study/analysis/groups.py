@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats.estimate import Estimate, Undetermined, Unfair, printed, undetermined
-from study.analysis.stats.learning import Censored, Learning, learning_by_loss, learning_of
+from study.analysis.stats.estimate import Estimate, Ineligible, Undetermined, printed, undetermined
+from study.analysis.stats.learning import CensoredRuns, Learning, learning_by_loss, learning_of
 from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import Optimum, optimum_of
-from study.analysis.stats.usable import felt, model_of, stands_out, usable_runs
+from study.analysis.stats.usable import drift_covariate, model_of, survives_drift, usable_runs
 from study.analysis.table.exclusions import keys_of
 from study.artifacts.record import TIMED_OUT
 from study.artifacts.setting import Setting, parts_of
@@ -37,17 +37,17 @@ class GroupFit:
     """Of the times; None where no run counts."""
     optimum: Optimum | None = None
     """Of all levels, whether they learned or not: the curve's."""
-    machine: bool = False
-    """Whether the machine's change within blocks may be what tells two candidates apart."""
+    drift_confounded: bool = False
+    """Whether the machine's drift within blocks may be what tells two candidates apart."""
     times: dict[str, Estimate] = field(default_factory=dict)
     """The mean of each level with a run that counts, in seconds; without bounds where it is not
     determined, or beside its own runs."""
     undetermined: dict[str, Undetermined] = field(default_factory=dict)
     learning: dict[str, Learning] = field(default_factory=dict)
     """Whether each level with a run that counts has learned."""
-    censored: dict[str, Censored] = field(default_factory=dict)
+    censored: dict[str, CensoredRuns] = field(default_factory=dict)
     """The levels with runs that missed the target accuracy, excluded or not."""
-    unfair: dict[str, Unfair] = field(default_factory=dict)
+    ineligible: dict[str, Ineligible] = field(default_factory=dict)
     """The levels that are no candidates for the fastest, with the reason."""
 
     def optimum_among(self, levels: Sequence[str]) -> Optimum | None:
@@ -80,15 +80,15 @@ def _group(
     censored = _censored(part)
     if clean.empty:
         return GroupFit(setting, levels, part, clean, censored=censored)
-    clean = clean.assign(felt=felt(clean, y))
+    clean = clean.assign(drift_covariate=drift_covariate(clean, y))
     learning = _learning(clean, study)
     unlearned = [name for name, one in learning.items() if one.reason not in ("learned", "unknown")]
-    unfair: dict[str, Unfair] = dict.fromkeys(unlearned, "not_learned")
-    unfair |= dict.fromkeys(censored, "censored")
+    ineligible: dict[str, Ineligible] = dict.fromkeys(unlearned, "not_learned")
+    ineligible |= dict.fromkeys(censored, "censored")
     model = model_of(clean, y)
-    fair = [level for level in model.levels if level not in unfair]
-    apart = len(fair) != 2 or stands_out(
-        _differences(clean, y, fair), _differences(clean, "felt", fair)
+    eligible = [level for level in model.levels if level not in ineligible]
+    apart = len(eligible) != 2 or survives_drift(
+        _differences(clean, y, eligible), _differences(clean, "drift_covariate", eligible)
     )
     times: dict[str, Estimate] = {}
     reasons: dict[str, Undetermined] = {}
@@ -110,14 +110,14 @@ def _group(
         levels,
         part,
         clean,
-        model,
-        optimum_of(model),
-        not apart,
-        times,
-        reasons,
-        learning,
-        censored,
-        unfair,
+        model=model,
+        optimum=optimum_of(model),
+        drift_confounded=not apart,
+        times=times,
+        undetermined=reasons,
+        learning=learning,
+        censored=censored,
+        ineligible=ineligible,
     )
 
 
@@ -141,7 +141,7 @@ def _learning(clean: pd.DataFrame, study: Study) -> dict[str, Learning]:
     return learning_of(by_level("accuracy"), chance, images, margin)
 
 
-def _censored(part: pd.DataFrame) -> dict[str, Censored]:
+def _censored(part: pd.DataFrame) -> dict[str, CensoredRuns]:
     """Return the levels with runs that missed their target, or that their time limit ended."""
     done = part["outcome"] == "ok"
     late = ~done & part["message"].astype(str).str.startswith(TIMED_OUT)
@@ -151,7 +151,7 @@ def _censored(part: pd.DataFrame) -> dict[str, Censored]:
     known = late | (done & (target.isin(["True", "False"]) | bool(late.any())))
     levels = missed[known].groupby(part["level"], sort=False)
     return {
-        str(level): Censored(missed=int(runs.sum()), runs=len(runs))
+        str(level): CensoredRuns(missed=int(runs.sum()), runs=len(runs))
         for level, runs in levels
         if runs.any()
     }

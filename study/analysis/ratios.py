@@ -11,10 +11,10 @@ import pandas as pd
 from study.analysis.groups import GroupFit
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import Critical, LogModel, fit_log_model, together
-from study.analysis.stats.usable import mean_lean, mean_of, stands_out
+from study.analysis.stats.usable import mean_drift_bias, mean_of, survives_drift
 from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
-from study.config.study import Study, shown
+from study.config.study import Study, display_level
 
 
 class Ratio(Strict):
@@ -31,7 +31,7 @@ class Ratio(Strict):
     faster: str
     ratio: Estimate
     """The quotient of the two means; no bounds where one is not determined, or where the machine's
-    change within blocks may be the difference."""
+    drift within blocks may be the difference."""
     together: Estimate
     """The same with bounds that hold for all settings of this contrast at once, with 95%
     probability: an extreme of several ratios is read with these."""
@@ -55,10 +55,10 @@ class Overall(NamedTuple):
     slower: str
     faster: str
     ratio: Estimate
-    """Without bounds where a mean is not determined, or where the machine may be the difference:
-    what it does within blocks is no noise that the blocks tell of."""
-    machine: bool
-    """Whether the machine's change within blocks may be what tells the sides apart; never of a null
+    """Without bounds where a mean is not determined, or where drift confounds the difference: what
+    the machine does within blocks is no noise that the blocks tell of."""
+    drift_confounded: bool
+    """Whether the machine's drift within blocks may be what tells the sides apart; never of a null
     control."""
     pairs: pd.DataFrame
     """The pairs of runs that differ in the contrast alone and met in one block; columns end in
@@ -104,10 +104,12 @@ def overall_of(
     ends = chain.from_iterable(_ends(rows) for _, rows in pairs.groupby(["place_a", "level_a"]))
     undetermined = any(level in groups[place].undetermined for place, level in ends)
     ratio = model.mean("all")
-    leans = _leans(pairs)
-    machine = contrast != "control" and not stands_out(left, leans)
-    told = ratio.bare if undetermined or machine else ratio.widened(mean_lean(leans))
-    return Overall(contrast, slower, faster, told, machine, pairs, settings)
+    biases = _drift_bias(pairs)
+    drift_confounded = contrast != "control" and not survives_drift(left, biases)
+    told = (
+        ratio.bare if undetermined or drift_confounded else ratio.widened(mean_drift_bias(biases))
+    )
+    return Overall(contrast, slower, faster, told, drift_confounded, pairs, settings)
 
 
 def ratios_of(study: Study, groups: Sequence[GroupFit], overalls: Sequence[Overall]) -> list[Ratio]:
@@ -116,12 +118,12 @@ def ratios_of(study: Study, groups: Sequence[GroupFit], overalls: Sequence[Overa
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
-End = tuple[int, str]
+LevelIndex = tuple[int, str]
 """The place of a group among all, and one of its levels."""
 
 
 def quotient_of(
-    groups: Sequence[GroupFit], slower: End, faster: End, y: str, tests: int
+    groups: Sequence[GroupFit], slower: LevelIndex, faster: LevelIndex, y: str, tests: int
 ) -> Estimate:
     """Return the mean time of one level over that of one of another group, with the noise of their
     pairs in blocks.
@@ -150,19 +152,19 @@ def _model_of_pairs(pairs: pd.DataFrame, y: str, levels: Sequence[Hashable]) -> 
     """Return the model of the quotients of pairs of runs, each of one of the ``levels``. Within a
     block its own factor cancels; what is left is the noise.
 
-    A quotient is far on the side of its far run; a quotient of two that are is not.
+    A quotient is an outlier on the side of its outlier; one of two outliers is none.
     """
     quotients = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist()
-    far = np.sign(pairs["far_a"] - pairs["far_b"]).tolist()
+    outliers = np.sign(pairs["outlier_a"] - pairs["outlier_b"]).tolist()
     blocks, starts = (pairs[name].tolist() for name in ("session_block", "session"))
-    return fit_log_model(quotients, levels, blocks, starts, far)
+    return fit_log_model(quotients, levels, blocks, starts, outliers)
 
 
 def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
     """Return the runs that count at each level of the contrast, as the study lists these, with the
     place of their group; a level without such a run is left out."""
     sides = {}
-    for name in (str(shown(study, contrast, level)) for level in study.factors[contrast]):
+    for name in (str(display_level(study, contrast, level)) for level in study.factors[contrast]):
         parts = [
             group.clean[group.clean[contrast].astype(str) == name].assign(place=place)
             for place, group in enumerate(groups)
@@ -173,7 +175,7 @@ def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[st
     return sides
 
 
-def _settings(study: Study, groups: Sequence[GroupFit], contrast: str) -> dict[End, Setting]:
+def _settings(study: Study, groups: Sequence[GroupFit], contrast: str) -> dict[LevelIndex, Setting]:
     """Return the setting of each level of each group, of the factors that tell the ratios apart,
     the curve's first: one with a single level tells none."""
     varied = []
@@ -213,9 +215,9 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
             times = [float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab"]
         images = _means(at, groups, "images_processed")
         reached = _means(at, groups, "accuracy")
-        lean = 0.0 if overall.contrast == "control" else mean_lean(_leans(at))
+        bias = 0.0 if overall.contrast == "control" else mean_drift_bias(_drift_bias(at))
         own, joint = (
-            _quotient(times, known[setting], setting, reach).widened(lean)
+            _quotient(times, known[setting], setting, reach).widened(bias)
             for reach in (None, critical)
         )
         found.append(
@@ -225,8 +227,8 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
                 x=float(at[x].iloc[0]) if x and x in at else None,
                 slower=overall.slower,
                 faster=overall.faster,
-                ratio=own.bare if overall.machine else own,
-                together=joint.bare if overall.machine else joint,
+                ratio=own.bare if overall.drift_confounded else own,
+                together=joint.bare if overall.drift_confounded else joint,
                 slower_seconds=times[0],
                 faster_seconds=times[1],
                 slower_images=images[0],
@@ -238,14 +240,16 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     return found
 
 
-def _leans(pairs: pd.DataFrame) -> "pd.Series[float]":
-    """Return by how much the machine was slower on the first side of each block that tells, in log
-    units."""
-    logs = (pairs["felt_a"].astype(float) / pairs["felt_b"].astype(float)).apply(np.log)
+def _drift_bias(pairs: pd.DataFrame) -> "pd.Series[float]":
+    """Return the drift bias of each block that tells, in log units: by how much the drift covariate
+    of the first side's runs is larger."""
+    logs = (
+        pairs["drift_covariate_a"].astype(float) / pairs["drift_covariate_b"].astype(float)
+    ).apply(np.log)
     return logs.groupby(pairs["session_block"]).mean().dropna()
 
 
-def _ends(at: pd.DataFrame) -> list[End]:
+def _ends(at: pd.DataFrame) -> list[LevelIndex]:
     """Return both ends of the pairs of one setting."""
     return [(int(at[f"place_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
 
@@ -270,7 +274,7 @@ def _has_noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel) -
     """Return whether the pairs of a setting tell the noise of its ratio: its means are determined,
     with replicates."""
     undetermined = any(level in groups[place].undetermined for place, level in _ends(at))
-    return not undetermined and len(at) > 1 and paired.spare > 0
+    return not undetermined and len(at) > 1 and paired.residual_df > 0
 
 
 def _quotient(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from study.analysis.analysis import StudyResult, result_of
 from study.analysis.figures.curve import curve_chart
-from study.analysis.figures.job import length_chart, phases_chart
+from study.analysis.figures.duration import length_chart, phases_chart
 from study.analysis.figures.learning import learning_charts
 from study.analysis.figures.settings import main_chart, pairs_chart, rows_of, switch_charts
 from study.analysis.figures.style import Chart, our_look
-from study.analysis.table.files import write_csv
+from study.analysis.table.tables import write_csv
 from study.artifacts.block import made_of
 from study.artifacts.layout import Results
 from study.base.errors import StudyError

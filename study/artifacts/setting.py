@@ -18,7 +18,7 @@ from study.config import names
 from study.config.names import APART, level_words
 from study.config.sections import Device, short_name
 from study.config.settings import known, leaf_words
-from study.config.study import Study, shown
+from study.config.study import Study, display_level
 
 Level = str | bool | int | float | None
 Levels = Mapping[str, Level]
@@ -85,7 +85,9 @@ def part_of(study: Study, levels: Levels, keys: Sequence[str]) -> Setting:
     return setting_of(
         study,
         {
-            key: shown(study, key, levels[key]) if isinstance(levels[key], str) else levels[key]
+            key: display_level(study, key, levels[key])
+            if isinstance(levels[key], str)
+            else levels[key]
             for key in keys
         },
     )
@@ -105,11 +107,11 @@ def _named(study: Study, levels: Levels) -> dict[str, list[str]]:
         return {}
     whole = names.whole(study.names, study.factors, study.only)
     as_shown = {
-        name: {key: shown(study, key, level) for key, level in own.items()}
+        name: {key: display_level(study, key, level) for key, level in own.items()}
         for name, own in whole.items()
     }
     return names.names_in(
-        as_shown, {key: shown(study, key, level) for key, level in levels.items()}
+        as_shown, {key: display_level(study, key, level) for key, level in levels.items()}
     )
 
 
@@ -169,7 +171,7 @@ def _label(study: Study, levels: Levels, named: Mapping[str, Sequence[str]]) -> 
 
 
 def _word(study: Study, key: str, level: Level) -> str:
-    return level_words(key, level if level is None else shown(study, key, level))
+    return level_words(key, level if level is None else display_level(study, key, level))
 
 
 def _switched(study: Study, words: Mapping[str, str]) -> str:

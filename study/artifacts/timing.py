@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 
 from study.base.strict import Strict
 
-Shown = Literal["count", "number", "percent", "share", "bytes", "milli"]
+Format = Literal["count", "number", "percent", "share", "bytes", "milli"]
 
 
 @dataclass(frozen=True)
@@ -21,21 +21,21 @@ class Unit:
 
 @dataclass(frozen=True)
 class Resource:
-    """A column that the report shows beside the times, under ``heading``, as ``shown`` says.
+    """A column that the report shows beside the times, under a ``heading`` and in a ``format``.
 
     With ``shared`` it is shown only for runs in which several processes train.
     """
 
     heading: str
-    shown: Shown = "number"
+    format: Format = "number"
     shared: bool = False
 
 
-Seconds = Annotated[float | None, Unit("s")]
-Bytes = Annotated[int | None, Unit("bytes")]
-Percent = Annotated[float | None, Unit("%")]
-Share = Annotated[float | None, Unit("share, 0 to 1")]
-Images = Annotated[int | None, Unit("images")]
+SecondsCell = Annotated[float | None, Unit("s")]
+BytesCell = Annotated[int | None, Unit("bytes")]
+PercentCell = Annotated[float | None, Unit("%")]
+ShareCell = Annotated[float | None, Unit("share, 0 to 1")]
+ImagesCell = Annotated[int | None, Unit("images")]
 
 
 class Timing(Strict):
@@ -77,15 +77,16 @@ class Timing(Strict):
     start."""
     started: str | None = None
     """Start of the run in UTC, ISO 8601."""
-    process_seconds: Seconds = None
+    process_seconds: SecondsCell = None
     """Time of the whole process, start-up and imports included."""
 
-    excluded: Literal["disturbed", "broken block", "first of its start", "far"] | None = None
+    excluded: Literal["disturbed", "broken block", "first of its start", "outlier"] | None = None
     """Why this record counts in no number: a `disturbed` first try, measured once more; part of a
     `broken block`, measured anew as a whole; the `first of its start`, where no warm-up run was
-    before it; or `far` from the others of its setting. Empty for a record that counts."""
-    far: float | None = None
-    """1 for a slow run that is far from the others of its setting, -1 for a fast one, else 0. It
+    before it; or the only `outlier` of a setting with ten runs or more. Empty for a record that
+    counts."""
+    outlier: float | None = None
+    """1 for a slow outlier, far from the other runs of its setting, -1 for a fast one, else 0. It
     counts against its own setting alone."""
     disturbed: str | None = None
     """Keys of the study's `evidence` whose limit others crossed during the run, joined by `; `."""
@@ -99,7 +100,7 @@ class Timing(Strict):
     """Pseudonym of the machine; empty if it is not known."""
     quiet: bool | None = None
     """Whether others crossed no limit when the run began."""
-    others_cpu_percent: Percent = None
+    others_cpu_percent: PercentCell = None
     """CPU time of others during the run, in percent of the CPUs that the run might use."""
 
     device_name: str | None = None
@@ -110,9 +111,9 @@ class Timing(Strict):
     """Versions of Python and of the libraries, the engine, the commit."""
     image_id: str | None = None
     """Checksum of the container image; empty on the host."""
-    reference_seconds: Seconds = None
+    reference_seconds: SecondsCell = None
     """One repetition of the reference workload on the device, before and after the run."""
-    host_reference_seconds: Seconds = None
+    host_reference_seconds: SecondsCell = None
     """One repetition of the reference workload on the CPUs that load a GPU's data."""
 
     parameters: Annotated[int | None, Resource("parameters", "count")] = None
@@ -120,53 +121,53 @@ class Timing(Strict):
     replicas: Annotated[int | None, Resource("processes that train", "count", shared=True)] = None
     """Number of processes that train one model together."""
     global_batch_size: Annotated[
-        Images, Resource("images of a step, all processes", "count", shared=True)
+        ImagesCell, Resource("images of a step, all processes", "count", shared=True)
     ] = None
     """Images of a batch, summed over the processes."""
     replica_batch_size: Annotated[
-        Images, Resource("images of a step, each process", "count", shared=True)
+        ImagesCell, Resource("images of a step, each process", "count", shared=True)
     ] = None
     """Images of a batch that each process takes."""
     threads: int | None = None
     """Number of CPU threads that torch used in each process."""
     workers: Annotated[int | None, Resource("loader workers", "count")] = None
     """Number of the loader's worker processes for each process."""
-    train_images: Images = None
+    train_images: ImagesCell = None
     """Images of the training set."""
-    valid_images: Images = None
+    valid_images: ImagesCell = None
     """Images of the validation set."""
-    images_processed: Images = None
+    images_processed: ImagesCell = None
     """Images trained on in all epochs."""
     steps: int | None = None
     """Number of training steps in all epochs."""
     warm_up_steps: int | None = None
     """Number of steps marked as warm-up."""
 
-    start_seconds: Seconds = None
+    start_seconds: SecondsCell = None
     """Time until the code of the run's process begins: its imports, where it is not forked."""
-    inputs_seconds: Seconds = None
+    inputs_seconds: SecondsCell = None
     """Time to read and check the data's files and the weights."""
-    device_start_seconds: Seconds = None
+    device_start_seconds: SecondsCell = None
     """Time of the device's first use."""
-    instruments_seconds: Seconds = None
+    instruments_seconds: SecondsCell = None
     """Time of the reference workloads before and after."""
-    training_seconds: Seconds = None
+    training_seconds: SecondsCell = None
     """Time of the whole loop: `setup_seconds`, `blog_seconds`, and reading what was recorded."""
-    setup_seconds: Seconds = None
+    setup_seconds: SecondsCell = None
     """Time to build the loaders, with decoding for a device loader."""
-    model_seconds: Seconds = None
+    model_seconds: SecondsCell = None
     """Time to build the model and move it to the device."""
-    fit_seconds: Seconds = None
+    fit_seconds: SecondsCell = None
     """Wall time of the whole schedule, validation included."""
-    blog_seconds: Seconds = None
+    blog_seconds: SecondsCell = None
     """`model_seconds` + `fit_seconds`."""
-    train_seconds: Seconds = None
+    train_seconds: SecondsCell = None
     """Training time of all epochs, without validation."""
-    epoch_seconds: Annotated[Seconds, Resource("training of an epoch (s)")] = None
+    epoch_seconds: Annotated[SecondsCell, Resource("training of an epoch (s)")] = None
     """Training time of an epoch, mean over the epochs."""
-    valid_seconds: Annotated[Seconds, Resource("validation, all epochs (s)")] = None
+    valid_seconds: Annotated[SecondsCell, Resource("validation, all epochs (s)")] = None
     """Validation time of all epochs."""
-    target_seconds: Seconds = None
+    target_seconds: SecondsCell = None
     """Wall time of the schedule until the end of the validation that reached the target accuracy;
     empty where none did."""
     target_epochs: Annotated[
@@ -175,9 +176,9 @@ class Timing(Strict):
     """Epochs of the schedule, frozen ones included, until the target accuracy was reached."""
     reached_target: bool | None = None
     """Whether the target accuracy was reached; empty for a training without one."""
-    step_seconds: Seconds = None
+    step_seconds: SecondsCell = None
     """Median steady step: a full batch, everything trained, no warm-up."""
-    thousand_images_seconds: Seconds = None
+    thousand_images_seconds: SecondsCell = None
     """Inference time of 1000 images."""
     command_seconds: Annotated[Seconds, Resource("the whole command (s)")] = None
     """Wall time of a command, from its start to its end."""
@@ -193,54 +194,54 @@ class Timing(Strict):
     """Images over `train_seconds`, or over the time of all timed batches of inference."""
     learning_rate: float | None = None
     """Base learning rate of the schedule, after `training.learning_rate_rule`."""
-    chance_accuracy: Share = None
+    chance_accuracy: ShareCell = None
     """Accuracy of a network that always answers the most frequent class of the validation images;
     empty for inference."""
-    accuracy: Share = None
+    accuracy: ShareCell = None
     """Validation images classified correctly after the last epoch."""
     valid_loss: float | None = None
     """Mean validation loss after the last epoch."""
 
-    data_wait_seconds: Seconds = None
+    data_wait_seconds: SecondsCell = None
     """Waiting for data, summed over all steps."""
-    transfer_seconds: Seconds = None
+    transfer_seconds: SecondsCell = None
     """Copies from host to device, summed over all steps."""
-    graph_warm_up_seconds: Seconds = None
+    graph_warm_up_seconds: SecondsCell = None
     """Warm-up before the capture of steps as CUDA graphs, summed over all steps."""
-    device_transform_seconds: Seconds = None
+    device_transform_seconds: SecondsCell = None
     """Transforms on the device, summed over all steps."""
-    forward_seconds: Seconds = None
+    forward_seconds: SecondsCell = None
     """Forward pass with the loss, summed over all steps."""
-    backward_seconds: Seconds = None
+    backward_seconds: SecondsCell = None
     """Backward pass, summed over all steps."""
-    optimizer_seconds: Seconds = None
+    optimizer_seconds: SecondsCell = None
     """The optimizer's updates, summed over all steps."""
-    other_seconds: Seconds = None
+    other_seconds: SecondsCell = None
     """`fit_seconds` less the phases above and `valid_seconds`."""
 
-    gpu_utilisation_percent: Annotated[Percent, Resource("GPU busy", "percent")] = None
+    gpu_utilisation_percent: Annotated[PercentCell, Resource("GPU busy", "percent")] = None
     """Share of time in which any kernel ran, mean over the samples of the run."""
-    cpu_percent: Annotated[Percent, Resource("CPUs busy", "percent")] = None
+    cpu_percent: Annotated[PercentCell, Resource("CPUs busy", "percent")] = None
     """Load of the whole machine, mean over the samples of the run."""
-    peak_device_allocated_bytes: Annotated[Bytes, Resource("device memory, tensors", "bytes")] = (
-        None
-    )
+    peak_device_allocated_bytes: Annotated[
+        BytesCell, Resource("device memory, tensors", "bytes")
+    ] = None
     """Peak of the memory held by torch's tensors, in the first process."""
     peak_all_device_allocated_bytes: Annotated[
-        Bytes, Resource("device memory, tensors of all processes", "bytes", shared=True)
+        BytesCell, Resource("device memory, tensors of all processes", "bytes", shared=True)
     ] = None
     """`peak_device_allocated_bytes`, summed over the processes."""
-    peak_device_used_bytes: Annotated[Bytes, Resource("whole device, sampled", "bytes")] = None
+    peak_device_used_bytes: Annotated[BytesCell, Resource("whole device, sampled", "bytes")] = None
     """Peak of the memory in use on the whole device, driver and other processes included; empty
     where the samples missed it, for it is below what torch had reserved."""
-    peak_tree_resident_bytes: Bytes = None
+    peak_tree_resident_bytes: BytesCell = None
     """Peak resident memory of the run and its workers, summed: shared pages count in each, so this
     is no more than an upper bound."""
-    peak_device_reserved_bytes: Bytes = None
+    peak_device_reserved_bytes: BytesCell = None
     """Peak of the memory held by torch's allocator, in the first process."""
-    peak_host_resident_bytes: Annotated[Bytes, Resource("host memory without workers", "bytes")] = (
-        None
-    )
+    peak_host_resident_bytes: Annotated[
+        BytesCell, Resource("host memory without workers", "bytes")
+    ] = None
     """Peak resident memory of the first process, without its workers."""
 
     energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)")] = None
@@ -260,15 +261,17 @@ class Timing(Strict):
     throttle_reasons: str | None = None
     """Causes of a low clock, in NVML's words."""
 
-    first_batch_seconds: Annotated[Seconds, Resource("first batch of an epoch (s)")] = None
+    first_batch_seconds: Annotated[SecondsCell, Resource("first batch of an epoch (s)")] = None
     """Wait for the first batch of an epoch, mean over the epochs."""
-    loader_start_seconds: Annotated[Seconds, Resource("of that, workers' start (s)")] = None
+    loader_start_seconds: Annotated[SecondsCell, Resource("of that, workers' start (s)")] = None
     """Time to start the loader's workers, mean over the epochs; empty without workers."""
-    loader_end_seconds: Seconds = None
+    loader_end_seconds: SecondsCell = None
     """Time from the last step until the loader has ended, summed over the epochs."""
-    warm_up_extra_seconds: Annotated[Seconds, Resource("warm-up beyond steady steps (s)")] = None
+    warm_up_extra_seconds: Annotated[SecondsCell, Resource("warm-up beyond steady steps (s)")] = (
+        None
+    )
     """Time that warm-up steps took beyond the median steady step, without data waits."""
-    compile_seconds: Annotated[Seconds, Resource("compilation (s)")] = None
+    compile_seconds: Annotated[SecondsCell, Resource("compilation (s)")] = None
     """Time that torch.compile took in the whole run."""
     decoder_difference: Annotated[
         float | None,
@@ -279,28 +282,28 @@ class Timing(Strict):
     Pillow."""
 
     latency_p50_seconds: Annotated[
-        Seconds, Resource("latency of a batch, median (ms)", "milli")
+        SecondsCell, Resource("latency of a batch, median (ms)", "milli")
     ] = None
     """Median time of a timed batch of inference (nearest rank: a measured value)."""
-    latency_p90_seconds: Annotated[Seconds, Resource("latency, 90th percentile (ms)", "milli")] = (
-        None
-    )
+    latency_p90_seconds: Annotated[
+        SecondsCell, Resource("latency, 90th percentile (ms)", "milli")
+    ] = None
     """90th percentile of the timed batches of inference (nearest rank)."""
-    latency_p99_seconds: Annotated[Seconds, Resource("latency, 99th percentile (ms)", "milli")] = (
-        None
-    )
+    latency_p99_seconds: Annotated[
+        SecondsCell, Resource("latency, 99th percentile (ms)", "milli")
+    ] = None
     """99th percentile of the timed batches of inference (nearest rank)."""
     batches: int | None = None
     """Number of timed batches of inference."""
     fp32_accuracy: Annotated[
-        Share, Resource("accuracy of the same weights as trained, fp32", "share")
+        ShareCell, Resource("accuracy of the same weights as trained, fp32", "share")
     ] = None
     """Accuracy of the trained network before it was converted for inference."""
     int8_convolutions_share: Annotated[
-        Share, Resource("convolutions executed in int8", "share")
+        ShareCell, Resource("convolutions executed in int8", "share")
     ] = None
     """Convolutions that the runtime executes on integers; empty if it executes none so."""
-    conversion_seconds: Annotated[Seconds, Resource("conversion, before any batch (s)")] = None
+    conversion_seconds: Annotated[SecondsCell, Resource("conversion, before any batch (s)")] = None
     """Time to convert the trained network for inference."""
     trained_sha256: str | None = None
     """Checksum of the trained weights, before their conversion."""

@@ -66,7 +66,7 @@ class Source(Declared):
         return self
 
 
-class Share(Declared):
+class ClaimedShare(Declared):
     """The speed that a setting is claimed to reach, as a share of the best one's."""
 
     setting: Chosen = Field(default_factory=dict)
@@ -93,7 +93,7 @@ class Claim(Declared):
     """Levels of the faster side, of the same keys."""
     best: Chosen = Field(default_factory=dict)
     """Levels that are claimed to be the fastest."""
-    shares: list[Share] = Field(default_factory=list)
+    shares: list[ClaimedShare] = Field(default_factory=list)
     """What other settings reach of the speed of `of`."""
     of: Chosen = Field(default_factory=dict)
     """The setting whose speed is 100%."""

@@ -258,7 +258,7 @@ class Study(StudyFile):
     """The values of the ladder's rung that the study takes here; empty at its full length."""
 
 
-def shown(study: Study, key: str, level: Any) -> Any:
+def display_level(study: Study, key: str, level: Any) -> Any:
     """Return ``level`` as tables show it.
 
     A switch becomes its name or `no` and its name. A path becomes its base name, and a user's own

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study.analysis.table import files as table_files
+from study.analysis.table import tables
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record_store import read_record
@@ -68,7 +68,7 @@ def table(plan: Plan, results: Path) -> pd.DataFrame:
     records = {run.name: measured(plan, run, results) for run in plan.runs}
     files = Results(results)
     sampled: dict[str, Any] = {
-        run.name: table_files.summary_of(records[run.name], files.telemetry(plan.name, run.file))
+        run.name: tables.summary_of(records[run.name], files.telemetry(plan.name, run.file))
         for run in plan.runs
     }
     return timings.table(plan, records, sampled)

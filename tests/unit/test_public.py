@@ -14,7 +14,7 @@ import pytest
 import study
 import study.analysis.interface
 from study.analysis.analysis import analyse
-from study.analysis.table.files import read_timings, write_csv
+from study.analysis.table.tables import read_timings, write_csv
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan

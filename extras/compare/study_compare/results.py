@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.screen.job import flat
+from study.analysis.screen.provenance import flat
 from study.analysis.stats.usable import usable_runs
-from study.analysis.table.files import read_table
+from study.analysis.table.tables import read_table
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record

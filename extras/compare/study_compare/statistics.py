@@ -156,8 +156,8 @@ def rank(sides: Sequence[Side], settings: Sequence[str]) -> Ranking:
         )
     )
     order = sorted(means, key=lambda name: float(means[name].mean()))
-    fair = [name for name in order if name not in less] or order
-    pairs = list(combinations(fair, 2))
+    eligible = [name for name in order if name not in less] or order
+    pairs = list(combinations(eligible, 2))
     level = 1 - (1 - CONFIDENCE) / 2 / max(len(pairs), 1)
     slower = set()
     for one, other in pairs:
@@ -169,7 +169,7 @@ def rank(sides: Sequence[Side], settings: Sequence[str]) -> Ranking:
         times={
             name: math.exp(float(means[name].mean() - means[order[0]].mean())) for name in order
         },
-        may_be_fastest=[name for name in fair if name not in slower],
+        may_be_fastest=[name for name in eligible if name not in slower],
         learn_less=less,
     )
 

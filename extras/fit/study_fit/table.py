@@ -12,7 +12,7 @@ import pandas as pd
 
 from study.analysis.stats.noise import separate_sets
 from study.analysis.stats.optimum import label
-from study.analysis.table.files import LARGEST, PARSER
+from study.analysis.table.tables import LARGEST, PARSER
 from study.base.errors import StudyError
 from study.base.files import check_plain
 from study_fit.mixed import check_unmixed, named

@@ -202,7 +202,7 @@ def seconds_between(runs: pd.DataFrame) -> float:
 def _learned(group: GroupFit, level: str) -> bool | None:
     """Return whether a level has learned; None where its runs do not tell, as with few images to
     validate on."""
-    if level not in group.unfair:
+    if level not in group.ineligible:
         return True
     return None if group.learning[level].learned is None and level not in group.censored else False
 

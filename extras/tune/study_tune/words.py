@@ -8,7 +8,7 @@ from study.analysis.words import interval, number
 from study.base.errors import duration_words, quantity
 from study.config.keys import as_yaml
 from study.config.settings import in_words
-from study.config.study import Study, shown
+from study.config.study import Study, display_level
 from study_tune.race import Setting, Standing
 from study_tune.space import Levels, Space
 
@@ -89,8 +89,8 @@ def _verdict(
 def _named(study: Study, key: str, level: object) -> str:
     if key == "training.loop":
         return "the plain loop"
-    plain = type(level) in (int, float)
-    return f"{in_words(key)} {level}" if plain or level == "auto" else str(shown(study, key, level))
+    plain = level == "auto" or type(level) in (int, float)
+    return f"{in_words(key)} {level}" if plain else str(display_level(study, key, level))
 
 
 def _yaml(changed: Levels) -> str:

@@ -74,7 +74,7 @@ def planted(seed: int) -> Machine:
     return Machine([8.0, 7.0, 5.0, *(shuffled.uniform(3, 9) for _ in range(17))], seed=seed)
 
 
-def test_the_winner_is_near_the_fastest_that_was_tried_although_runs_are_noisy_and_some_are_far() -> (
+def test_the_winner_is_near_the_fastest_that_was_tried_although_runs_are_noisy_and_some_are_outliers() -> (
     None
 ):
     near = 0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import product
 
-from study.analysis.answers.compared import Measured, Word, against, note_of, told_of, word_of
-from study.analysis.answers.group import End
+from study.analysis.answers.compared import MeasuredStudy, Word, against, note_of, told_of, word_of
+from study.analysis.answers.group import TimedSetting
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.learning import accuracy_of
 from study.analysis.stats.log_model import together
@@ -15,7 +15,7 @@ from study.analysis.stats.usable import model_of
 from study.analysis.words import at_setting, listed, number, short
 from study.artifacts.setting import Levels, setting_of
 from study.base.strict import Strict
-from study.config.claims import Claim, Share, Source
+from study.config.claims import Claim, ClaimedShare, Source
 
 MOST_WORDS = 18
 """Of what was measured."""
@@ -65,7 +65,7 @@ class _Found:
     """What was measured, where the place leaves no room for all of it."""
 
 
-class Judge(Measured):
+class Judge(MeasuredStudy):
     """What a study measured, before which its claims are brought."""
 
     def rows(self) -> list[ClaimRow]:
@@ -150,7 +150,7 @@ class Judge(Measured):
                 yield _Found(rest, "not decided", "Not measured: no run of another setting counts.")
                 continue
             rival = min(
-                others, key=lambda end: (end.level.label in end.group.unfair, end.time.value)
+                others, key=lambda end: (end.level.label in end.group.ineligible, end.time.value)
             )
             tests = len(ends) * len(others)
             here = self.over(own, rival, tests)
@@ -178,7 +178,9 @@ class Judge(Measured):
             )
             yield _Found(rest, word, f"{pair}: {whole}", here, brief=f"{first} takes {brief}")
 
-    def _fastest(self, own: End, others: Sequence[End], here: Estimate, tests: int) -> Word:
+    def _fastest(
+        self, own: TimedSetting, others: Sequence[TimedSetting], here: Estimate, tests: int
+    ) -> Word:
         """Return the word for a setting that is claimed to be the fastest; ``here`` is its time
         over the best other's.
 
@@ -186,7 +188,7 @@ class Judge(Measured):
         is. A claim about several settings has them equal by bounds that hold for all of them.
         """
         group, label = own.group, own.level.label
-        if group.machine or label in group.unfair:
+        if group.drift_confounded or label in group.ineligible:
             return "not decided"
         if here.low is not None and here.low > 1 + self._margin:
             return "contradicted"
@@ -218,7 +220,11 @@ class Judge(Measured):
                 yield self._shares_at(claim, base, chosen, tests)
 
     def _shares_at(
-        self, claim: Claim, base: End, chosen: Sequence[tuple[Share, End]], tests: int
+        self,
+        claim: Claim,
+        base: TimedSetting,
+        chosen: Sequence[tuple[ClaimedShare, TimedSetting]],
+        tests: int,
     ) -> _Found:
         """Return the word on several shares of one setting's speed, and those that are contradicted
         by name."""
@@ -265,7 +271,7 @@ class Judge(Measured):
                 here = accuracy_of(own["accuracy"].dropna().tolist(), len(ends))
             elif own["images_per_second"].notna().any():
                 claimed, unit = claim.images_per_second or 0, " images/s"
-                # A run is far by its time: so rates are fitted as the times that they are of.
+                # A run is an outlier by its time: so rates are fitted as times.
                 known = clean.dropna(subset=["images_per_second"])
                 model = model_of(known.assign(each=1 / known["images_per_second"]), "each")
                 rate = model.mean(end.level.label, together(len(ends))).inverse
@@ -287,7 +293,7 @@ class Judge(Measured):
             yield _Found(end.levels, word, told, here, note_of(word, here, claimed), marks)
 
 
-def _mark(end: End, seconds: float) -> Mark:
+def _mark(end: TimedSetting, seconds: float) -> Mark:
     return Mark(group=end.group.label, level=end.level.label, seconds=seconds)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.answers.group import End, Group, ends_with
+from study.analysis.answers.group import Group, TimedSetting, ends_with
 from study.analysis.groups import GroupFit
 from study.analysis.ratios import Ratio, quotient_of
 from study.analysis.stats.estimate import Estimate
@@ -19,11 +19,11 @@ from study.analysis.words import clear_of, device_words, number, short, with_key
 from study.artifacts.setting import Levels
 from study.config.names import level_words
 from study.config.settings import get
-from study.config.study import Study, shown
+from study.config.study import Study, display_level
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredStudy:
     """The settings of a study that have a time."""
 
     study: Study
@@ -43,42 +43,42 @@ class Measured:
 
     def words(self, key: str, level: object) -> str:
         """Return a level in words."""
-        return level_words(key, shown(self.study, key, level))
+        return level_words(key, display_level(self.study, key, level))
 
-    def ends(self, chosen: Levels) -> list[End]:
+    def ends(self, chosen: Levels) -> list[TimedSetting]:
         """Return the settings that have these levels. A level that the study does not vary is its
         own."""
         return ends_with(self.study, self.groups, chosen)
 
     @staticmethod
-    def rest(end: End, named: Collection[str]) -> Levels:
+    def rest(end: TimedSetting, named: Collection[str]) -> Levels:
         """Return the levels of a setting without the ``named`` keys."""
         return {key: level for key, level in end.levels.items() if key not in named}
 
-    def others(self, own: End, at: Levels, named: Levels) -> list[End]:
+    def others(self, own: TimedSetting, at: Levels, named: Levels) -> list[TimedSetting]:
         """Return the settings that differ from ``own`` in the ``named`` keys alone."""
         rest, ends = self.rest(own, named), self.ends(at)
         return [end for end in ends if self.rest(end, named) == rest and end.levels != own.levels]
 
-    def name(self, end: End, named: Levels) -> str:
+    def name(self, end: TimedSetting, named: Levels) -> str:
         """Return what the claim tells a setting by, in words."""
         return ", ".join(
             device_words(self.words(key, end.levels[key])) for key in named if key in end.levels
         )
 
-    def time(self, end: End, tests: int) -> Estimate:
+    def time(self, end: TimedSetting, tests: int) -> Estimate:
         """Return the time of a setting, with bounds that hold for so many at once."""
         model = self.fitted[end.place].model
         if tests == 1 or end.time.bounds is None or model is None:
             return end.time
         return model.mean(end.level.label, together(tests))
 
-    def over(self, slower: End, faster: End, tests: int) -> Estimate:
+    def over(self, slower: TimedSetting, faster: TimedSetting, tests: int) -> Estimate:
         """Return the time of one setting over that of another; without bounds where the machine may
         explain it."""
         for one in self.ratios:
             sides = [
-                str(shown(self.study, one.contrast, end.levels[one.contrast]))
+                str(display_level(self.study, one.contrast, end.levels[one.contrast]))
                 for end in (slower, faster)
             ]
             same = self.rest(slower, [one.contrast]) == self.rest(faster, [one.contrast])
@@ -88,7 +88,7 @@ class Measured:
                 and one.at.levels.items() <= slower.levels.items()
             ):
                 return one.together
-        if any(end.level.undetermined or end.group.machine for end in (slower, faster)):
+        if any(end.level.undetermined or end.group.drift_confounded for end in (slower, faster)):
             return Estimate(value=slower.time.value / faster.time.value)
         model = self.fitted[slower.place].model
         if slower.place == faster.place and model:

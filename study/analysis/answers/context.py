@@ -112,7 +112,7 @@ class Context:
         return told if many or not key else f"{key} {told}"
 
 
-End = tuple[Setting, str]
+LevelKey = tuple[Setting, str]
 """A group, and the label of one of its levels."""
 Means = Mapping[Setting, Mapping[str, float]]
 """The mean seconds of each level of each group, by its label."""
@@ -159,7 +159,7 @@ class Statement(Strict, ABC):
         no difference, or where the chart names them itself."""
         return ""
 
-    def ends(self, context: Context) -> list[End]:
+    def ends(self, context: Context) -> list[LevelKey]:
         """Return the setting that it names, and the one that it is compared with; none for a
         statement about no setting."""
         return []

@@ -16,8 +16,8 @@ from study.analysis.answers.context import (
     SCOPE,
     Becomes,
     Context,
-    End,
     Lack,
+    LevelKey,
     Means,
     Statement,
     bounds,
@@ -51,8 +51,8 @@ class Contrast(Statement):
     most: Ratio
     overall: Estimate
     """The mean of the ratios over all settings, with the block as the unit."""
-    machine: bool
-    """Whether the machine's change within blocks may be the difference: no ratio has bounds
+    drift_confounded: bool
+    """Whether the machine's drift within blocks may be the difference: no ratio has bounds
     then."""
     equal: bool = False
     """Whether `overall` lies within the study's margin, and no setting is told to differ by
@@ -70,7 +70,7 @@ class Contrast(Statement):
 
         What the machine may explain is not told.
         """
-        if self.equal or self.machine:
+        if self.equal or self.drift_confounded:
             return self.equal
         ratios = [self.overall] if self.one_way else [self.least.together, self.most.together]
         return all(one.excludes_one for one in ratios)
@@ -96,7 +96,7 @@ class Contrast(Statement):
         every = self.least != self.most and all(one.together.excludes_one for one in ends)
         return f"{capital(faster)} is faster than {slower}{' at every setting' * every}"
 
-    def ends(self, context: Context) -> list[End]:
+    def ends(self, context: Context) -> list[LevelKey]:
         """Return both sides where their ratio is the largest."""
         found = []
         for level in (self.faster, self.slower):
@@ -149,12 +149,12 @@ class Contrast(Statement):
                 f"{short(mean.value)} times as long{where}{bounds(mean, context.scope, apart=())}"
             )
             return f"{capital(faster)} and {slower} are **equal within {context.margin}**: {told}."
-        if self.machine or all(one.low is None for one in ratios):
+        if self.drift_confounded or all(one.low is None for one in ratios):
             times = f"{' and '.join(short(one.value) for one in ratios)} times as fast as {slower}"
             why = "machine's change within blocks may explain it"
             return (
                 f"**Not decided**: {faster} was {times}, but the "
-                f"{why if self.machine else 'runs are too few for an interval'}."
+                f"{why if self.drift_confounded else 'runs are too few for an interval'}."
             )
         apart = [one.excludes_one for one in ratios]
         if self.one_way and self.decided and not all(apart):
@@ -234,7 +234,7 @@ def contrasts_of(
             least=min(mine, key=lambda ratio: ratio.ratio.value),
             most=max(mine, key=lambda ratio: ratio.ratio.value),
             overall=overall.ratio,
-            machine=overall.machine,
+            drift_confounded=overall.drift_confounded,
             equal=overall.ratio.within(margin) and not differ,
         )
 
@@ -295,7 +295,7 @@ class Point(Strict):
     """One for each setting of the answer."""
 
 
-class Length(Strict):
+class RatiosByLength(Strict):
     """How many times as fast the answer's setting is in shorter and in longer jobs."""
 
     own: int
@@ -324,7 +324,7 @@ class Length(Strict):
 
 def length_of(
     study: Study, frame: pd.DataFrame, epochs: pd.DataFrame, answer: object
-) -> Length | None:
+) -> RatiosByLength | None:
     """Return the ratios of an answer by the length of the job.
 
     None for an answer without a ratio of its own, for a time that is no whole training or ends at a
@@ -358,7 +358,7 @@ def length_of(
             times = frame[y] + max(length - own, 0) * times - frame["run"].map(later)
         found = _ratios(study, frame.assign(**{y: times}), answer)
         points.append(Point(epochs=length, ratios=list(found.values())))
-    return Length(own=own, at=list(found), points=points)
+    return RatiosByLength(own=own, at=list(found), points=points)
 
 
 def _ratios(study: Study, frame: pd.DataFrame, answer: Ways | Contrast) -> dict[Setting, Estimate]:

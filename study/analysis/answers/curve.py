@@ -14,18 +14,18 @@ from study.analysis.words import agreeing, coefficients, interval, listed
 from study.base.strict import Strict
 from study.config.study import MARGIN
 
-Kind = Literal["power_law", "falls", "turns", "flat", "undetermined"]
-TEXTS: dict[Kind, str] = {
+VerdictKind = Literal["power_law", "falls", "turns", "flat", "undetermined"]
+TEXTS: dict[VerdictKind, str] = {
     "power_law": "Power law (s; 95%): Tmin + c/b^alpha with",
     "falls": "The time falls. The exponent alpha is no finding:",
     "turns": "The time rises somewhere by more than the noise: no falling power law.",
     "flat": "No law is shown to describe the times better than a constant.",
     "undetermined": "No law can be weighed against a constant:",
 }
-Reason = Literal[
+VerdictReason = Literal[
     "another_law", "lack_of_fit", "wide_interval", "points", "replicates", "equal_times"
 ]
-REASONS: dict[Reason, str] = {
+REASONS: dict[VerdictReason, str] = {
     "another_law": "a law that rises again fits as well or better",
     "lack_of_fit": "the power law misses the times by more than the noise",
     "wide_interval": "the points do not determine it",
@@ -44,8 +44,8 @@ class Verdict(Strict):
     missing to tell.
     """
 
-    kind: Kind
-    reason: Reason | None = None
+    kind: VerdictKind
+    reason: VerdictReason | None = None
     """Why the exponent is no finding, or what is missing."""
     low: float | None = None
     """The level below all that may be the fastest, where it falls to them."""
@@ -58,7 +58,7 @@ NARROW = 0.5
 alpha = 0.5."""
 
 
-DRAWN: dict[Kind, str] = {
+DRAWN: dict[VerdictKind, str] = {
     "power_law": "power",
     "falls": "power",
     "turns": "rise",
@@ -160,7 +160,7 @@ def curve_of_model(
     """
     kept = [place for place, size in enumerate(sizes) if size is not None]
     differs_p = level_test(model, [model.levels[place] for place in kept])
-    means, replicated = means_of(model, sizes), model.spare > 0
+    means, replicated = means_of(model, sizes), model.residual_df > 0
     models = fit_laws(means)
     # that a constant describes the times, and that no size differs, is one question
     models["constant"] = models["constant"].model_copy(update={"lack_of_fit_p": differs_p})
@@ -268,7 +268,7 @@ def _verdict(
     return Verdict(kind="falls" if doubt else "power_law", reason=doubt)
 
 
-def _doubt(models: Mapping[str, Fitted], means: LogMeans) -> Reason | None:
+def _doubt(models: Mapping[str, Fitted], means: LogMeans) -> VerdictReason | None:
     """Return why the power law's coefficients are no findings; None where they are.
 
     Laws that fall are power laws, so that only one that rises can be another: a root that is shown

@@ -9,15 +9,15 @@ from study.analysis.answers.context import (
     FEW,
     Becomes,
     Context,
-    End,
     Lack,
+    LevelKey,
     Means,
     Statement,
     bounds,
     capital,
 )
-from study.analysis.answers.group import Group, Level, smallest
-from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
+from study.analysis.answers.group import Group, LevelSummary, smallest
+from study.analysis.stats.estimate import Estimate, Ineligible, Undetermined
 from study.analysis.words import listed, short
 from study.artifacts.setting import Setting
 from study.base.errors import quantity
@@ -63,7 +63,7 @@ class OnlyLevel(Statement):
         lead = f"{capital(where)} {context.takes}" if where else capital(context.takes)
         return f"{lead} **{short(self.time.value)} s**{bounds(self.time, context.scope)}{reached}."
 
-    def ends(self, context: Context) -> list[End]:
+    def ends(self, context: Context) -> list[LevelKey]:
         """Return its level."""
         return [(self.group, level.label) for level in context.group(self.group).levels]
 
@@ -87,7 +87,7 @@ class CannotSay(Statement):
     about = "times"
     decided: ClassVar[bool] = False
     group: Setting
-    reasons: dict[str, Undetermined | Unfair]
+    reasons: dict[str, Undetermined | Ineligible]
     """By the label of the level."""
     more_runs: int | None
     """More runs a level that could decide it; null where runs cannot."""
@@ -119,7 +119,7 @@ class CannotSay(Statement):
 
 class Fastest(Statement):
     """The level with the smallest mean, and whether it can be told from the others; no answer with
-    ``machine``."""
+    ``drift_confounded``."""
 
     kind: Literal["fastest"] = "fastest"
     about = "times"
@@ -132,19 +132,19 @@ class Fastest(Statement):
     """Those of them whose time is the same within the study's margin."""
     left_out: list[str]
     """Levels whose means are not determined, and which are slower."""
-    unfair: dict[str, Unfair]
+    ineligible: dict[str, Ineligible]
     """Levels that are no candidates, with the reason."""
     slower: list[str]
     """Candidates that are slower by more than the noise."""
-    machine: bool
-    """Whether the machine's change within blocks may be what tells the two settings apart."""
+    drift_confounded: bool
+    """Whether the machine's drift within blocks may be what tells the two settings apart."""
     machine_change: float | None
     """Slowest reference workload over the fastest; null without a reference workload."""
 
     @property
     def decided(self) -> bool:
         """Whether one setting is told from all others."""
-        return not self.machine and set(self.tied) <= set(self.equivalent)
+        return not self.drift_confounded and set(self.tied) <= set(self.equivalent)
 
     @property
     def lacks(self) -> Lack | None:
@@ -153,16 +153,16 @@ class Fastest(Statement):
             return None
         rivals = [one for one in self.tied if one not in self.equivalent]
         labels = (self.level.label, *rivals)
-        return Lack("calm" if self.machine else "tie", group=self.group, labels=labels)
+        return Lack("calm" if self.drift_confounded else "tie", group=self.group, labels=labels)
 
     def title(self, context: Context) -> str:
         """Return which settings are slower."""
-        if self.machine or not self.slower:
+        if self.drift_confounded or not self.slower:
             return ""
         lead = capital(context.setting(self.level.label))
         return f"{lead} is faster than {context.settings(self.slower)}"
 
-    def ends(self, context: Context) -> list[End]:
+    def ends(self, context: Context) -> list[LevelKey]:
         """Return the fastest level and the slowest."""
         slowest = sorted(
             self.slower, key=lambda one: context.seconds(self.group, one) or 0.0, reverse=True
@@ -172,13 +172,15 @@ class Fastest(Statement):
     def becomes(self, context: Context, means: Means) -> Becomes | None:
         """Return the setting that leads, where it is another or its first digit changes."""
         own = means.get(self.group, {})
-        fair = {label: seconds for label, seconds in own.items() if label not in self.unfair}
-        if self.machine or not fair:
+        eligible = {
+            label: seconds for label, seconds in own.items() if label not in self.ineligible
+        }
+        if self.drift_confounded or not eligible:
             return None
-        best = min(fair, key=fair.__getitem__)
-        change = abs(log(fair[best] / self.time.value))
+        best = min(eligible, key=eligible.__getitem__)
+        change = abs(log(eligible[best] / self.time.value))
         old = short(self.time.value)
-        new = short(fair[best])
+        new = short(eligible[best])
         if best != self.level.label:
             return True, change, f"{context.setting(best)} leads at {new} s."
         if old[0] == new[0] and change < log(2):
@@ -197,7 +199,7 @@ class Fastest(Statement):
     def text(self, context: Context) -> str:
         """Return the answer in words."""
         where = f" {context.where(self.group)}".rstrip()
-        if self.machine:
+        if self.drift_confounded:
             change = f"the machine's own speed changed {self.machine_change or 1:.1f}-fold"
             return (
                 f"**Not decided**{where}: {change}, and within blocks by as much as the "
@@ -268,22 +270,24 @@ def group_answer(group: Group) -> Fastest | CannotSay | OnlyLevel | NothingSucce
     only = len(group.levels) == 1
     if only and timed[0].time and not timed[0].undetermined:
         return OnlyLevel(group=group.setting, time=timed[0].time, accuracy=timed[0].accuracy)
-    best = next((level for level in timed if level.label == smallest(timed, group.unfair)), None)
+    best = next(
+        (level for level in timed if level.label == smallest(timed, group.ineligible)), None
+    )
     open_levels = {
         level.label: level.undetermined
         for level in timed
-        if level.undetermined and (only or level.label not in group.unfair)
+        if level.undetermined and (only or level.label not in group.ineligible)
     }
     if only or best is None or best.time is None:
         return CannotSay(
             group=group.setting,
-            reasons=open_levels | ({} if only else group.unfair),
+            reasons=open_levels | ({} if only else group.ineligible),
             more_runs=1 if open_levels else None,
             only=only,
         )
     others = [level.label for level in timed if level.label != best.label]
     near = {*group.indistinguishable, *group.equivalent}
-    out = {*open_levels, *group.unfair}
+    out = {*open_levels, *group.ineligible}
     return Fastest(
         group=group.setting,
         level=best.setting,
@@ -291,24 +295,24 @@ def group_answer(group: Group) -> Fastest | CannotSay | OnlyLevel | NothingSucce
         tied=[one for one in others if one in near],
         equivalent=group.equivalent,
         left_out=list(open_levels),
-        unfair=group.unfair,
+        ineligible=group.ineligible,
         slower=[one for one in others if one not in near | out],
-        machine=group.machine,
+        drift_confounded=group.drift_confounded,
         machine_change=group.machine_change,
     )
 
 
-def level_verdict(level: Level, group: Group, margin: float) -> str:
+def level_verdict(level: LevelSummary, group: Group, margin: float) -> str:
     """Return what the runs determine of a level beside the fastest, in a few words; nothing where
     it is alone."""
     if level.time is None:
         outcomes = [name.replace("_", " ") for name in level.outcomes]
         return listed(outcomes) if outcomes else "no run"
-    if level.label in group.unfair:
+    if level.label in group.ineligible:
         return {
             "not_learned": "did not learn as well",
             "censored": "missed the target or the limit",
-        }[group.unfair[level.label]]
+        }[group.ineligible[level.label]]
     if len(group.levels) == 1:
         return ""
     if level.label in group.equivalent or (

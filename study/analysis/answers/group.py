@@ -11,7 +11,7 @@ import pandas as pd
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.phases import phases_of
 from study.analysis.groups import GroupFit
-from study.analysis.stats.estimate import Estimate, Undetermined, Unfair
+from study.analysis.stats.estimate import Estimate, Ineligible, Undetermined
 from study.analysis.stats.optimum import Noise, equivalent_to, noise_of, ratios_to
 from study.analysis.stats.usable import mean_of
 from study.analysis.table.exclusions import BY_RULE
@@ -20,10 +20,10 @@ from study.artifacts.timing import resources
 from study.base.strict import Strict
 from study.config.names import level_words
 from study.config.settings import get
-from study.config.study import Study, shown
+from study.config.study import Study, display_level
 
 
-class Level(Strict):
+class LevelSummary(Strict):
     """The runs of one level: their time, and what else was measured."""
 
     setting: Setting
@@ -39,8 +39,8 @@ class Level(Strict):
     beside its runs."""
     undetermined: Undetermined | None
     """Why the mean is not determined; null where it is."""
-    time_without_far: float | None
-    """Mean seconds without the far runs; null where no run is far."""
+    time_without_outliers: float | None
+    """Mean seconds without the outliers; null where no run is one."""
     accuracy: float | None
     """Mean over the runs, 0 to 1."""
     resources: dict[str, float]
@@ -67,20 +67,20 @@ class Group(Strict):
 
     setting: Setting
     """The levels that all of its runs share."""
-    levels: list[Level]
+    levels: list[LevelSummary]
     best: str | None = None
     """The candidate with the smallest mean; null where nothing can be said of it: one that is not
-    determined may be faster, or the machine's change may be the differences."""
+    determined may be faster, or the machine's drift may be the differences."""
     indistinguishable: list[str] = []
     """Candidates that hold the truly fastest one with 95% probability: all without replicates."""
     machine_change: float | None = None
     """The slowest reference workload over the fastest: how far the machine changed; null without a
     reference workload."""
-    machine: bool = False
-    """Whether the machine's change within blocks may be what tells the two candidates apart."""
+    drift_confounded: bool = False
+    """Whether the machine's drift within blocks may be what tells the two candidates apart."""
     curve: CurveFit | None = None
     """Null with fewer than three levels whose time is determined, or without a curve."""
-    unfair: dict[str, Unfair] = {}
+    ineligible: dict[str, Ineligible] = {}
     """Levels that are no candidates, with the reason."""
     equivalent: list[str] = []
     """Levels whose time is shown to be that of the fastest, within the study's margin."""
@@ -96,7 +96,7 @@ class Group(Strict):
         return self.setting.label
 
     @property
-    def timed(self) -> list[Level]:
+    def timed(self) -> list[LevelSummary]:
         """The levels that have a time."""
         return [level for level in self.levels if level.time]
 
@@ -120,12 +120,12 @@ class Group(Strict):
 
 
 @dataclass(frozen=True)
-class End:
+class TimedSetting:
     """One setting that has a time."""
 
     place: int
     group: Group
-    level: Level
+    level: LevelSummary
     time: Estimate
 
     @property
@@ -134,7 +134,9 @@ class End:
         return self.group.setting.levels | self.level.setting.levels
 
 
-def ends_with(study: Study, groups: Sequence[Group], chosen: Mapping[str, object]) -> list[End]:
+def ends_with(
+    study: Study, groups: Sequence[Group], chosen: Mapping[str, object]
+) -> list[TimedSetting]:
     """Return the settings that have these levels, as they are or as tables show them.
 
     A key that no factor varies has the study's own level.
@@ -142,12 +144,14 @@ def ends_with(study: Study, groups: Sequence[Group], chosen: Mapping[str, object
 
     def words(levels: Mapping[str, object]) -> list[str]:
         own = {key: levels.get(key, get(study, key)) for key in chosen}
-        return [level_words(key, shown(study, key, level)) for key, level in own.items()]
+        return [level_words(key, display_level(study, key, level)) for key, level in own.items()]
 
     wanted = words(chosen)
     ends = []
     for place, group in enumerate(groups):
-        ends += [End(place, group, level, level.time) for level in group.levels if level.time]
+        ends += [
+            TimedSetting(place, group, level, level.time) for level in group.levels if level.time
+        ]
     return [end for end in ends if words(end.levels) == wanted]
 
 
@@ -159,11 +163,11 @@ def group_of(study: Study, group: GroupFit) -> Group:
         levels.sort(key=lambda level: level.x or 0)
     if model is None:
         return Group(setting=group.setting, levels=levels)
-    best = None if group.machine else smallest(levels, group.unfair)
-    pace = group.clean["pace"]
+    best = None if group.drift_confounded else smallest(levels, group.ineligible)
+    drift = group.clean["drift"]
     timed = [level for level in levels if level.time]
-    fair = [level.label for level in timed if level.label not in group.unfair]
-    optimum = None if group.machine else group.optimum_among(fair)
+    eligible = [level.label for level in timed if level.label not in group.ineligible]
+    optimum = None if group.drift_confounded else group.optimum_among(eligible)
     # The curve is through the levels whose time is determined; where none is, through all.
     known = [level for level in timed if not level.undetermined] or timed
     sizes, curve = {level.label: level.x for level in known}, None
@@ -175,17 +179,17 @@ def group_of(study: Study, group: GroupFit) -> Group:
         setting=group.setting,
         levels=levels,
         best=best,
-        indistinguishable=[one for one in fair if one in optimum.indistinguishable]
+        indistinguishable=[one for one in eligible if one in optimum.indistinguishable]
         if optimum
-        else fair,
-        unfair=group.unfair,
-        machine_change=None if pace.isna().any() else float(pace.max() / pace.min()),
-        machine=group.machine,
+        else eligible,
+        ineligible=group.ineligible,
+        machine_change=None if drift.isna().any() else float(drift.max() / drift.min()),
+        drift_confounded=group.drift_confounded,
         curve=curve,
         equivalent=equivalent_to(model, best, study.equivalence_margin) if best else [],
         ratios={
             label: ratio.bare if label in group.undetermined else ratio
-            for label, ratio in ratios_to(model, best, fair).items()
+            for label, ratio in ratios_to(model, best, eligible).items()
         }
         if best and optimum
         else {},
@@ -193,10 +197,12 @@ def group_of(study: Study, group: GroupFit) -> Group:
     )
 
 
-def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
+def smallest(levels: Sequence[LevelSummary], ineligible: Mapping[str, object]) -> str | None:
     """Return the candidate with the smallest mean; None where one that is not determined may be
     faster."""
-    timed = [(level, level.time) for level in levels if level.time and level.label not in unfair]
+    timed = [
+        (level, level.time) for level in levels if level.time and level.label not in ineligible
+    ]
     told = [
         (time.value, level.label, time.high or time.value)
         for level, time in timed
@@ -208,25 +214,26 @@ def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | Non
     return None if any(time.value <= high for level, time in timed if level.undetermined) else label
 
 
-def _level(study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str | None) -> Level:
+def _level(
+    study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str | None
+) -> LevelSummary:
     clean = group.clean[group.clean["level"] == name]
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
     typical = clean[[*resources()]].median().dropna()
-    far = (clean["far"] != 0).any()
     model = group.model
     time = group.times.get(name)
     when = group.levels[name].levels.get("training.validation", study.training.validation)
     validations = 1 if when == "end" else None
     recorded = rows[rows["excluded"].isna() | rows["excluded"].isin(BY_RULE)]
-    return Level(
+    return LevelSummary(
         setting=group.levels[name],
         x=float(rows[x].iloc[0]) if x else None,
         runs=len(clean),
         excluded=dict(Counter(left["excluded"]).most_common()),
         time=time,
         undetermined=group.undetermined.get(name),
-        time_without_far=float(np.exp(model.effects[model.levels.index(name)]))
-        if model and far
+        time_without_outliers=float(np.exp(model.effects[model.levels.index(name)]))
+        if model and clean["outlier"].any()
         else None,
         accuracy=mean_of(clean, "accuracy"),
         resources={str(column): float(value) for column, value in typical.items()},

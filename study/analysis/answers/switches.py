@@ -15,7 +15,7 @@ import pandas as pd
 from study.analysis.answers.context import (
     Becomes,
     Context,
-    End,
+    LevelKey,
     Means,
     Statement,
     bounds,
@@ -33,7 +33,7 @@ from study.analysis.words import clear_of, number, short, with_key
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
 from study.config.names import level_words
-from study.config.study import Study, shown
+from study.config.study import Study, display_level
 
 BESIDE = {
     "accuracy": ("accuracy",),
@@ -101,7 +101,7 @@ class Combination(Statement):
         told = f"**{short(times.value)} times as fast**{where}{bounds(times, context.scope)}"
         return f"**{self.best.label}** together: {told}."
 
-    def ends(self, context: Context) -> list[End]:
+    def ends(self, context: Context) -> list[LevelKey]:
         """Return the best setting and the base."""
         return [(self.group, self.best.label), (self.group, self.base.label)]
 
@@ -129,7 +129,7 @@ class Switches(Statement):
         """Whether a switch is shown to gain."""
         return any(effect.times_as_fast.excludes_one for effect in self.effects)
 
-    def ends(self, context: Context) -> list[End]:
+    def ends(self, context: Context) -> list[LevelKey]:
         """Return those of the combination."""
         return self.combination.ends(context) if self.combination else []
 
@@ -178,11 +178,13 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
         return None
     keys = keys_of(study)[0]
     model = group.model
-    levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys}
+    levels = {
+        key: [display_level(study, key, level) for level in study.factors[key]] for key in keys
+    }
     cells = {}  # by the place of the level of each switch, in the order of the study's factors
-    for label in group.times.keys() - group.unfair.keys():
+    for label in group.times.keys() - group.ineligible.keys():
         at_label = group.levels[label].levels
-        places = [levels[key].index(shown(study, key, at_label[key])) for key in keys]
+        places = [levels[key].index(display_level(study, key, at_label[key])) for key in keys]
         cells[tuple(places)] = label
     base, combination = cells.get((0,) * len(levels)), None
     if base and best and base not in group.undetermined and best != base:
@@ -230,7 +232,7 @@ def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
     models = {}
     for name, columns in BESIDE.items():
         column = next((one for one in columns if clean[one].notna().any()), columns[0])
-        known = clean[clean[column] > 0].assign(far=0)  # runs are far by their time
+        known = clean[clean[column] > 0].assign(outlier=0)  # runs are outliers by time
         known["value"] = np.exp(known[column]) if name == "accuracy" else known[column]
         if len(known):
             models[name] = model_of(known, "value")

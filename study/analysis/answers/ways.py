@@ -12,7 +12,15 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.context import Becomes, Context, End, Means, Statement, bounds, capital
+from study.analysis.answers.context import (
+    Becomes,
+    Context,
+    LevelKey,
+    Means,
+    Statement,
+    bounds,
+    capital,
+)
 from study.analysis.answers.group import Group
 from study.analysis.groups import GroupFit
 from study.analysis.ratios import quotient_of
@@ -88,7 +96,7 @@ class Ways(Statement):
         others = context.who(self.beside.group) if len(self.ways) == 2 else "every other way"
         return f"{capital(first)} is faster than {others}"
 
-    def ends(self, context: Context) -> list[End]:
+    def ends(self, context: Context) -> list[LevelKey]:
         """Return the fastest way, and the one beside it."""
         return [(way.group, way.level.label) for way in (self.ways[0], self.beside)]
 
@@ -96,10 +104,10 @@ class Ways(Statement):
         """Return the way that leads, where it is another, or its ratio."""
         times = {}
         for way in self.ways:
-            unfair = context.group(way.group).unfair
+            ineligible = context.group(way.group).ineligible
             own = means.get(way.group, {}).items()
-            fair = [seconds for label, seconds in own if label not in unfair]
-            times[way.group] = min(fair, default=way.seconds)
+            eligible = [seconds for label, seconds in own if label not in ineligible]
+            times[way.group] = min(eligible, default=way.seconds)
         leader = min(times, key=times.__getitem__)
         other = self.beside
         now = times[other.group] / times[leader]

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from study.analysis.caveats.base import OneCaveat
 from study.analysis.caveats.conditions import (
-    Censored,
+    CensoredSettings,
     DecodedBefore,
     MachineChanged,
     MayLearnLess,
@@ -15,17 +15,23 @@ from study.analysis.caveats.conditions import (
     RandomWeights,
     Starts,
 )
-from study.analysis.caveats.runs import DisturbedRuns, ExcludedRuns, FarRuns, Refused, Unsuccessful
+from study.analysis.caveats.runs import (
+    DisturbedRuns,
+    ExcludedRuns,
+    OutlierRuns,
+    RefusedFiles,
+    Unsuccessful,
+)
 
 Every = (
     NotLearned
-    | Censored
+    | CensoredSettings
     | MayLearnLess
     | DecodedBefore
-    | FarRuns
+    | OutlierRuns
     | ExcludedRuns
     | Unsuccessful
-    | Refused
+    | RefusedFiles
     | DisturbedRuns
     | MachineChanged
     | Starts

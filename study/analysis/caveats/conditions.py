@@ -88,7 +88,7 @@ class Missed(Strict):
     """These and its successful runs."""
 
 
-class Censored(OneCaveat):
+class CensoredSettings(OneCaveat):
     """Settings with runs that ended before they were done: the time of the others is that of the
     lucky ones."""
 
@@ -134,7 +134,7 @@ class MayLearnLess(OneCaveat):
             known = [
                 OfSetting(setting=level.setting, value=level.accuracy)
                 for level in group.levels
-                if level.accuracy is not None and level.label not in group.unfair
+                if level.accuracy is not None and level.label not in group.ineligible
             ]
             if not known:
                 continue

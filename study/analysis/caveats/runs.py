@@ -15,7 +15,7 @@ from study.base.errors import quantity
 from study.base.strict import Strict
 
 
-class SetAsideRun(Strict):
+class ExcludedRun(Strict):
     """A run that is not analysed."""
 
     setting: Setting
@@ -30,7 +30,7 @@ class ExcludedRuns(OneCaveat):
     run."""
 
     kind: Literal["excluded_runs"] = "excluded_runs"
-    runs: list[SetAsideRun]
+    runs: list[ExcludedRun]
     of: int
     """Number of successful runs."""
     EFFECT = "They are drawn as crosses, and intervals are wider without them."
@@ -44,7 +44,7 @@ class ExcludedRuns(OneCaveat):
             left = done[done["excluded"].isin(BY_RULE)]
             succeeded += len(counted(done)) + len(left)
             found += [
-                SetAsideRun(
+                ExcludedRun(
                     setting=seen.named(group, group.levels[run["level"]]),
                     reason=run["excluded"],
                     seconds=run[y],
@@ -59,57 +59,61 @@ class ExcludedRuns(OneCaveat):
         """Return the run with its time, or how many there are, and why."""
         run, *others = self.runs
         if others:
-            why = "far from the rest, or the first of a start without a warm-up"
-            return f"{len(self.runs)} of {self.of} runs are not counted: {why}"
+            why = "outliers, or the first of a start without a warm-up"
+            return f"{len(self.runs)} of {self.of} runs are excluded: {why}"
         usual = f", the others {short(run.mean_seconds)} s" if run.mean_seconds else ""
         why = ", the first of its start" if run.reason == FIRST else ""
-        return f"A run of {run.setting.label} took {short(run.seconds)} s{usual}: not counted{why}"
+        return f"A run of {run.setting.label} took {short(run.seconds)} s{usual}: excluded{why}"
 
 
-class FarRuns(OneCaveat):
-    """Runs of one setting that are far from its others: each counts, against this setting alone."""
+class OutlierRuns(OneCaveat):
+    """Outliers of one setting, far from its other runs: each counts, against this setting alone."""
 
-    kind: Literal["far_runs"] = "far_runs"
+    kind: Literal["outliers"] = "outliers"
     setting: Setting
-    far: list[float]
-    """Seconds of the far runs on the side where they are more."""
+    outliers: list[float]
+    """Seconds of the outliers on the side where they are more."""
     others: list[float]
     """Seconds of the other runs."""
     EFFECT = "Bounds of this setting hold with them and without."
-    IF = "Without far runs"
+    IF = "Without outliers"
     ADVICE = MORE
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
         y = seen.study.total
         for group in seen.fitted:
-            for level, rows in group.clean[group.clean["far"] != 0].groupby("level", sort=False):
-                slow = (rows["far"] > 0).sum() * 2 >= len(rows)
+            outlying = group.clean[group.clean["outlier"] != 0]
+            for level, rows in outlying.groupby("level", sort=False):
+                slow = (rows["outlier"] > 0).sum() * 2 >= len(rows)
                 own = group.clean[group.clean["level"] == level]
-                far = own["far"] == (1 if slow else -1)
+                on_side = own["outlier"] == (1 if slow else -1)
                 yield cls(
                     setting=seen.named(group, group.levels[str(level)]),
-                    far=own.loc[far, y].tolist(),
-                    others=own.loc[~far, y].tolist(),
+                    outliers=own.loc[on_side, y].tolist(),
+                    others=own.loc[~on_side, y].tolist(),
                 )
 
     def text(self) -> str:
         """Return the run beside the others, or the two groups of times with their shares."""
-        far = geometric_mean(self.far)
+        mean = geometric_mean(self.outliers)
         others = geometric_mean(self.others)
-        runs = len(self.far) + len(self.others)
-        if len(self.far) == 1:
-            more = f"{short(far / others)} times as long: {short(far)} s, not {short(others)} s"
+        count = len(self.outliers)
+        runs = count + len(self.others)
+        if count == 1:
+            more = f"{short(mean / others)} times as long: {short(mean)} s, not {short(others)} s"
             return f"One of {runs} runs of {self.setting.label} took {more}"
-        times = f"{short(others)} s in {len(self.others)} runs, {short(far)} s in {len(self.far)}"
+        times = f"{short(others)} s in {runs - count} runs, {short(mean)} s in {count}"
         return f"The times of {self.setting.label} fall into two groups: {times}"
 
     def applied(self, group: Group) -> dict[str, float] | None:
-        """Return the means without the far runs."""
-        far = {
-            level.label: level.time_without_far for level in group.levels if level.time_without_far
+        """Return the means without the outliers."""
+        without = {
+            level.label: level.time_without_outliers
+            for level in group.levels
+            if level.time_without_outliers
         }
-        return group.seconds | far if far else None
+        return group.seconds | without if without else None
 
 
 class Unsuccessful(OneCaveat):
@@ -137,7 +141,7 @@ class Unsuccessful(OneCaveat):
         return f"{few(self.runs, 'run')} {how}: {self.message or 'no reason recorded'}"
 
 
-class Refused(OneCaveat):
+class RefusedFiles(OneCaveat):
     """Files that do not fit: records of another plan, schema or checksum, and samples of another
     record."""
 

@@ -75,7 +75,7 @@ class Series:
         found: dict[object, list[tuple[float, float]]] = {}
         for x, row in self.rows.items():
             for dot in row.dots:
-                if not dot.aside:
+                if not dot.excluded:
                     found.setdefault(dot.block, []).append((np.log(x), dot.value))
         far = spreads.get("block", 0.0) > 2 * spreads.get("noise", 0.0)
         return list(found.values()) if far and len(found) <= MOST_BLOCKS else []

@@ -44,7 +44,7 @@ class Dot:
     value: float
     link: str | None = None
     """The address of the run's row on the page; None for a pair."""
-    aside: bool = False
+    excluded: bool = False
     """Whether it is in no number."""
     block: object = None
     """What the runs of one block share."""
@@ -80,7 +80,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """The rows of one way, with its name. An ``arrow`` with so many lines of words leads from the
     first of two rows to the other."""
 
@@ -93,7 +93,7 @@ class Group:
 class RowsChart:
     """All that the chart shows."""
 
-    groups: Sequence[Group]
+    groups: Sequence[RowGroup]
     title: str
     subtitle: str = ""
     axis: Literal["linear", "log", "ratio"] = "linear"
@@ -123,7 +123,7 @@ def ends_of(rows: Sequence[Row], log: bool) -> tuple[float, float]:
     """Return both ends of an axis, which begins at 0 or is logarithmic: it holds the runs that
     count, the means, and claims that are near; a logarithmic one every interval and claim."""
     dots = chain.from_iterable(row.dots for row in rows)
-    held = [dot.value for dot in dots if not dot.aside]
+    held = [dot.value for dot in dots if not dot.excluded]
     held += [row.time.value for row in rows if row.time]
     room = math.inf if log else NEAR * max(held)
     held += [row.claimed for row in rows if row.claimed is not None and row.claimed <= room]
@@ -143,7 +143,7 @@ def key_of(rows: Sequence[Row], run: str = "one run") -> tuple[tuple[str, str], 
         "mean": ("mean, 95% interval", bounds),
         "bare": ("mean, no interval", not bounds),
         "out": ("did not learn as well", any(row.look == "out" for row in rows)),
-        "aside": ("measured again, not counted", any(dot.aside for dot in dots)),
+        "excluded": ("excluded", any(dot.excluded for dot in dots)),
         "claim": ("the claim, in seconds", any(row.claimed is not None for row in rows)),
     }
     return tuple((kind, told) for kind, (told, shown) in kinds.items() if shown)
@@ -155,7 +155,7 @@ def rows_chart(chart: RowsChart) -> Chart | None:
         return None
     beyond, end = list[str](), chart.ends[1]
     for row in chart.rows:
-        far = [f"{number(dot.value)} s, not counted" for dot in row.dots if dot.value > end]
+        far = [f"{number(dot.value)} s, excluded" for dot in row.dots if dot.value > end]
         if row.claimed is not None and row.claimed > end:
             far.append(f"{number(row.claimed)} s, claimed")
         beyond += [f"{row.label}: {one}" for one in far]
@@ -198,7 +198,7 @@ def draw(chart: RowsChart, width: int) -> Figure:
     high = HIGH if any(chart.words(row, False)[1] for row in chart.rows) else LOW
     above = list[tuple[float, str, bool]]()
     placed = list[tuple[float, Row]]()
-    arrows = list[tuple[Group, float, float]]()
+    arrows = list[tuple[RowGroup, float, float]]()
     for group in chart.groups:
         end += GROUP * bool(placed)
         heads = [(line, True) for line in lines_of(group.name, width, "bold")]
@@ -254,16 +254,16 @@ def draw_row(marks: Marks, row: Row, at: float, side: float) -> None:
     if row.time:
         marks.interval(at, row.time, [at - side, at + side], row.look)
     dots = sorted(row.dots, key=lambda dot: dot.value)
-    for aside in (False, True):
-        shown = [dot for dot in dots if dot.aside == aside]
+    for excluded in (False, True):
+        shown = [dot for dot in dots if dot.excluded == excluded]
         places = [at + LANE * side * ((place + 1) % 3 - 1) for place in range(len(shown))]
         values, links = [dot.value for dot in shown], [dot.link for dot in shown]
-        marks.dots("aside" if aside else row.look, places, values, links)
+        marks.dots("excluded" if excluded else row.look, places, values, links)
     if row.claimed is not None:
         marks.dots("claim", [at], [row.claimed])
 
 
-def _arrow(sheet: Sheet, axes: Axes, group: Group, top: float, bottom: float) -> None:
+def _arrow(sheet: Sheet, axes: Axes, group: RowGroup, top: float, bottom: float) -> None:
     """Draw an arrow from the mean of the first row to that of the last, with its words on it."""
     means = [row.time.value for row in group.rows if row.time]
     start, end = (sheet.pixel(axes, mean, 0)[0] for mean in means)

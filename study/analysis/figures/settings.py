@@ -13,8 +13,7 @@ from study.analysis.answers.contrast import side
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import ends_with
 from study.analysis.answers.ways import Ways
-from study.analysis.figures import rows
-from study.analysis.figures.rows import Dot, Look, Row, RowsChart, rows_chart
+from study.analysis.figures.rows import Dot, Look, Row, RowGroup, RowsChart, rows_chart
 from study.analysis.figures.style import Chart
 from study.analysis.table.exclusions import keys_of, place_of_record
 from study.analysis.words import place_words, setting_words, short
@@ -51,11 +50,11 @@ def rows_of(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Rows:
             dots = [
                 Dot(
                     seconds,
-                    f"#run-{plan.name}/{place_of_record(run, aside)}",
-                    isinstance(aside, str),
+                    f"#run-{plan.name}/{place_of_record(run, excluded)}",
+                    isinstance(excluded, str),
                     (start, block),
                 )
-                for run, seconds, aside, start, block in runs[columns].itertuples(index=False)
+                for run, seconds, excluded, start, block in runs[columns].itertuples(index=False)
             ]
             times = group.ratios.get(level.label)
             leads = level.label in best and group.setting not in slower
@@ -63,7 +62,7 @@ def rows_of(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Rows:
                 label=level.label,
                 dots=dots,
                 time=level.time,
-                look="out" if level.label in group.unfair else "answer" if leads else "other",
+                look="out" if level.label in group.ineligible else "answer" if leads else "other",
                 verdict=level_verdict(level, group, plan.study.equivalence_margin),
                 accuracy="" if level.accuracy is None else f"{level.accuracy:.0%} accurate",
                 ratio=bounds(times, "").strip(" ()") if times else "",
@@ -80,7 +79,7 @@ def main_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
     for group in analysis.groups:
         heading = capital(place_words(names.get(group.setting, group.setting)))
         own = [found[group.label, level.label] for level in group.levels]
-        drawn.append(rows.Group(own, heading))
+        drawn.append(RowGroup(own, heading))
     drawn.sort(key=_fastest)
     by = "" if plan.study.effects else ", ".join(map(in_words, keys_of(plan.study)[0]))
     words = f"Seconds{f' by {by}' if by else ''}"
@@ -89,7 +88,7 @@ def main_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
     return rows_chart(RowsChart(drawn, analysis.screen.chart, words, _axis(analysis)))
 
 
-def _fastest(group: rows.Group) -> float:
+def _fastest(group: RowGroup) -> float:
     """Return the shortest mean time in a group that counts: the chart begins with the fastest
     group."""
     times = [row.time.value for row in group.rows if row.time and row.look != "out"]
@@ -131,7 +130,7 @@ def pairs_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
         pair[0] = replace(pair[0], best=False)
         pair[1] = replace(pair[1], best=told, look="answer" if told else "other")
         arrow = f"{short(times.value)} times", bounds(times).strip(" ()")
-        drawn.append(rows.Group(pair, capital(setting_words(ratio.at)), arrow))
+        drawn.append(RowGroup(pair, capital(setting_words(ratio.at)), arrow))
     words = "Seconds; an arrow is the ratio of two means"
     return rows_chart(RowsChart(drawn, analysis.screen.chart, words, _axis(analysis)))
 
@@ -164,5 +163,5 @@ def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
             "Times as fast as without the switch: the mean over all settings of "
             "the other switches; the 95% intervals hold for all switches at once"
         )
-        charts.append(rows_chart(RowsChart([rows.Group(told)], title, words, "ratio")))
+        charts.append(rows_chart(RowsChart([RowGroup(told)], title, words, "ratio")))
     return [chart for chart in charts if chart]

@@ -139,7 +139,7 @@ MARKS = {
     "answer": ("o", "answer", "bg", 1.0),
     "other": ("o", "other", "bg", 1.0),
     "out": ("o", "bg", "out", 1.4),
-    "aside": ("X", "ink", "bg", 0.5),
+    "excluded": ("X", "ink", "bg", 0.5),
     "claim": ("D", "bg", "contra", 1.6),
 }
 """Shape, colours of face and edge, and width of the edge of a run of the answer, of another

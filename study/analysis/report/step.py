@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.analysis import StudyResult, kept_result, result_of
 from study.analysis.figures.style import Kept
-from study.analysis.report.context import (
+from study.analysis.report.content import (
     level_row,
     noise_words,
     progress_of,

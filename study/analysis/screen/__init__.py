@@ -11,9 +11,9 @@ from study.analysis.answers.context import Context
 from study.analysis.answers.switches import Switches
 from study.analysis.caveats import Caveat
 from study.analysis.caveats.runs import Unsuccessful
-from study.analysis.screen.job import job_of
-from study.analysis.screen.law import Law, law_of
+from study.analysis.screen.law import LawSummary, law_of
 from study.analysis.screen.next_step import Limit, Next, limit_of, next_of
+from study.analysis.screen.provenance import job_of
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import quantity
@@ -38,7 +38,7 @@ class Screen(Strict):
     """What the runs of the main chart show at 95%."""
     scope: str = "95%"
     """Of which starts intervals and verdicts tell: `95% in this start`."""
-    law: Law | None = None
+    law: LawSummary | None = None
     """The curve in words; null without one."""
     limit: Limit | None
     changes: list[Change]

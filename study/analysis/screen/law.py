@@ -15,7 +15,7 @@ SIGNS = {"c": "c / b^alpha", "A": "A / b", "g": "g · b"}
 """The part of the formula that a coefficient is in, where it is not the whole of it."""
 
 
-class Law(Strict):
+class LawSummary(Strict):
     """What the first screen says of a study's curves."""
 
     title: str
@@ -29,7 +29,7 @@ class Law(Strict):
     """Whether the numbers are findings: others stand in grey."""
 
 
-def law_of(context: Context, title: str) -> Law | None:
+def law_of(context: Context, title: str) -> LawSummary | None:
     """Return the curve in words; None without one. ``title`` is that of a chart of several
     curves."""
     curves = [(group, group.curve) for group in context.groups if group.curve]
@@ -39,9 +39,9 @@ def law_of(context: Context, title: str) -> Law | None:
             f"**{capital(context.who(group.setting))}:** {_heading(group, curve, key)}."
             for group, curve in curves
         ]
-        return Law(title=title, heading=f"What depends on the {key}", lines=told)
+        return LawSummary(title=title, heading=f"What depends on the {key}", lines=told)
     for group, curve in curves:
-        return Law(
+        return LawSummary(
             title=_title(group, curve, key),
             heading=capital(_heading(group, curve, key)),
             formula=f"T(b) = {law_formula(curve.line)}" if curve.line else "",

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from study.analysis.answers import Answer
-from study.analysis.answers.context import Context, End, Lack, capital
+from study.analysis.answers.context import Context, Lack, LevelKey, capital
 from study.analysis.answers.phases import MAIN, MOSTLY, START_UP, WORKERS, summed, with_parts
 from study.analysis.answers.switches import Switches
 from study.analysis.stats.laws import by_name
@@ -150,7 +150,7 @@ def _parts(plan: Plan, found: dict[str, float], total: float, workers: float) ->
         yield Part(name="rest", seconds=sum(found[name] for name in small))
 
 
-def name_of(context: Context, end: End) -> str:
+def name_of(context: Context, end: LevelKey) -> str:
     """Return a setting by its group and its level: ``stock fastai, 64``."""
     group, label = end
     who = context.who(group)
@@ -296,9 +296,9 @@ def _tie(plan: Plan, context: Context, lack: Lack, frame: pd.DataFrame) -> Next 
     there = group.noise.blocks
     factor = context.factor
     ends = [level for level in group.levels if level.label in (best, rival)]
-    far = any(level.time_without_far for level in ends)
-    # A far run is set aside once it is the only one of many.
-    more = max(blocks - there, MANY - there if far else 1, 1)
+    outliers = any(level.time_without_outliers for level in ends)
+    # An outlier is excluded once it is the only one of many.
+    more = max(blocks - there, MANY - there if outliers else 1, 1)
     overrides: dict[str, object] = {"replicates": there + more}
     if factor and factor not in {plan.study.contrast}.union(*plan.study.only):
         chosen = [level.setting.levels[factor] for level in ends]

@@ -18,7 +18,7 @@ from study.analysis.stats.mixed_model import Array
 UNIT = np.polynomial.legendre.leggauss(160)
 """Points of each Gauss-Legendre integral between -1 and 1, and their weights: up to 64 levels the
 value is exact to 1e-7, at any degrees from 1 on."""
-FAR = 9.0
+INTEGRATION_LIMIT = 9.0
 """Standard deviations of a normal beyond which there is nothing to integrate."""
 GRID = np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, 60, 200, 1e4])
 """Degrees of freedom between which critical values are interpolated."""
@@ -132,7 +132,7 @@ def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tes
 
 def _normal() -> tuple[Array, Array]:
     """Return values of a normal variable, and the weight of each."""
-    values, weights = _legendre(-FAR, FAR)
+    values, weights = _legendre(-INTEGRATION_LIMIT, INTEGRATION_LIMIT)
     return values, weights * np.exp(-(values**2) / 2) / math.sqrt(2 * math.pi)
 
 

@@ -19,7 +19,7 @@ Undetermined = Literal["few_runs", "one_block", "wide_interval", "ended_early"]
 interval wider than a factor of ten, as are those of its ratios; or runs that their time limit or
 their target ended, which are known to take at least so long."""
 
-Unfair = Literal["not_learned", "censored"]
+Ineligible = Literal["not_learned", "censored"]
 """Why a level is no candidate for the fastest: it is not shown to have learned as the others did,
 or one of its runs missed the target accuracy or reached its time limit."""
 

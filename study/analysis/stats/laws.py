@@ -241,12 +241,12 @@ def fit_laws(means: LogMeans, laws: Sequence[Law] = LAWS) -> dict[str, Fitted]:
 
 def _fit(law: Law, means: LogMeans) -> Fitted:
     sizes, replicated = len(means.sizes), max(means.degrees, 0.0)
-    spare = sizes - len(law.names)
+    lack_of_fit_df = sizes - len(law.names)
     shapes = shapes_within(law, means)
     squares = float(shapes.squares[0])
     best = law.coefficients(means.mean, shapes.beside, shapes.shares, np.exp(shapes.scales))
     coefficients = {name: float(values[0]) for name, values in best.items()}
-    rss, degrees = squares + replicated, spare + replicated
+    rss, degrees = squares + replicated, lack_of_fit_df + replicated
     intervals = dict[str, Bounds]()
     band = list[Band]()
     if degrees > 0:
@@ -265,9 +265,9 @@ def _fit(law: Law, means: LogMeans) -> Fitted:
         coefficients=coefficients,
         intervals=intervals,
         rss=rss,
-        aicc=aicc(rss, sizes + replicated, len(law.names)) if spare > 0 else None,
-        lack_of_fit_p=float(special.fdtrc(spare, replicated, squares / spare))
-        if min(spare, replicated) > 0
+        aicc=aicc(rss, sizes + replicated, len(law.names)) if lack_of_fit_df > 0 else None,
+        lack_of_fit_p=float(special.fdtrc(lack_of_fit_df, replicated, squares / lack_of_fit_df))
+        if min(lack_of_fit_df, replicated) > 0
         else None,
         misses=dict(zip(map(label, means.sizes), misses.tolist(), strict=True)),
         band=band,
@@ -287,8 +287,8 @@ def aicc(rss: float, observations: float, parameters: int) -> float | None:
     """Return n ln(RSS/n) + 2k + 2k(k+1)/(n-k-1), where k = parameters + 1, for the variance
     (Hurvich and Tsai 1989)."""
     k = parameters + 1
-    spare = observations - k - 1
-    if spare <= 0:
+    denominator = observations - k - 1
+    if denominator <= 0:
         return None
     fit = observations * np.log(max(rss, 1e-12) / observations)
-    return float(fit + 2 * k * (1 + (k + 1) / spare))
+    return float(fit + 2 * k * (1 + (k + 1) / denominator))

@@ -23,13 +23,13 @@ LARGE_SHORTFALL = 0.10
 could explain it."""
 
 
-Reason = Literal["learned", "at_chance", "below_best", "unclear", "unknown"]
+LearningReason = Literal["learned", "at_chance", "below_best", "unclear", "unknown"]
 
 
 class Learning(Strict):
     """Whether one level has learned."""
 
-    reason: Reason
+    reason: LearningReason
     """`at_chance`: the accuracy is not above chance. `below_best`: it is short of the best level's
     by more than the margin, beyond the noise between runs. `unclear`: it is above chance, but the
     runs differ too much to say so of their mean, or to say why it is more than ten points short of
@@ -43,7 +43,7 @@ class Learning(Strict):
         return {"learned": True, "unclear": None, "unknown": None}.get(self.reason, False)
 
 
-class Censored(Strict):
+class CensoredRuns(Strict):
     """The successful runs of one level that did not reach the target accuracy, so that their time
     to it is unknown."""
 
@@ -86,7 +86,7 @@ def learning_of(
         if len(values) > 1:
             spread = np.std(values, ddof=1) / np.sqrt(len(values))
             by_runs = float(-special.stdtrit(len(values) - 1, SIGNIFICANCE) * spread)
-        reason: Reason = "learned"
+        reason: LearningReason = "learned"
         if chance is not None and above <= by_images + by_runs:
             reason = "at_chance" if above <= by_images else "unclear"
         gap = means[best] - means[level] - margin
@@ -141,13 +141,13 @@ def accuracy_of(accuracies: Sequence[float], tests: int) -> Estimate | None:
     return Estimate(value=mean, low=mean - reach, high=mean + reach)
 
 
-Error = tuple[float, float]
+SquaredError = tuple[float, float]
 """Squared standard error of a level's mean accuracy, and its degrees of freedom."""
 
 
 def _squared_errors(
     accuracies: Mapping[str, Sequence[float]], images: int | None
-) -> dict[str, Error]:
+) -> dict[str, SquaredError]:
     """Return the squared error of each level's mean, from its own runs.
 
     A level with one run has the variance of the others' pooled. No variance is below the binomial

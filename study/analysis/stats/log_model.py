@@ -6,10 +6,10 @@ its runs by one factor, and a block of runs within it by another. Both are rando
 interval covers the states of the machine that the study met, while ratios are compared within
 blocks, and a block of one run says little.
 
-Degrees of freedom are Satterthwaite's (1946). The model is fitted without the far runs, which come
-back in the two readings of :mod:`.noise`, where what a start shifts by itself stands, too. The
-tests compare the model with the analysis of variance of whole blocks, and ``benchmarks.coverage``
-counts how often the intervals hold the truth.
+Degrees of freedom are Satterthwaite's (1946). The model is fitted without the outliers, which come
+back in the two sensitivity bounds of :mod:`.noise`, where what a start shifts by itself stands,
+too. The tests compare the model with the analysis of variance of whole blocks, and
+``benchmarks.coverage`` counts how often the intervals hold the truth.
 """
 
 import math
@@ -24,25 +24,25 @@ from scipy import special
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.mixed_model import (
     Array,
+    Codes,
     Flags,
     Groups,
     MixedFit,
-    Places,
+    codes,
     fit_mixed,
-    places,
 )
 from study.analysis.stats.noise import (
     FEWEST,
     ROUNDING,
     Noises,
-    Readings,
-    Starts,
+    SensitivityBounds,
+    StartEffects,
     Within,
     connected,
     half_step,
     noises_of,
-    readings_of,
-    starts_of,
+    sensitivity_bounds_of,
+    start_effects_of,
     within_blocks,
 )
 
@@ -53,8 +53,8 @@ DIFFERENCE = 0.01
 tests liberal, and with 1% they are wrong in at most about 5% of the studies of
 ``benchmarks.coverage``."""
 ENOUGH = 0.5
-"""Share of the spare runs that must be left within blocks, for their noise to be that of
-comparisons."""
+"""Share of the residual degrees of freedom that must be left within blocks, for the noise there to
+be that of comparisons."""
 
 Critical = Callable[[float], float]
 """The errors that an interval reaches, of the degrees of freedom of its variance."""
@@ -65,15 +65,15 @@ class LogModel:
     """The fitted model of log seconds."""
 
     levels: list[Any]
-    places: Places
-    """The place (n,) of the level of each run that is not far among ``levels``."""
+    codes: Codes
+    """The code (n,) of each run that is no outlier: the index of its level among ``levels``."""
     fit: MixedFit
-    """Of the runs that are not far. The levels are the coefficients."""
+    """Of the runs that are no outliers. The levels are the coefficients."""
     noise: Noises
     within: Within
     """What runs differ by within their blocks."""
-    readings: Readings
-    starts: Starts | None
+    sensitivity_bounds: SensitivityBounds
+    starts: StartEffects | None
     """None where all runs are of one start, or a start cannot be told from its block."""
     met: Flags
     """Whether starts connect two levels (m, m): what shifts a start cannot be told from levels that
@@ -89,7 +89,7 @@ class LogModel:
     @cached_property
     def counts(self) -> Array:
         """Runs (m,) of each level."""
-        return np.bincount(self.places).astype(float)
+        return np.bincount(self.codes).astype(float)
 
     @property
     def effects(self) -> Array:
@@ -97,9 +97,10 @@ class LogModel:
         return self.fit.beta
 
     @property
-    def spare(self) -> int:
-        """Runs less the fixed coefficients: without one there is no interval."""
-        return self.fit.spare
+    def residual_df(self) -> int:
+        """Residual degrees of freedom, runs less fixed coefficients: without one there is no
+        interval."""
+        return self.fit.residual_df
 
     @property
     def uneven(self) -> bool:
@@ -164,7 +165,7 @@ class LogModel:
     def _tells_within(self) -> bool:
         """Whether enough runs met others in their blocks to tell the noise that comparisons
         have."""
-        return self.within.degrees >= ENOUGH * self.spare and self.fit.variances["noise"] > 0
+        return self.within.degrees >= ENOUGH * self.residual_df and self.fit.variances["noise"] > 0
 
     @property
     def spreads(self) -> dict[str, float]:
@@ -183,13 +184,15 @@ class LogModel:
         """Return the lowest (``side`` -1) or the highest estimate (r,) of weighted sums (r, m), its
         error and degrees.
 
-        The lowest takes the fast reading of each level with a positive weight, and the slow one of
-        the others.
+        The lowest takes the fast sensitivity bound of each level with a positive weight, and the
+        slow one of the others.
         """
         variances, degrees = self.variances_of(rows)
         upper = np.sign(rows) == side
-        slow, fast = self.readings.slow, self.readings.fast
-        estimates = rows @ self.effects + (rows * np.where(upper, slow.shifts, fast.shifts)).sum(1)
+        slow, fast = self.sensitivity_bounds.slow, self.sensitivity_bounds.fast
+        estimates = rows @ self.effects + (rows * np.where(upper, slow.offsets, fast.offsets)).sum(
+            1
+        )
         # what a level is to those that no start holds beside it, nothing tells
         if not self.met.all():
             apart = (np.abs(rows @ self.met) > ROUNDING).any(1) & (np.abs(rows.sum(1)) < ROUNDING)
@@ -212,13 +215,13 @@ class LogModel:
 
     def interval(self, weights: Array, critical: Critical | None = None) -> Estimate:
         """Return the exponential of a weighted sum of the effects, with 95% bounds by the two
-        readings.
+        sensitivity bounds.
 
         ``critical`` (of the degrees of freedom) replaces the quantile of t.
         """
-        middle = float(weights @ (self.effects + self.readings.middle))
+        middle = float(weights @ (self.effects + self.sensitivity_bounds.middle))
         value = float(np.exp(middle))
-        if self.spare <= 0:
+        if self.residual_df <= 0:
             return Estimate(value=value)
         bounds = []
         for side in (-1, 1):
@@ -234,7 +237,7 @@ class LogModel:
         """Return by how much the level at a place is slower than ``others`` (k) at least, with
         errors and degrees.
 
-        Its fast reading stands against the slow ones of the others.
+        Its fast sensitivity bound stands against the slow ones of the others.
         """
         whole = np.eye(len(self.levels))
         return self.end(whole[place] - whole[list(others)], -1)
@@ -249,7 +252,7 @@ class LogModel:
         if self.uneven:  # what the noises of levels add; else the model's spread holds it
             parts, own = rows**2 * self.noise.variances / self.counts, self.noise.own
             # those that are left to each level
-            degrees = np.maximum(self.spare / self.counts.sum() * self.counts, 1)
+            degrees = np.maximum(self.residual_df / self.counts.sum() * self.counts, 1)
             others = parts[:, ~own].sum(1) ** 2 / degrees[~own].sum()
             scatter = 2 * ((parts[:, own] ** 2 / degrees[own]).sum(1) + others)
         if slopes:
@@ -257,8 +260,8 @@ class LogModel:
                 np.array(slopes) * (self.fit.spread[shared, shared] @ np.array(slopes))
             ).sum(0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            few = np.clip(2 * np.maximum(variances, 0) ** 2 / scatter, 1.0, self.spare)
-        return np.where(scatter > 0, few, float(max(self.spare, 0)))
+            few = np.clip(2 * np.maximum(variances, 0) ** 2 / scatter, 1.0, self.residual_df)
+        return np.where(scatter > 0, few, float(max(self.residual_df, 0)))
 
     @cached_property
     def pair_degrees(self) -> float:
@@ -266,7 +269,7 @@ class LogModel:
         one, other = np.tril_indices(len(self.levels), -1)
         whole = np.eye(len(self.levels))
         if not len(one):
-            return float(max(self.spare, 0))
+            return float(max(self.residual_df, 0))
         return float(np.median(self.degrees_of(whole[one] - whole[other])))
 
 
@@ -275,7 +278,7 @@ def fit_log_model(
     levels: Sequence[Hashable],
     blocks: Sequence[Hashable],
     starts: Sequence[Hashable] | None = None,
-    far: Sequence[int] | None = None,
+    outliers: Sequence[int] | None = None,
 ) -> LogModel:
     """Return the model of log seconds by level, with random blocks, and random starts where they
     are given.
@@ -284,34 +287,34 @@ def fit_log_model(
     to one start. Where the spread of the levels is shown to differ, each level has a noise of its
     own (Welch 1938).
 
-    ``far`` has 1 for a far run that is slow, -1 for one that is fast, and 0 for the others.
+    ``outliers`` has 1 for a slow outlier, -1 for a fast one, and 0 for the other runs.
     """
-    logs, level = np.log(np.asarray(seconds, float)), places(levels)
-    sides = np.zeros(len(seconds)) if far is None else np.asarray(far, float)
-    # A level of which no other run is left keeps its far runs.
+    logs, level = np.log(np.asarray(seconds, float)), codes(levels)
+    sides = np.zeros(len(seconds)) if outliers is None else np.asarray(outliers, float)
+    # A level of which no other run is left keeps its outliers.
     ends = np.where(np.bincount(level, sides == 0)[level] > 0, sides, 0).astype(np.int64)
-    start, kept = places([0] * len(seconds) if starts is None else starts), ends == 0
-    block = places(list(zip(start.tolist(), blocks, strict=True)))
+    start, kept = codes([0] * len(seconds) if starts is None else starts), ends == 0
+    block = codes(list(zip(start.tolist(), blocks, strict=True)))
     kept_logs, kept_level = logs[kept], level[kept]
     kept_block, kept_start = block[kept], start[kept]
     random = [
-        Groups(name, places(one.tolist()))
+        Groups(name, codes(one.tolist()))
         for name, one in (("block", kept_block), ("start", kept_start))
     ]
     fit = fit_mixed(kept_logs, np.eye(level.max() + 1)[kept_level], random)
     noise_variance = fit.variances["noise"]
-    shifts = np.zeros(block.max() + 1)
-    shifts[kept_block] = fit.shifts
-    without = logs - shifts[block]
+    random_effects = np.zeros(block.max() + 1)
+    random_effects[kept_block] = fit.random_effects
+    without = logs - random_effects[block]
     within = within_blocks(kept_logs, kept_level, kept_block)
     noise = noises_of(kept_logs, kept_level, kept_block, noise_variance, within)
-    readings = readings_of(without - fit.beta[level], level, ends, noise.variances)
-    met = starts_of(without[kept], kept_logs, kept_level, kept_block, kept_start, within)
+    bounds = sensitivity_bounds_of(without - fit.beta[level], level, ends, noise.variances)
+    met = start_effects_of(without[kept], kept_logs, kept_level, kept_block, kept_start, within)
     if met and met.count < FEWEST:
         within = met.within
     sets = connected(kept_level, kept_start)
     beside = (sets[:, None] == sets) | ("start" in fit.variances)
-    rounded = readings.rounded(half_step(seconds, math.sqrt(noise_variance)), level)
+    rounded = bounds.rounded(half_step(seconds, math.sqrt(noise_variance)), level)
     names = list(dict.fromkeys(levels))
     return LogModel(names, kept_level, fit, noise, within, rounded, met, beside)
 

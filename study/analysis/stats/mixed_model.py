@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 Array = NDArray[np.float64]
-Places = NDArray[np.int64]
-"""The place of each observation among its groups or levels, from 0."""
+Codes = NDArray[np.int64]
+"""The code of each observation: the index of its group or level among the distinct ones, from 0."""
 Flags = NDArray[np.bool_]
 MANY_GROUPS = 400
 """Groups from which the degrees of freedom no longer matter; the matrices of their traces would
@@ -39,26 +39,26 @@ ROUNDING = 1e-20
 
 @dataclass(frozen=True)
 class Groups:
-    """A random factor: the place (n,) of each observation among its groups."""
+    """A random factor: the code (n,) of the group of each observation."""
 
     name: str
-    places: Places
+    codes: Codes
 
     @functools.cached_property
     def count(self) -> int:
         """Number of groups."""
-        return int(self.places.max()) + 1
+        return int(self.codes.max()) + 1
 
     def sums(self, values: Array) -> Array:
         """Return the sum over each group of rows, shape (groups, k), of ``values`` (n, k)."""
         width = values.shape[1]
-        cells = self.places[:, None] * width + np.arange(width)
+        cells = self.codes[:, None] * width + np.arange(width)
         sums = np.bincount(cells.ravel(), values.ravel(), self.count * width)
         return sums.astype(float, copy=False).reshape(self.count, width)
 
     def matrix(self) -> Array:
         """Return the indicators of the groups, shape (n, groups)."""
-        return np.eye(self.count)[self.places]
+        return np.eye(self.count)[self.codes]
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,11 @@ class MixedFit:
     """Kenward and Roger's covariance (p, p) of ``beta``."""
     variances: dict[str, float]
     """The variance of the ``noise``, then that of each random factor that can be told from it."""
-    shifts: Array
-    """Best linear predictor (n,) of the random part of each observation, without its noise."""
-    spare: int
-    """Observations less the rank of the fixed part."""
+    random_effects: Array
+    """Best linear unbiased predictor (n,) of the random part of each observation, without its
+    noise."""
+    residual_df: int
+    """Residual degrees of freedom: observations less the rank of the fixed part."""
     slopes: Array
     """Derivative (variances, p, p) of the plain covariance of ``beta`` on each variance; empty
     where not needed."""
@@ -83,9 +84,9 @@ class MixedFit:
     """Covariance of the estimated variances: twice the inverse of their expected information."""
 
 
-def places(values: Sequence[Hashable]) -> Places:
-    """Return the place of each value among the distinct ones, in the order of their first
-    appearance."""
+def codes(values: Sequence[Hashable]) -> Codes:
+    """Return the code of each value, as ``pandas.factorize`` has it: the distinct values are
+    numbered from 0 in the order of their first appearance."""
     index: dict[Hashable, int] = {}
     return np.array([index.setdefault(value, len(index)) for value in values], np.int64)
 
@@ -118,7 +119,7 @@ class _Restricted:
 
     y: Array
     x: Array
-    spare: int
+    residual_df: int
     random: list[Groups]
 
     @functools.cached_property
@@ -136,9 +137,9 @@ class _Restricted:
             # z'A^-1z of each group, A being what is already taken out
             weights = groups.sums(column)
             scale = ratio / (1 + ratio * weights)
-            solved = solved - column * (scale * groups.sums(solved))[groups.places]
+            solved = solved - column * (scale * groups.sums(solved))[groups.codes]
             determinant += np.log1p(ratio * weights).sum()
-            column = column - column * (scale * weights)[groups.places]
+            column = column - column * (scale * weights)[groups.codes]
         return solved, determinant
 
     def moments(self, ratios: Array) -> tuple[Array, Array, float, float]:
@@ -161,7 +162,7 @@ class _Restricted:
     def deviance(self, ratios: Array) -> float:
         """Return -2 log restricted likelihood, but for a constant."""
         *_, residual, determinants = self.moments(ratios)
-        return float(self.spare * np.log(max(residual, 1e-300)) + determinants)
+        return float(self.residual_df * np.log(max(residual, 1e-300)) + determinants)
 
     def ratios(self) -> Array:
         """Return the ratios at which the restricted likelihood is largest; zero is allowed.
@@ -170,7 +171,7 @@ class _Restricted:
         is refined in turn.
         """
         best = np.zeros(len(self.random))
-        if not self.random or self.spare <= 1 or self._is_rounding(best):
+        if not self.random or self.residual_df <= 1 or self._is_rounding(best):
             return best
         best = np.array(
             min(
@@ -233,7 +234,7 @@ class _Restricted:
             z = groups.matrix()
             zx = z.T @ solved[:, :-1]
             trace = (z * self.solve(ratios, z)[0]).sum() - ((zx @ inverse) * zx).sum()
-            slopes[place] = trace - self.spare * ((z.T @ projected) ** 2).sum() / residual
+            slopes[place] = trace - self.residual_df * ((z.T @ projected) ** 2).sum() / residual
         return slopes
 
     def _refined(self, ratios: Array, place: int) -> float:
@@ -253,12 +254,12 @@ class _Restricted:
         """Return the fit at the largest restricted likelihood."""
         ratios = self.ratios()
         inverse, beta, residual, _ = self.moments(ratios)
-        noise = max(residual, 0.0) / self.spare if self.spare > 0 else 0.0
+        noise = max(residual, 0.0) / self.residual_df if self.residual_df > 0 else 0.0
         left = self.y - self.x @ beta
         solved, _ = self.solve(ratios, left[:, None])
-        shifts = np.zeros(len(left))
+        random_effects = np.zeros(len(left))
         for groups, ratio in zip(self.random, ratios, strict=True):
-            shifts += ratio * groups.sums(solved)[groups.places, 0]
+            random_effects += ratio * groups.sums(solved)[groups.codes, 0]
         covariance, slopes, spread = self.small_sample(ratios, noise, inverse * noise)
         named = zip(self.random, ratios, strict=True)
         return MixedFit(
@@ -266,8 +267,8 @@ class _Restricted:
             covariance=covariance,
             variances={"noise": noise}
             | {groups.name: noise * float(ratio) for groups, ratio in named},
-            shifts=shifts,
-            spare=self.spare,
+            random_effects=random_effects,
+            residual_df=self.residual_df,
             slopes=slopes,
             spread=spread,
         )
@@ -281,7 +282,7 @@ class _Restricted:
         """
         if (
             noise <= 0
-            or self.spare <= 0
+            or self.residual_df <= 0
             or any(groups.count > MANY_GROUPS for groups in self.random)
         ):
             return plain, np.empty((0, *plain.shape)), np.empty((0, 0))
@@ -308,9 +309,9 @@ class _Restricted:
                 trace - s @ information[i + 1, 1:]
             ) / noise
         q[0, 0] = (p[0] - np.tensordot(s, q[0, 1:], 1)) / noise
-        # The trace of PVPV is the number of spare observations.
+        # The trace of PVPV is the number of residual degrees of freedom.
         rest = 2 * noise * s @ information[0, 1:] + s @ information[1:, 1:] @ s
-        information[0, 0] = (self.spare - rest) / noise**2
+        information[0, 0] = (self.residual_df - rest) / noise**2
         spread: Array = 2 * np.linalg.pinv(information, hermitian=True).astype(float)
         inner = np.einsum("ij,ijkl->kl", spread, q - p[:, None] @ plain @ p)
         adjusted = plain + 2 * plain @ inner @ plain

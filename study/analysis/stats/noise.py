@@ -5,11 +5,11 @@ What a block shifts cancels here, whatever it is: the mixed model would take noi
 together where blocks differ by less than their runs do, as on a machine that slows down within each
 of them.
 
-Beside it stand two readings of each level's times: one without the far runs that are slow, one
-without those that are fast. Nobody knows whether a far run was an accident or a state that the
-setting meets now and then. So it counts against its own setting alone: a level is slower than
-another only where its fast reading is slower than the other's slow reading. In these two readings
-far runs count, with the spread of their own level.
+Beside it stand two sensitivity bounds of each level's mean: a fast one without the outliers that
+are slow, and a slow one without those that are fast. Nobody knows whether an outlier was an
+accident or a state that the setting meets now and then. So it counts against its own setting alone:
+a level is slower than another only where its fast bound is slower than the other's slow bound. In
+these two bounds outliers count, with the spread of their own level.
 
 And a start may shift some levels and not others: the term of start and setting together. One start
 cannot tell it. Two tell the means over these two starts. Three tell whether there is such a term at
@@ -25,7 +25,7 @@ import numpy as np
 from scipy import special
 from scipy.sparse import coo_array, csgraph
 
-from study.analysis.stats.mixed_model import Array, Flags, Places, places
+from study.analysis.stats.mixed_model import Array, Codes, Flags, codes
 
 OWN = 0.03
 """p below which a level has a noise of its own: a missed difference costs more than a few degrees
@@ -68,7 +68,7 @@ class Noises:
     """Whether a level (m,) has a noise of its own; the others share one."""
 
 
-def within_blocks(logs: Array, levels: Places, blocks: Places) -> Within:
+def within_blocks(logs: Array, levels: Codes, blocks: Codes) -> Within:
     """Return what runs with log seconds (n,) differ by within ``blocks`` (n,), of their ``levels``
     (n,)."""
     runs = np.bincount(blocks)
@@ -80,7 +80,7 @@ def within_blocks(logs: Array, levels: Places, blocks: Places) -> Within:
     return Within(x[:, -1] - x[:, :-1] @ beta, float(len(logs) - (runs > 0).sum() - rank))
 
 
-def noises_of(logs: Array, levels: Places, blocks: Places, common: float, within: Within) -> Noises:
+def noises_of(logs: Array, levels: Codes, blocks: Codes, common: float, within: Within) -> Noises:
     """Return the noise of each level; it is ``common`` unless a level is shown to be noisier than
     the others. ``within`` is what all runs differ by within their blocks.
 
@@ -120,7 +120,7 @@ class _Others:
     """The runs of the levels that are alike, and what the runs of another level differ from them by
     in each block."""
 
-    def __init__(self, logs: Array, levels: Places, blocks: Places, alike: Flags) -> None:
+    def __init__(self, logs: Array, levels: Codes, blocks: Codes, alike: Flags) -> None:
         kept = alike[levels]
         runs = np.bincount(blocks[kept], minlength=blocks.max() + 1)
         means = np.bincount(levels[kept], logs[kept], len(alike)) / np.bincount(levels)
@@ -143,62 +143,69 @@ class _Others:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """The mean log seconds of each level with the far runs of one side."""
+class SensitivityBound:
+    """The mean log seconds of each level with the outliers of one side alone."""
 
-    shifts: Array
-    """What it adds (m,) to the level's mean without far runs."""
+    offsets: Array
+    """What it adds (m,) to the level's mean without outliers."""
     variances: Array
-    """Variance (m,) of the mean where a far run is in it; 0 where the model's own holds."""
+    """Variance (m,) of the mean where an outlier is in it; 0 where the model's own holds."""
     degrees: Array
     """Degrees of freedom (m,) of these variances."""
 
 
 @dataclass(frozen=True)
-class Readings:
-    """Both readings of each level, and the mean that is printed."""
+class SensitivityBounds:
+    """How far the mean of each level depends on its outliers: both bounds, and the mean that is
+    printed."""
 
-    fast: Reading
-    slow: Reading
+    fast: SensitivityBound
+    slow: SensitivityBound
     middle: Array
-    """What the mean over all runs (m,), which is printed, adds to that without far runs."""
+    """What the mean over all runs (m,), which is printed, adds to that without outliers."""
 
-    def rounded(self, hidden: Array, levels: Places) -> "Readings":
-        """Return the readings with what the clock's step may have ``hidden`` of each run (n,), of
-        their ``levels``."""
+    def rounded(self, hidden: Array, levels: Codes) -> "SensitivityBounds":
+        """Return the bounds moved apart by what the clock's step may have ``hidden`` of each run
+        (n,), of their ``levels``."""
         most = np.zeros(len(self.middle))
         np.maximum.at(most, levels, hidden)
-        fast = replace(self.fast, shifts=self.fast.shifts - most)
-        slow = replace(self.slow, shifts=self.slow.shifts + most)
-        return Readings(fast, slow, self.middle)
+        fast = replace(self.fast, offsets=self.fast.offsets - most)
+        slow = replace(self.slow, offsets=self.slow.offsets + most)
+        return SensitivityBounds(fast, slow, self.middle)
 
 
-def readings_of(left: Array, levels: Places, far: Places, noises: Array) -> Readings:
-    """Return the readings of runs with what is ``left`` (n,) of their log seconds after their level
-    and their block.
+def sensitivity_bounds_of(
+    left: Array, levels: Codes, outliers: Codes, noises: Array
+) -> SensitivityBounds:
+    """Return the sensitivity bounds of levels from what is ``left`` (n,) of the log seconds of runs
+    after their level and their block.
 
-    ``levels`` (n,) are the places of their levels, ``far`` (n,) is 1 for a far run that is slow, -1
-    for one that is fast, and 0 for the others; ``noises`` (m,) are the variances of a run of each
+    ``levels`` (n,) are the codes of their levels, ``outliers`` (n,) has 1 for a slow outlier, -1
+    for a fast one, and 0 for the other runs; ``noises`` (m,) are the variances of a run of each
     level.
     """
     middle = np.zeros(len(noises))
-    for level in np.unique(levels[far != 0]):
+    for level in np.unique(levels[outliers != 0]):
         middle[level] = left[levels == level].mean()
-    return Readings(
-        _reading(left, levels, far, noises, -1), _reading(left, levels, far, noises, 1), middle
+    return SensitivityBounds(
+        _bound(left, levels, outliers, noises, -1),
+        _bound(left, levels, outliers, noises, 1),
+        middle,
     )
 
 
-def _reading(left: Array, levels: Places, far: Places, noises: Array, side: int) -> Reading:
-    """Return the reading with the far runs on one ``side`` alone."""
-    shifts, variances, degrees = (np.zeros(len(noises)) for _ in range(3))
-    for level in np.unique(levels[far == side]):
-        kept = left[(levels == level) & (far != -side)]
-        shifts[level] = kept.mean()
+def _bound(
+    left: Array, levels: Codes, outliers: Codes, noises: Array, side: int
+) -> SensitivityBound:
+    """Return the bound with the outliers on one ``side`` alone."""
+    offsets, variances, degrees = (np.zeros(len(noises)) for _ in range(3))
+    for level in np.unique(levels[outliers == side]):
+        kept = left[(levels == level) & (outliers != -side)]
+        offsets[level] = kept.mean()
         own = kept.var(ddof=1) if len(kept) > 1 else 0.0
         variances[level] = max(own, noises[level]) / len(kept)
         degrees[level] = max(len(kept) - 1, 1)
-    return Reading(shifts, variances, degrees)
+    return SensitivityBound(offsets, variances, degrees)
 
 
 def half_step(seconds: Sequence[float], noise: float) -> Array:
@@ -223,11 +230,11 @@ FEWEST = 3
 ROUNDING = 1e-9
 """Log seconds by which computed times may differ that are equal, and a sum of weights that is none,
 for they compare levels."""
-Level = TypeVar("Level", bound=Hashable)
+AnyLevel = TypeVar("AnyLevel", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Starts:
+class StartEffects:
     """The starts of a study whose levels met several of them."""
 
     effects: Array
@@ -284,21 +291,21 @@ class Starts:
         return float(np.nanvar(apart, 0, ddof=1).mean() * known.shape[1] / (known.shape[1] - 1))
 
 
-def starts_of(
+def start_effects_of(
     left: Array,
     logs: Array,
-    levels: Places,
-    block: Places,
-    start: Places,
+    levels: Codes,
+    block: Codes,
+    start: Codes,
     own: Within,
-) -> Starts | None:
+) -> StartEffects | None:
     """Return the starts of runs; None where there is one, or where a start has one block and cannot
     be told from it.
 
     ``left`` (n,) are log seconds without blocks, ``logs`` (n,) as they were measured. ``own`` is
     what the runs differ by within blocks, where levels are the same in all starts.
     """
-    start, block = places(start.tolist()), places(block.tolist())
+    start, block = codes(start.tolist()), codes(block.tolist())
     count = start.max() + 1
     most = levels.max() + 1
     if count < 2 or block.max() == start.max():
@@ -310,17 +317,21 @@ def starts_of(
         effects = (sums / runs).reshape(count, most)
     # A level's mean in a start has what the start itself shifts.
     effects += (np.bincount(start, logs - left) / np.bincount(start))[:, None]
-    inside = within_blocks(logs, places(cells.tolist()), block)
-    spare, more = inside.degrees, own.degrees - inside.degrees
-    if spare <= 0 or more <= 0:
-        return Starts(effects, own, False, None)
+    inside = within_blocks(logs, codes(cells.tolist()), block)
+    residual_df, interaction_df = inside.degrees, own.degrees - inside.degrees
+    if residual_df <= 0 or interaction_df <= 0:
+        return StartEffects(effects, own, False, None)
     ratio = (
-        (own.variance * own.degrees - inside.variance * spare) / more / max(inside.variance, 1e-300)
+        (own.variance * own.degrees - inside.variance * residual_df)
+        / interaction_df
+        / max(inside.variance, 1e-300)
     )
-    return Starts(effects, inside, ratio > 1, special.fdtrc(more, spare, ratio))
+    return StartEffects(
+        effects, inside, ratio > 1, special.fdtrc(interaction_df, residual_df, ratio)
+    )
 
 
-def connected(levels: Places, blocks: Places) -> Places:
+def connected(levels: Codes, blocks: Codes) -> Codes:
     """Return the number (m,) of each level's set: levels that met in a block, or through others,
     share one.
 
@@ -333,10 +344,10 @@ def connected(levels: Places, blocks: Places) -> Places:
     return np.asarray(csgraph.connected_components(graph, directed=False)[1][:most])
 
 
-def separate_sets(levels: Sequence[Level], blocks: Sequence[Hashable]) -> list[list[Level]]:
+def separate_sets(levels: Sequence[AnyLevel], blocks: Sequence[Hashable]) -> list[list[AnyLevel]]:
     """Return the levels in connected sets, in the order of their first run; both have an entry for
     each run."""
-    sets = connected(places(levels), places(blocks))
+    sets = connected(codes(levels), codes(blocks))
     names = list(dict.fromkeys(levels))
     return [
         [name for name, one in zip(names, sets, strict=True) if one == at]

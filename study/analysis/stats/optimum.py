@@ -15,7 +15,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from functools import cache, partial
-from typing import TypeVar
 
 import numpy as np
 from scipy import special
@@ -29,14 +28,13 @@ from study.analysis.stats.critical_values import (
 )
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
-from study.analysis.stats.noise import ROUNDING
+from study.analysis.stats.noise import ROUNDING, AnyLevel
 from study.base.strict import Strict
 
 POWER = 0.8
 """Cohen (1988): four in five studies of that size find the difference."""
 DRAWS, SEED = 4_000, 20_261_126
 MOST_BLOCKS = 1000
-Level = TypeVar("Level", bound=Hashable)
 
 
 class Optimum(Strict):
@@ -53,18 +51,18 @@ def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Opti
     or without noise."""
     levels = [level for level in model.levels if among is None or level in among]
     # where the runs show no noise, a step of the clock tells
-    told = has_noise(model) or bool(model.readings.slow.shifts.any())
-    if not told or model.spare <= 0 or not levels:
+    told = has_noise(model) or bool(model.sensitivity_bounds.slow.offsets.any())
+    if not told or model.residual_df <= 0 or not levels:
         return None
     places = [model.levels.index(level) for level in levels]
-    effects = (model.effects + model.readings.middle)[places]
+    effects = (model.effects + model.sensitivity_bounds.middle)[places]
     return Optimum(
         indistinguishable=[label(level) for level in may_be_fastest(model, levels)],
         cost=dict(zip(map(label, levels), np.exp(effects - effects.min()).tolist(), strict=True)),
     )
 
 
-def may_be_fastest(model: LogModel, levels: Sequence[Level]) -> list[Level]:
+def may_be_fastest(model: LogModel, levels: Sequence[AnyLevel]) -> list[AnyLevel]:
     """Return those of some ``levels`` that hold the truly fastest of them with 95% probability, in
     their order."""
     if model.starts and model.starts.are_units:
@@ -75,7 +73,9 @@ def may_be_fastest(model: LogModel, levels: Sequence[Level]) -> list[Level]:
     return [level for level in levels if level not in left]
 
 
-def ratios_to(model: LogModel, best: Level, levels: Sequence[Level]) -> dict[Level, Estimate]:
+def ratios_to(
+    model: LogModel, best: AnyLevel, levels: Sequence[AnyLevel]
+) -> dict[AnyLevel, Estimate]:
     """Return the time of each other level of the model over that of ``best``, one of ``levels``.
 
     The interval reaches as far as the test of :func:`may_be_fastest`: the largest difference among
@@ -86,7 +86,7 @@ def ratios_to(model: LogModel, best: Level, levels: Sequence[Level]) -> dict[Lev
     the test has one side, and an F test must agree: the interval has Dunnett's two sides.
     """
     one = telling(model, levels)
-    found = dict[Level, Estimate]()
+    found = dict[AnyLevel, Estimate]()
     units = one.starts and one.starts.are_units
     gone = [] if units else _left(one, levels)
     for level in model.levels:
@@ -97,7 +97,7 @@ def ratios_to(model: LogModel, best: Level, levels: Sequence[Level]) -> dict[Lev
     return found
 
 
-def _left(model: LogModel, levels: Sequence[Level]) -> list[Level]:
+def _left(model: LogModel, levels: Sequence[AnyLevel]) -> list[AnyLevel]:
     """Return the levels that leave the set, in the order in which they do."""
     if len(levels) < 2:
         return []
@@ -115,7 +115,7 @@ def _left(model: LogModel, levels: Sequence[Level]) -> list[Level]:
         return float(found.max())
 
     ranked = sorted(range(len(levels)), key=lambda rank: excess(rank, len(levels)))
-    left = list[Level]()
+    left = list[AnyLevel]()
     for count in range(len(ranked), 1, -1):
         if excess(ranked[count - 1], count) <= 1:
             break
@@ -123,7 +123,7 @@ def _left(model: LogModel, levels: Sequence[Level]) -> list[Level]:
     return left
 
 
-def _left_over_starts(model: LogModel, levels: Sequence[Level]) -> set[Level]:
+def _left_over_starts(model: LogModel, levels: Sequence[AnyLevel]) -> set[AnyLevel]:
     """Return the levels that leave the set where starts are the unit: each pair has a noise of its
     own.
 
@@ -132,7 +132,7 @@ def _left_over_starts(model: LogModel, levels: Sequence[Level]) -> set[Level]:
     """
     ranked = sorted(levels, key=lambda level: model.effects[model.levels.index(level)])
     places = [model.levels.index(level) for level in ranked]
-    left = set[Level]()
+    left = set[AnyLevel]()
     for rank in range(1, len(ranked)):
         differences, errors, degrees = model.slower(places[rank], places)
         told = np.arange(len(places)) != rank
@@ -145,7 +145,7 @@ def _left_over_starts(model: LogModel, levels: Sequence[Level]) -> set[Level]:
 
 def has_noise(model: LogModel) -> bool:
     """Return whether there are replicates, and more than rounding between them."""
-    return model.spare > 0 and model.fit.variances["noise"] > ROUNDING**2
+    return model.residual_df > 0 and model.fit.variances["noise"] > ROUNDING**2
 
 
 def label(level: Hashable) -> str:
@@ -194,7 +194,7 @@ def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
     holds whatever the starts shift together (Box 1954).
     """
     count = len(levels)
-    if count < 2 or model.spare <= 0 or model.fit.variances["noise"] <= 0:
+    if count < 2 or model.residual_df <= 0 or model.fit.variances["noise"] <= 0:
         return None
     whole = np.eye(len(model.levels))[[model.levels.index(level) for level in levels]]
     beside = over_starts(model, levels)
@@ -209,8 +209,10 @@ def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
     variances, degrees = model.variances_of(rows)
     squares = (rows @ model.effects) ** 2 / variances
     expected = float((degrees / (degrees - 2)).sum()) if degrees.min() > 2 else 0.0
-    spare = 2 * expected / (expected - count + 1) if expected > count - 1 else float(degrees.min())
-    return float(special.fdtrc(count - 1, spare, squares.mean()))
+    denominator_df = (
+        2 * expected / (expected - count + 1) if expected > count - 1 else float(degrees.min())
+    )
+    return float(special.fdtrc(count - 1, denominator_df, squares.mean()))
 
 
 @cache
@@ -249,7 +251,7 @@ def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
     margin by chance.
     """
     others = [level for level in model.levels if level != best]
-    if model.spare <= 0:
+    if model.residual_df <= 0:
         return []
     for count in (2, len(model.levels)):
         found = []
@@ -265,7 +267,7 @@ def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
 
 def noise_of(model: LogModel) -> Noise | None:
     """Return the noise of two levels or more; None without replicates."""
-    if model.spare <= 0 or model.spreads["noise"] <= 0 or len(model.levels) < 2:
+    if model.residual_df <= 0 or model.spreads["noise"] <= 0 or len(model.levels) < 2:
         return None
     return Noise(spreads=model.spreads, blocks=max(round(model.counts.mean()), 2))
 

@@ -1,5 +1,5 @@
-"""The runs that an analysis uses, and how far the machine changed by its reference
-workload."""
+"""The runs that an analysis uses, and the drift of the machine: a covariate that changes between
+runs, and may bias a difference of settings that met it unevenly."""
 
 import numpy as np
 import pandas as pd
@@ -21,17 +21,17 @@ def succeeded(frame: pd.DataFrame, y: str) -> pd.DataFrame:
 
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     """Return the runs that count, with columns ``session_block`` (session and replicate) and
-    ``pace``; none is far where no rule has looked."""
+    ``drift``; none is an outlier where no rule has looked."""
     usable = succeeded(frame, y)
     session = usable["session"].astype(int).astype(str)
     blocks = session + "." + usable["block"].astype(int).astype(str)
-    usable = usable.assign(session_block=blocks, far=usable["far"].fillna(0))
-    return with_machine(usable)
+    usable = usable.assign(session_block=blocks, outlier=usable["outlier"].fillna(0))
+    return with_drift(usable)
 
 
 def model_of(runs: pd.DataFrame, y: str) -> LogModel:
     """Return the model of log ``y`` of the runs that count."""
-    columns = (y, "level", "session_block", "session", "far")
+    columns = (y, "level", "session_block", "session", "outlier")
     return fit_log_model(*(runs[name].tolist() for name in columns))
 
 
@@ -46,74 +46,75 @@ CHANGE_LIMIT = 1.10
 be its own noise."""
 
 
-HALF = 0.5
-"""Slope of the log times over the log pace from which the pace counts in full: where the times of
-one side alone follow it, all follow it by half."""
-FEWEST_STILL = 3
-"""Blocks without a change of the machine from which these alone tell."""
+FULL_SLOPE = 0.5
+"""Slope of the log run times on the log drift from which the drift counts in full: where only the
+times of one of two sides follow it, the slope over both is a half."""
+FEWEST_STEADY = 3
+"""Fewest blocks without a drift that decide by themselves."""
 
 
-def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with a column ``pace``: the reference workload over its mean on that device;
-    above 1 is slower.
+def with_drift(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with a column ``drift``: the time of the reference workload beside the run
+    over its geometric mean on that device. Above 1 the machine was slower than on the average.
 
     A GPU has two reference workloads, its own and that of the CPUs that load its data; the one that
-    changed more counts.
+    varied more is taken. The drift is NaN where none was timed.
     """
-    paces = pd.Series(np.nan, index=frame.index)
+    drifts = pd.Series(np.nan, index=frame.index)
     for _, rows in frame.groupby("device", sort=False):
         logs = rows[[*REFERENCE_COLUMNS]].astype(float).dropna(axis=1).apply(np.log)
         if len(logs.columns):
             most = logs[(logs.max() - logs.min()).idxmax()]
-            paces.loc[rows.index] = np.exp(most - most.mean())
-    return frame.assign(pace=paces)
+            drifts.loc[rows.index] = np.exp(most - most.mean())
+    return frame.assign(drift=drifts)
 
 
-def felt(runs: pd.DataFrame, y: str) -> "pd.Series[float]":
-    """Return the pace of each run, or what times feel of it where they follow it by less than half.
+def drift_covariate(runs: pd.DataFrame, y: str) -> "pd.Series[float]":
+    """Return the factor by which the drift is expected to lengthen each run's time ``y``.
 
-    How far they do is the slope of their logarithms over all levels, at the upper end of its 95%
-    interval. A reference workload of milliseconds has a noise of its own, which the times do not
-    have; what is expected of the machine behind a pace that was measured with noise is that slope's
-    part (regression calibration; Carroll et al. 2006, chapter 4).
+    The log times, centred by level, are regressed on the log drift. Where the upper end of the
+    slope's 95% interval is at least :data:`FULL_SLOPE`, the covariate is the drift itself. Below
+    it, it is the drift to the power of that upper end: a reference workload of milliseconds is
+    noisy, the times do not have its noise, and what is expected of a covariate measured with error
+    is this slope's part (regression calibration; Carroll et al. 2006, chapter 4). With too few
+    runs for a slope it is the drift itself, too.
     """
-    x, seconds = (one.astype(float).apply(np.log) for one in (runs["pace"], runs[y]))
+    x, seconds = (one.astype(float).apply(np.log) for one in (runs["drift"], runs[y]))
     x, seconds = (one - one.groupby(runs["level"]).transform("mean") for one in (x, seconds))
     spread = (x**2).sum()
     degrees = len(runs) - runs["level"].nunique() - 1
-    if degrees < FEWEST_STILL or not spread > 0:
-        return runs["pace"]
+    if degrees < FEWEST_STEADY or not spread > 0:
+        return runs["drift"]
     slope = (x * seconds).sum() / spread
     error = np.sqrt(((seconds - slope * x) ** 2).sum() / degrees / spread)
     most = max(slope + special.stdtrit(degrees, 0.975) * error, 0.0)
-    return runs["pace"] ** (most if most < HALF else 1.0)
+    return runs["drift"] ** (most if most < FULL_SLOPE else 1.0)
 
 
-def stands_out(differences: "pd.Series[float]", leans: "pd.Series[float]") -> bool:
-    """Return whether the difference of two sides is no work of a machine that changed within
-    blocks.
+def survives_drift(differences: "pd.Series[float]", biases: "pd.Series[float]") -> bool:
+    """Return whether the difference of two sides cannot be an effect of the drift within blocks.
 
-    ``differences`` are those of the mean log times by block, and ``leans`` those of the log paces,
-    none where no reference workload ran. Where that changed by 10% or more from one side to the
-    other, the sides must differ in one direction in all blocks, and there by more than it did; or
-    most blocks, and three at least, met no such change. A machine that was slower on the faster
-    side explains nothing.
+    ``differences`` are those of the two sides' mean log times, one for each block. ``biases`` are
+    the differences of their mean log drift covariates: what the drift alone adds to each; empty
+    where no reference workload was timed. If no bias reaches 10%, the difference survives.
+    Otherwise its sign must be the same in all blocks, and either it exceeds the bias in every block
+    that drifted by 10% or more in its direction, or most blocks, and three at least, did not drift
+    so. A bias against the difference (the faster side met the slower machine) cannot explain it.
     """
     limit = np.log(CHANGE_LIMIT)
-    if not (leans.abs() >= limit).any():
+    if not (biases.abs() >= limit).any():
         return True
     sign = np.sign(differences.mean())
-    ahead, lean = sign * differences, (sign * leans).reindex(differences.index)
-    moved = lean >= limit
-    still = int((~moved).sum())
-    beaten = bool((ahead > lean)[moved].all()) or still >= max(FEWEST_STILL, len(moved) // 2 + 1)
-    return bool((ahead > 0).all()) and beaten
+    ahead, bias = sign * differences, (sign * biases).reindex(differences.index)
+    drifted = bias >= limit
+    steady = (~drifted).sum() >= max(FEWEST_STEADY, len(drifted) // 2 + 1)
+    return bool((ahead > 0).all() and (steady or (ahead > bias)[drifted].all()))
 
 
-def mean_lean(leans: "pd.Series[float]") -> float:
-    """Return what the machine may have added to the mean difference of two sides, in log units, by
-    its ``leans``.
+def mean_drift_bias(biases: "pd.Series[float]") -> float:
+    """Return the bias that the drift may add to the mean difference of two sides, in log units: the
+    mean of the ``biases`` of the blocks (see :func:`survives_drift`).
 
-    0 where no block changed by 10%.
+    It is 0 where none of them reaches 10%.
     """
-    return float(leans.mean()) if (leans.abs() >= np.log(CHANGE_LIMIT)).any() else 0.0
+    return float(biases.mean()) if (biases.abs() >= np.log(CHANGE_LIMIT)).any() else 0.0

@@ -1,13 +1,13 @@
 """The runs that no number has: the reason of each is found once, when the table of timings is
 built.
 
-A run is set aside only with a cause that was recorded, or as the only far run of a setting that has
+A run is excluded only with a cause that was recorded, or as the only outlier of a setting that has
 ten or more: a state that a setting meets in two of five runs shows only once among ten in 5% of
-studies. Every other far run counts, against its own setting alone
+studies. Every other outlier counts, against its own setting alone
 (:mod:`study.analysis.stats.noise`). The residuals are those of an iterated median polish (Tukey
-1977) of log seconds by level and block, which a slow run cannot bend. A run is far if its residual
-is beyond both five robust standard deviations and a factor of 1.33. The rule looks at nothing else,
-and is the same for every study.
+1977) of log seconds by level and block, which a slow run cannot bend. A run is an outlier if its
+residual is beyond both five robust standard deviations and a factor of 1.33. The rule looks at
+nothing else, and is the same for every study.
 """
 
 from collections.abc import Hashable, Sequence
@@ -15,18 +15,18 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats.mixed_model import Array, Places, places
+from study.analysis.stats.mixed_model import Array, Codes, codes
 from study.analysis.stats.usable import succeeded
 from study.artifacts.record import Aside
 from study.config.study import Study
 
-FIRST, FAR = "first of its start", "far"
+FIRST, OUTLIER = "first of its start", "outlier"
 COLD_DEVIATIONS, COLD_FACTOR = 3.0, 1.15
-"""By how much a first run without a warm-up must be slower to be set aside: its cause is known,
-unlike a far run's."""
+"""By how much a first run without a warm-up must be slower to be excluded: its cause is known,
+unlike an outlier's."""
 MANY = 10
-"""Runs of a setting of which the only far one is set aside."""
-BY_RULE = FIRST, FAR
+"""Runs of a setting of which the only outlier is excluded."""
+BY_RULE = FIRST, OUTLIER
 """The reasons that need the whole table."""
 ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
 """The folders of records that were excluded when they were measured, and have rows of their own,
@@ -40,7 +40,7 @@ TO_DEVIATION = 1.4826
 
 
 def place_of_record(run: str, excluded: object) -> str:
-    """Return a run's name, after the folder of its record where that was set aside:
+    """Return a run's name, after the folder to which its record was moved, if it was:
     ``broken/bs64-r1``."""
     folder = next((folder for folder, reason in ASIDE.items() if reason == excluded), None)
     return f"{folder}/{run}" if folder else run
@@ -53,9 +53,9 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     To the reasons of single records come two that were declared before any run, within each group
     of settings that differ in the curve's factor alone. Where no warm-up run ran, the first run of
     each start on each device is excluded if it is slower than the others show by three robust
-    deviations and 15%, unless no other run of its setting is left; then the only far run of a
-    setting with ten runs or more. The column ``far`` has 1 for another far run that is slow, -1 for
-    one that is fast. In ``session`` a start that had several machines counts as one on each of
+    deviations and 15%, unless no other run of its setting is left; then the only outlier of a
+    setting with ten runs or more. The column ``outlier`` has 1 for another slow one, -1 for a fast
+    one. In ``session`` a start that had several machines counts as one on each of
     them.
     """
     session, nodes = frame["session"], frame["node"].fillna("")
@@ -63,7 +63,7 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
         # Two machines share no state: a difference between them must not count as one between
         # settings.
         session = frame.groupby([session, nodes]).ngroup() + 1.0
-    frame = frame.assign(session=session, excluded=frame["excluded"].astype(object), far=0.0)
+    frame = frame.assign(session=session, excluded=frame["excluded"].astype(object), outlier=0.0)
     begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
     cold = firsts.index[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")]
@@ -77,11 +77,11 @@ def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
         slow = others & rows.index.isin(cold) & (left > most)
         frame.loc[rows[slow].index, "excluded"] = FIRST
         kept = rows[~slow]
-        far = far_runs(*(kept[name].tolist() for name in columns))
-        frame.loc[kept.index, "far"] = far
-        by_level = kept.assign(found=abs(far)).groupby("level")["found"]
+        signs = outliers(*(kept[name].tolist() for name in columns))
+        frame.loc[kept.index, "outlier"] = signs
+        by_level = kept.assign(found=abs(signs)).groupby("level")["found"]
         lone = (by_level.transform("sum") == 1) & (by_level.transform("size") >= MANY)
-        frame.loc[kept[lone & (far != 0)].index, "excluded"] = FAR
+        frame.loc[kept[lone & (signs != 0)].index, "excluded"] = OUTLIER
     return frame
 
 
@@ -97,21 +97,21 @@ def keys_of(study: Study) -> tuple[list[str], list[str]]:
 MOST_PASSES = 50
 
 
-def far_runs(
+def outliers(
     seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]
-) -> Places:
-    """Return 1 for each far run that is slow, -1 for one that is fast, 0 for the others; all have
-    one entry a run.
+) -> Codes:
+    """Return 1 for each slow outlier, -1 for each fast one, and 0 for the other runs; all have one
+    entry a run.
 
-    A level with fewer than three runs has no far run, nor has one of which more than half would be
-    far.
+    A level with fewer than three runs has no outlier, nor has one of which more than half would be
+    outliers.
     """
     left, deviation = polished(seconds, levels, blocks)
-    far = np.abs(left) > max(DEVIATIONS * deviation, np.log(FACTOR))
-    level = places(levels)
+    outlying = np.abs(left) > max(DEVIATIONS * deviation, np.log(FACTOR))
+    level = codes(levels)
     counts = np.bincount(level)
-    may = (counts >= 3) & (np.bincount(level, far) <= counts / 2)
-    signs: Places = np.where(far & may[level], np.sign(left), 0).astype(np.int64)
+    may = (counts >= 3) & (np.bincount(level, outlying) <= counts / 2)
+    signs: Codes = np.where(outlying & may[level], np.sign(left), 0).astype(np.int64)
     return signs
 
 
@@ -141,6 +141,6 @@ def polished(
     return left, TO_DEVIATION * float(np.median(told))
 
 
-def _groups(values: Sequence[Hashable]) -> list[Places]:
-    at = pd.Series(places(values))
+def _groups(values: Sequence[Hashable]) -> list[Codes]:
+    at = pd.Series(codes(values))
     return [np.asarray(rows, np.int64) for rows in at.groupby(at).indices.values()]

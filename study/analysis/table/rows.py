@@ -20,7 +20,7 @@ from study.artifacts.setting import part_of
 from study.artifacts.timing import Timing, columns, dtype
 from study.config.command import Output
 from study.config.settings import get
-from study.config.study import Study, shown
+from study.config.study import Study, display_level
 from study.config.times import PHASES
 
 
@@ -135,7 +135,7 @@ def _row(plan: Plan, run: Run, values: Values) -> Values:
         values["peak_device_used_bytes"] = None
     factors = {key: get(run.settings, key) for key in (*always(plan.study), *plan.study.factors)}
     return Timing.model_validate(values).model_dump() | {
-        key: shown(plan.study, key, level) for key, level in factors.items()
+        key: display_level(plan.study, key, level) for key, level in factors.items()
     }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.table.files import read_table
+from study.analysis.table.tables import read_table
 from study.artifacts.plan import Plan
 from study.base.files import ROOT
 from tests.examples import EXAMPLE, STUDIES

@@ -66,11 +66,11 @@ def test_settings_that_no_start_holds_beside_each_other_are_not_told_apart_and_h
     assert model.mean("a").low is not None
 
 
-def test_settings_of_which_only_far_runs_met_are_not_told_apart() -> None:
-    """A start that shifted all by a third made the runs of the setting that met both far: it was
+def test_settings_of_which_only_outliers_met_are_not_told_apart() -> None:
+    """A start that shifted all by a third made outliers of the runs of the setting that met both: it was
     called slower."""
     seconds, levels = [15.6, 15.5, 16.5, 15.5, 8.6, 8.4, 8.6, 8.7], list("aaaaaabb")
     blocks, starts = [1, 2, 3, 4, 5, 6, 5, 6], [1, 1, 1, 1, 2, 2, 2, 2]
-    model = fit_log_model(seconds, levels, blocks, starts, far=[0, 0, 0, 0, -1, -1, 0, 0])
+    model = fit_log_model(seconds, levels, blocks, starts, outliers=[0, 0, 0, 0, -1, -1, 0, 0])
     assert may_be_fastest(model, model.levels) == ["a", "b"]
     assert model.ratio("a", "b").bounds is None

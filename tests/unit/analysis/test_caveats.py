@@ -3,8 +3,8 @@
 from study.analysis.analysis import read_analysis
 from study.analysis.caveats.base import OneCaveat
 from study.analysis.caveats.conditions import DecodedBefore, MayLearnLess
-from study.analysis.caveats.runs import FarRuns
-from study.analysis.table.files import read_timings
+from study.analysis.caveats.runs import OutlierRuns
+from study.analysis.table.tables import read_timings
 from study.artifacts.plan import Plan
 from tests.examples import with_analysis
 from tests.timings import ruled
@@ -21,19 +21,19 @@ def caveat(kind: type[OneCaveat]) -> OneCaveat:
     return [one for one in ANALYSIS.warnings if isinstance(one, kind)][-1]
 
 
-def test_a_far_run_counts_in_its_own_setting_alone() -> None:
+def test_an_outlier_counts_in_its_own_setting_alone() -> None:
     plan = Plan.read(STUDY / "plan.json")
     frame = read_timings(STUDY / "timings.csv", plan)
     slow = frame["run"] == "bs64-torch-channels_last-cudagraphtrue-fused-device-cuda-r1"
     frame.loc[slow, ["fit_seconds", "blog_seconds"]] *= 4
     found = analysis_of(plan.study, ruled(plan.study, frame))
     *_, switched = found.groups
-    (far,) = [one for one in found.warnings if isinstance(one, FarRuns)]
-    level = next(level for level in switched.levels if level.time_without_far)
+    (outliers,) = [one for one in found.warnings if isinstance(one, OutlierRuns)]
+    level = next(level for level in switched.levels if level.time_without_outliers)
     assert level.label == "64"
-    assert level.time_without_far
-    assert far.applied(switched) == switched.seconds | {"64": level.time_without_far}
-    assert far.applied(found.groups[1]) is None
+    assert level.time_without_outliers
+    assert outliers.applied(switched) == switched.seconds | {"64": level.time_without_outliers}
+    assert outliers.applied(found.groups[1]) is None
 
 
 def test_decoding_off_the_clock_is_added_where_the_images_lie_on_the_device() -> None:

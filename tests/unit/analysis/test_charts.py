@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from study.analysis.figures.rows import Dot, Group, Row, RowsChart, rows_chart
+from study.analysis.figures.rows import Dot, Row, RowGroup, RowsChart, rows_chart
 from study.analysis.figures.settings import main_chart, pairs_chart, rows_of
 from study.analysis.figures.style import Chart, Kept
 from study.analysis.stats.estimate import Estimate
-from study.analysis.table.files import read_timings
+from study.analysis.table.tables import read_timings
 from study.artifacts.plan import Plan
 from tests.conftest import tiny_plan
 from tests.examples import with_analysis
@@ -38,7 +38,7 @@ def kept(chart: Chart | None) -> Kept:
 
 
 def chart_of(*rows: Row, name: str = "", **changes: object) -> Kept:
-    return kept(rows_chart(RowsChart((Group(rows, name),), "Every run", **changes)))  # type: ignore[arg-type]
+    return kept(rows_chart(RowsChart((RowGroup(rows, name),), "Every run", **changes)))  # type: ignore[arg-type]
 
 
 def texts(drawing: str) -> list[tuple[str, float, float]]:
@@ -85,8 +85,8 @@ def test_what_was_excluded_is_a_cross_that_moves_no_axis() -> None:
     dots = (
         Dot(2.0),
         Dot(2.2),
-        Dot(0.8, "#run-tiny/near", aside=True),
-        Dot(68.0, "#run-tiny/far", aside=True),
+        Dot(0.8, "#run-tiny/near", excluded=True),
+        Dot(68.0, "#run-tiny/far", excluded=True),
     )
     chart = chart_of(
         Row("16", dots, Estimate(value=2.1, low=1.9, high=2.3)),
@@ -94,8 +94,8 @@ def test_what_was_excluded_is_a_cross_that_moves_no_axis() -> None:
     )
     assert len(places(chart.wide, "beyond ink")) == 1
     assert set(re.findall('aria-label="(near|far)"', chart.wide)) == {"near", "far"}
-    assert max(places(chart.wide, "aside")) <= max(places(chart.wide, "beyond ink")) < 736
-    assert "measured again, not counted" in dict(chart.key).values()
+    assert max(places(chart.wide, "excluded")) <= max(places(chart.wide, "beyond ink")) < 736
+    assert "excluded" in dict(chart.key).values()
 
 
 def test_what_is_out_of_the_ranking_is_hollow_dashed_and_grey_and_a_failed_row_has_its_cause() -> (

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from study.analysis.answers.contrast import NullControl
-from study.analysis.caveats.runs import ExcludedRuns, FarRuns
-from study.analysis.report.context import glossary, resources
-from study.analysis.table.exclusions import FAR, FIRST, MANY
+from study.analysis.caveats.runs import ExcludedRuns, OutlierRuns
+from study.analysis.report.content import glossary, resources
+from study.analysis.table.exclusions import FIRST, MANY, OUTLIER
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
 from study.config.study import Study
@@ -119,13 +119,13 @@ def test_a_run_that_is_excluded_says_why() -> None:
     frame = rows_of(study, lambda *_: 1.0)
     frame["started"] = range(len(frame))
     frame.loc[0, "fit_seconds"] = 9.0
-    assert excluded(study, frame) == [(FAR, 9.0)]
+    assert excluded(study, frame) == [(OUTLIER, 9.0)]
     assert excluded(study, frame.assign(warmed_up=False)) == [(FIRST, 9.0)]
     few = frame[frame["block"] < MANY]
     assert excluded(study, few) == []
-    assert [one.far for one in only(FarRuns, analysis_of(study, ruled(study, few)).warnings)] == [
-        [9.0]
-    ]
+    assert [
+        one.outliers for one in only(OutlierRuns, analysis_of(study, ruled(study, few)).warnings)
+    ] == [[9.0]]
     frame.loc[0, "fit_seconds"] = 1.0
     assert excluded(study, frame.assign(warmed_up=False)) == []
 

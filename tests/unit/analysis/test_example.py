@@ -12,7 +12,7 @@ from scipy import stats
 from study.analysis.analysis import Analysis, read_analysis
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import counted
-from study.analysis.table import files as table_files
+from study.analysis.table import tables
 from study.analysis.words import listed, number, short
 from study.artifacts.plan import Plan
 from study.base.files import ROOT
@@ -30,7 +30,7 @@ def words_of(page: Path) -> str:
 
 def recorded(study: str) -> pd.DataFrame:
     """The table of a study's records."""
-    return table_files.read_timings(
+    return tables.read_timings(
         with_analysis(study) / study / "timings.csv", Plan.read(EXAMPLE / study / "plan.json")
     )
 

@@ -6,9 +6,9 @@ import pytest
 
 from study.analysis.analysis import StudyResult
 from study.analysis.caveats.runs import DisturbedRuns
-from study.analysis.report.context import view
+from study.analysis.report.content import view
 from study.analysis.step import charts_of
-from study.analysis.table.files import read_table
+from study.analysis.table.tables import read_table
 from study.artifacts.checked import read_records
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
@@ -94,7 +94,7 @@ def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     analysis = analysis_of(plan.study, every)
     chart = charts_of(StudyResult(plan, every, analysis))["runs"]
-    assert ("aside", "measured again, not counted") in chart.key
+    assert ("excluded", "excluded") in chart.key
     shown = view(plan, every, analysis, [])
     outcomes = [row["outcome"] for row in shown.runs]
     assert outcomes[7] == "ok, disturbed"

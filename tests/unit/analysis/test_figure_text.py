@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from matplotlib import rc_context
 
-from study.analysis.figures.rows import Dot, Group, Row, RowsChart, rows_chart
+from study.analysis.figures.rows import Dot, Row, RowGroup, RowsChart, rows_chart
 from study.analysis.figures.style import printable, width_of
 from study.analysis.stats.estimate import Estimate
 from study.analysis.step import save
@@ -23,7 +23,9 @@ from tests.unit.analysis.test_charts import present
 @pytest.mark.parametrize("name", ["GPU $\\frac{$", "GPU $5090$"])
 def test_a_name_with_dollar_signs_is_drawn_with_them(name: str, tmp_path: Path) -> None:
     chart = present(
-        rows_chart(RowsChart((Group((Row(name, (Dot(2.0),), Estimate(value=2.0)),)),), "Every run"))
+        rows_chart(
+            RowsChart((RowGroup((Row(name, (Dot(2.0),), Estimate(value=2.0)),)),), "Every run")
+        )
     )
     save({"named": chart}, tmp_path / "figures")
     for place in ("named.svg", "index.json"):

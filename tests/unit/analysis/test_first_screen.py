@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from study.analysis.analysis import result_of
-from study.analysis.report.context import StudyView, view
+from study.analysis.report.content import StudyView, view
 from study.artifacts.layout import Results
 from study.config.effect import check_given
 from study.config.settings import with_values

@@ -20,7 +20,7 @@ from study.analysis.analysis import Analysis, result_of
 from study.analysis.answers import Answer
 from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, NoRatio, NullControl
-from study.analysis.answers.curve import REASONS, CurveFit, Kind, Reason, Verdict
+from study.analysis.answers.curve import REASONS, CurveFit, Verdict, VerdictKind, VerdictReason
 from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
 from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Way, Ways
@@ -29,10 +29,10 @@ from study.analysis.caveats.base import OfSetting
 from study.analysis.caveats.conditions import MachineChanged, Missed, NotLearned, Starts, Unlearned
 from study.analysis.caveats.runs import (
     DisturbedRuns,
+    ExcludedRun,
     ExcludedRuns,
-    FarRuns,
-    Refused,
-    SetAsideRun,
+    OutlierRuns,
+    RefusedFiles,
     Unsuccessful,
 )
 from study.analysis.ratios import Ratio
@@ -41,7 +41,7 @@ from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.laws import Bounds, Fitted
 from study.analysis.stats.optimum import Noise
 from study.analysis.step import charts_of
-from study.analysis.table.exclusions import FAR, FIRST
+from study.analysis.table.exclusions import FIRST, OUTLIER
 from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
@@ -68,7 +68,7 @@ MISSING = ("points", "replicates", "equal_times")
 
 
 def curve(
-    kind: Kind, reason: Reason | None = None, alpha: Bounds = ALPHA, **ends: float
+    kind: VerdictKind, reason: VerdictReason | None = None, alpha: Bounds = ALPHA, **ends: float
 ) -> CurveFit:
     intervals = {"alpha": alpha, "Tmin": TIGHT, "c": WIDE}
     power = Fitted(coefficients=POWER, intervals=intervals, rss=1.0, aicc=1.0, lack_of_fit_p=0.5)
@@ -102,9 +102,9 @@ def fastest(**changes: object) -> Fastest:
         tied=[],
         equivalent=[],
         left_out=[],
-        unfair={},
+        ineligible={},
         slower=["128"],
-        machine=False,
+        drift_confounded=False,
         machine_change=1.26,
     )
     return plain.model_copy(update=changes)
@@ -133,7 +133,7 @@ CONTRAST = Contrast(
     least=RATIO,
     most=RATIO.model_copy(update={"at": setting(size=128), "ratio": LONE, "together": LONE}),
     overall=TIME,
-    machine=False,
+    drift_confounded=False,
 )
 ALONE = RATIO.model_copy(update={"at": EVERYWHERE})
 PRECISIONS = {"contrast": "training.precision", "slower": "fp32", "faster": "bf16"}
@@ -169,15 +169,17 @@ ANSWERS: list[Answer] = [
     ),
     CannotSay(group=CPU, reasons={"a": "not_learned", "b": "censored"}, more_runs=None),
     CannotSay(group=CPU, reasons={"a": "few_runs"}, more_runs=1, only=True),
-    fastest(tied=["32", "128"], equivalent=["32"], left_out=["16"], unfair={"256": "not_learned"}),
-    fastest(unfair={"256": "not_learned", "512": "censored"}),
+    fastest(
+        tied=["32", "128"], equivalent=["32"], left_out=["16"], ineligible={"256": "not_learned"}
+    ),
+    fastest(ineligible={"256": "not_learned", "512": "censored"}),
     fastest(slower=[]),
     fastest(),
     fastest(tied=["16", "32", "128"], level=setting(precision="fp32", size=64)),
-    fastest(machine=True),
+    fastest(drift_confounded=True),
     CONTRAST,
     OF_PRECISION,
-    OF_PRECISION.model_copy(update={"machine": True}),
+    OF_PRECISION.model_copy(update={"drift_confounded": True}),
     NullControl(at=LOADER, ratio=1.031, intervals=4, outside=0),
     NullControl(at=EVERYWHERE, ratio=1.031, intervals=4, outside=1),
     NullControl(at=EVERYWHERE, ratio=1.031, intervals=0, outside=0),
@@ -186,7 +188,7 @@ ANSWERS: list[Answer] = [
 
 FEW, MANY = ["bs16-r1", "bs32-r1"], [f"bs16-r{block}" for block in range(5)]
 ON_GPU = setting(device="cuda", size=128)
-ASIDE = SetAsideRun(setting=setting(size=16), reason=FIRST, seconds=20.0, mean_seconds=12.3)
+EXCLUDED = ExcludedRun(setting=setting(size=16), reason=FIRST, seconds=20.0, mean_seconds=12.3)
 
 
 def unlearned(
@@ -200,7 +202,7 @@ def unlearned(
 CAVEATS: list[Caveat] = [
     NotLearned(levels=[unlearned(128, 0.57), unlearned(256, 0.51)], everywhere=True),
     NotLearned(levels=[unlearned(128, 0.75, "unclear")], everywhere=False),
-    conditions.Censored(
+    conditions.CensoredSettings(
         missed=[
             Missed(setting=ON_GPU, missed=1, runs=3),
             Missed(setting=setting(size=64), missed=3, runs=3),
@@ -213,17 +215,17 @@ CAVEATS: list[Caveat] = [
         where=None,
     ),
     conditions.DecodedBefore(prepared=[OfSetting(setting=ON_GPU, value=0.73)]),
-    FarRuns(setting=setting(size=16), far=[20.0], others=[12.2, 12.4, 12.3]),
-    FarRuns(setting=setting(size=16), far=[6.1], others=[12.2, 12.4, 12.3]),
-    FarRuns(setting=setting(size=16), far=[20.0, 21.0], others=[12.2, 12.4, 12.3]),
-    ExcludedRuns(runs=[ASIDE], of=25),
-    ExcludedRuns(runs=[ASIDE, ASIDE.model_copy(update={"reason": FAR})], of=25),
+    OutlierRuns(setting=setting(size=16), outliers=[20.0], others=[12.2, 12.4, 12.3]),
+    OutlierRuns(setting=setting(size=16), outliers=[6.1], others=[12.2, 12.4, 12.3]),
+    OutlierRuns(setting=setting(size=16), outliers=[20.0, 21.0], others=[12.2, 12.4, 12.3]),
+    ExcludedRuns(runs=[EXCLUDED], of=25),
+    ExcludedRuns(runs=[EXCLUDED, EXCLUDED.model_copy(update={"reason": OUTLIER})], of=25),
     Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
     Unsuccessful(outcome="failed", message=None, runs=MANY),
-    Refused(
+    RefusedFiles(
         what="record", files=["bs16-r1.0a1b2c3d.json"], reason="key: '4e5f6a7b' is not allowed"
     ),
-    Refused(
+    RefusedFiles(
         what="samples",
         files=[f"{name}.parquet" for name in MANY],
         reason="telemetry_sha256: another checksum",
@@ -408,7 +410,7 @@ def test_every_kind_of_finding_stands_on_the_golden_page(
     union: object, examples: list[object]
 ) -> None:
     assert set(get_args(get_args(union)[0])) == {type(example) for example in examples}
-    assert set(get_args(Kind)) == {one.verdict.kind for one in CURVES}
+    assert set(get_args(VerdictKind)) == {one.verdict.kind for one in CURVES}
 
 
 def test_a_caveat_says_what_it_is_and_what_it_does_in_thirty_words_each_and_none_is_forgotten_on_the_way() -> (

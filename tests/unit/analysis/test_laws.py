@@ -6,7 +6,6 @@ from functools import cache
 import lmfit
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import least_squares
 
@@ -14,11 +13,11 @@ from benchmarks.coverage_laws import U_SHAPES, fit_curve, means_of_runs, turn_of
 from study.analysis.answers.curve import CurveFit, Verdict, curve_of_model
 from study.analysis.stats.laws import LAWS, Fitted, Law, LogMeans, by_name, fit_laws
 from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import optimum_of
 from tests.conftest import repeats
 from tests.timings import at_least, at_most
 
-Array = NDArray[np.float64]
 SIZES = np.array([16.0, 32, 64, 128, 256])
 TRUTHS: dict[str, Callable[[Array], Array]] = {
     "flat": lambda b: 5 + 0 * b,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from study.analysis.caveats import Caveat
-from study.analysis.caveats.conditions import Censored as CensoredRuns
-from study.analysis.caveats.conditions import NotLearned
+from study.analysis.caveats.conditions import CensoredSettings, NotLearned
 from study.analysis.stats.learning import learning_of
 from study.config.study import Study
 from tests.conftest import study_values
@@ -175,5 +174,5 @@ def test_runs_that_missed_the_target_are_a_caveat_that_names_their_setting_and_n
         reached_target=([True, True, True], [True, False, True]),
         target_seconds=([2.0, 2.1, 2.2], [1.0, None, 1.1]),
     )
-    (caveat,) = only(CensoredRuns, found)
+    (caveat,) = only(CensoredSettings, found)
     assert [(one.setting.label, one.missed, one.runs) for one in caveat.missed] == [("8", 1, 3)]

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from study.analysis.analysis import StudyResult, result_of
-from study.analysis.answers.contrast import Contrast, Length
+from study.analysis.answers.contrast import Contrast, RatiosByLength
 from study.analysis.answers.ways import Ways
-from study.analysis.figures.job import length_chart
+from study.analysis.figures.duration import length_chart
 from study.analysis.stats.usable import counted
 from study.analysis.step import charts_of
-from study.analysis.table.files import read_epochs
+from study.analysis.table.tables import read_epochs
 from study.artifacts.layout import Results
 from tests.examples import EXAMPLE
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.xdist_group("the example")
 
 
 @cache
-def example(study: str = "photographs-speedup") -> tuple[StudyResult, Length]:
+def example(study: str = "photographs-speedup") -> tuple[StudyResult, RatiosByLength]:
     found = result_of(Results(EXAMPLE), study)
     assert found.analysis.length is not None
     return found, found.analysis.length

@@ -11,7 +11,7 @@ from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.fastest import Fastest
 from study.analysis.caveats.conditions import MachineChanged
-from study.analysis.stats.usable import stands_out, with_machine
+from study.analysis.stats.usable import survives_drift, with_drift
 from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.config.study import Study
 from tests.conftest import repeats, study_values
@@ -86,13 +86,13 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     (ratio,) = simulated(1.0, LOADED, null=True).ratios
     assert ratio.ratio.high is not None
     assert ratio.ratio.high < 1  # the raw times would have published it
-    assert group.machine
+    assert group.drift_confounded
     fastest, contrast = analysis.answers
     assert isinstance(fastest, Fastest)
-    assert fastest.machine
+    assert fastest.drift_confounded
     assert fastest.machine_change == pytest.approx(1.8)
     assert isinstance(contrast, Contrast)
-    assert contrast.machine
+    assert contrast.drift_confounded
     assert not contrast.decided
     assert set(group.indistinguishable) == {"fp32", "bf16"}
     (changed,) = only(MachineChanged, analysis.warnings)
@@ -120,14 +120,14 @@ def test_a_reference_workload_that_the_times_do_not_follow_explains_nothing() ->
     explained = 0
     for _ in repeats(12, 50):
         analysis = simulated(1 / 1.1, np.exp(rng.normal(0, 0.3, 10)), slope=0.0, noise=0.01)
-        explained += analysis.groups[0].machine or contrast_of(analysis).machine
+        explained += analysis.groups[0].drift_confounded or contrast_of(analysis).drift_confounded
     assert explained <= 0.08 * len(repeats(12, 50))
 
 
 def test_a_real_difference_that_is_larger_than_the_machines_change_in_each_block_is_told() -> None:
     swing = np.array([1.0, 1.3, 2.0, 2.2, 1.5, 1.2, 1.0, 1.1, 1.9, 1.4])
     analysis = simulated(0.4, swing)
-    assert not analysis.groups[0].machine
+    assert not analysis.groups[0].drift_confounded
     assert analysis.groups[0].indistinguishable == ["bf16"]
     contrast = contrast_of(analysis)
     assert contrast.decided
@@ -135,12 +135,12 @@ def test_a_real_difference_that_is_larger_than_the_machines_change_in_each_block
     assert contrast.overall.low < 2.5 < (contrast.overall.high or 0)
     # What the machine may have added in the mean moves the bound that does not know, that of a
     # single setting, too.
-    lean = (np.log(swing).reshape(-1, 2) @ [1, -1]).mean()
+    bias = (np.log(swing).reshape(-1, 2) @ [1, -1]).mean()
     # the slower side met the slower machine: the ratio may be smaller, and no larger
-    assert lean > 0
+    assert bias > 0
     one = contrast.least.ratio
     assert one.low and one.high
-    assert np.log(one.value / one.low) - lean == pytest.approx(np.log(one.high / one.value))
+    assert np.log(one.value / one.low) - bias == pytest.approx(np.log(one.high / one.value))
 
 
 def test_a_machine_that_was_slower_on_the_faster_side_explains_nothing() -> None:
@@ -152,14 +152,14 @@ def test_a_machine_that_was_slower_on_the_faster_side_explains_nothing() -> None
     assert contrast_of(analysis).decided
 
 
-@pytest.mark.parametrize(("moved", "told"), [(2, True), (3, False)])
+@pytest.mark.parametrize(("drifted", "told"), [(2, True), (3, False)])
 def test_blocks_without_a_change_of_the_machine_tell_where_they_are_most(
-    moved: int, told: bool
+    drifted: int, told: bool
 ) -> None:
-    leans = pd.Series([0.4] * moved + [0.0] * (5 - moved))
-    assert stands_out(pd.Series([0.3] * 5), leans) == told
-    assert stands_out(pd.Series([0.3] * 5), -leans)
-    assert not stands_out(pd.Series([0.3, 0.3, 0.3, 0.3, -0.1]), leans)
+    biases = pd.Series([0.4] * drifted + [0.0] * (5 - drifted))
+    assert survives_drift(pd.Series([0.3] * 5), biases) == told
+    assert survives_drift(pd.Series([0.3] * 5), -biases)
+    assert not survives_drift(pd.Series([0.3, 0.3, 0.3, 0.3, -0.1]), biases)
 
 
 def test_a_machine_that_changed_between_blocks_alone_costs_no_verdict() -> None:
@@ -177,9 +177,9 @@ def test_of_a_gpus_two_reference_workloads_the_one_counts_that_changed_more() ->
             "host_reference_seconds": [2.0, 4.0, 2.0, 4.0],
         }
     )
-    assert with_machine(frame)["pace"].tolist() == pytest.approx([0.5**0.5, 2**0.5] * 2)
-    steady = with_machine(frame.assign(host_reference_seconds=float("nan")))
-    assert steady["pace"].max() < 1.01
+    assert with_drift(frame)["drift"].tolist() == pytest.approx([0.5**0.5, 2**0.5] * 2)
+    steady = with_drift(frame.assign(host_reference_seconds=float("nan")))
+    assert steady["drift"].max() < 1.01
 
 
 def test_two_blocks_tell_nothing_of_two_precisions_where_the_machine_changed_as_much_within_them() -> (
@@ -187,4 +187,4 @@ def test_two_blocks_tell_nothing_of_two_precisions_where_the_machine_changed_as_
 ):
     analysis = simulated(1.0, np.array([1.0, 1.6, 1.0, 1.61]), noise=0.002)
     assert not any(answer.decided for answer in analysis.answers)
-    assert contrast_of(analysis).machine
+    assert contrast_of(analysis).drift_confounded

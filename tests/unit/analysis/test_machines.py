@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.caveats.conditions import Starts
-from study.analysis.screen.job import facts_of, job_of
+from study.analysis.screen.provenance import facts_of, job_of
 from study.config.study import Study
 from tests.conftest import study_values, tiny_plan
 from tests.timings import as_timings, ruled, table

@@ -15,8 +15,8 @@ from study.analysis.analysis import Analysis
 from study.analysis.report.step import render
 from study.analysis.stats.mixed_model import fit_mixed
 from study.analysis.step import write_analysis
-from study.analysis.table.files import read_table
 from study.analysis.table.rows import values_of
+from study.analysis.table.tables import read_table
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record, sealed
@@ -103,7 +103,7 @@ def test_the_table_lets_each_record_go_before_it_reads_the_next(
         alive.append(_with_steps())
         return values_of(record, *rest)
 
-    monkeypatch.setattr("study.analysis.table.files.values_of", watched)
+    monkeypatch.setattr("study.analysis.table.tables.values_of", watched)
     gc.collect()
     before = _with_steps()
     frame, records = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))

@@ -7,7 +7,7 @@ from scipy import stats
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import level_test
-from study.analysis.table.exclusions import far_runs
+from study.analysis.table.exclusions import outliers
 
 LEVELS, BLOCKS = 5, 5
 WHOLE = np.tile(range(LEVELS), BLOCKS).tolist(), np.repeat(range(BLOCKS), LEVELS).tolist()
@@ -111,7 +111,7 @@ def test_a_slow_run_in_a_block_of_its_own_moves_no_other_mean() -> None:
     """It was explained away wholly, and lifted every other mean."""
     seconds, levels, blocks = drawn(6, 0.05), list(WHOLE[0]), [*WHOLE[1][:-1], 99]
     seconds[-1] *= 2
-    clean = far_runs(seconds, levels, blocks) == 0
+    clean = outliers(seconds, levels, blocks) == 0
     kept = [
         [value for value, keep in zip(part, clean, strict=True) if keep]
         for part in (seconds, levels, blocks)
@@ -129,22 +129,22 @@ def test_times_without_noise_are_their_own_intervals() -> None:
     assert mean.high == pytest.approx(2.0)
 
 
-def test_a_run_of_twice_its_siblings_time_is_far_and_no_other() -> None:
+def test_a_run_of_twice_its_siblings_time_is_an_outlier_and_no_other() -> None:
     seconds = drawn(11)
     seconds[7] *= 2
-    assert np.flatnonzero(far_runs(seconds, *WHOLE)).tolist() == [7]
+    assert np.flatnonzero(outliers(seconds, *WHOLE)).tolist() == [7]
 
 
-def test_noise_blocks_and_levels_that_differ_make_no_run_far() -> None:
+def test_noise_blocks_and_levels_that_differ_make_no_outlier() -> None:
     for seed in range(50):
         seconds = [
             second * (1 + 3 * level) for second, level in zip(drawn(seed), WHOLE[0], strict=True)
         ]
-        assert not far_runs(seconds, *WHOLE).any()
+        assert not outliers(seconds, *WHOLE).any()
     slow_block = [
         second * (3 if block == 2 else 1) for second, block in zip(drawn(12), WHOLE[1], strict=True)
     ]
-    assert not far_runs(slow_block, *WHOLE).any()
+    assert not outliers(slow_block, *WHOLE).any()
 
 
 def _uneven_model(levels: int = 12) -> LogModel:
@@ -171,5 +171,5 @@ def test_the_degrees_of_a_pair_are_satterthwaites_formula_written_out() -> None:
         for pair, slope in zip(pairs, slopes, strict=True)
     ]
     found = [degrees(model, pair) for pair in pairs]
-    assert found == pytest.approx(np.clip(expected, 1, model.spare).tolist(), rel=1e-9)
+    assert found == pytest.approx(np.clip(expected, 1, model.residual_df).tolist(), rel=1e-9)
     assert model.pair_degrees == pytest.approx(float(np.median(found)), rel=1e-9)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from study.analysis.report.context import progress_of
+from study.analysis.report.content import progress_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import write_new

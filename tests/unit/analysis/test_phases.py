@@ -10,7 +10,7 @@ import pytest
 from study.analysis.answers.phases import COMPUTING, PARTS, summed, with_parts
 from study.analysis.report.step import stylesheet
 from study.artifacts.plan import Plan
-from study.config.study import shown
+from study.config.study import display_level
 from tests.conftest import tiny_plan
 from tests.timings import as_timings
 from tests.unit.analysis.planted import analysis_of
@@ -40,7 +40,8 @@ def frame_of(plan: Plan, **columns: Any) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for block, levels in product((1, 2), product(*factors.values())):
         named = {
-            key: shown(plan.study, key, level) for key, level in zip(factors, levels, strict=True)
+            key: display_level(plan.study, key, level)
+            for key, level in zip(factors, levels, strict=True)
         }
         rows.append({"block": block, "software": "the same"} | named | SECONDS)
     frame = as_timings(rows).assign(model_seconds=2.5, **columns)

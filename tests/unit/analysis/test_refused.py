@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from study.analysis.analysis import read_analysis
-from study.analysis.caveats.runs import Refused
-from study.analysis.table.files import read_timings
+from study.analysis.caveats.runs import RefusedFiles
+from study.analysis.table.tables import read_timings
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import sealed
@@ -92,7 +92,7 @@ def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
     table = read_timings(files.timings("tiny"), plan)
     assert table["outcome"].tolist() == ["refused", "refused", "ok", "ok"]
     assert table["fit_seconds"].dropna().tolist() == [1.02, 1.03]
-    caveats = only(Refused, read_analysis(files.fit("tiny")).warnings)
+    caveats = only(RefusedFiles, read_analysis(files.fit("tiny")).warnings)
     assert [(caveat.files, caveat.reason.split(":")[0]) for caveat in caveats] == [
         ([copied.name], "run"),
         ([edited.name], "record_sha256"),
@@ -152,7 +152,7 @@ def test_a_run_whose_samples_do_not_fit_keeps_its_times_alone(
     table = read_timings(files.timings("tiny"), plan)
     assert table["outcome"].tolist() == ["ok"] * 4
     assert table["cpu_percent"].isna().tolist() == [True, False, False, False]
-    (caveat,) = only(Refused, read_analysis(files.fit("tiny")).warnings)
+    (caveat,) = only(RefusedFiles, read_analysis(files.fit("tiny")).warnings)
     assert caveat.files == [path.name]
     assert caveat.reason.startswith("telemetry_sha256: ")
     assert f"{path.name} does not fit: telemetry_sha256: " in page

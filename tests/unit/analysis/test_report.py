@@ -9,7 +9,7 @@ from study.analysis.analysis import Analysis, read_analysis, result_of
 from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.report.step import breakable, content_hash, marked, render, write_page
 from study.analysis.step import charts_of, write_analysis
-from study.analysis.table.files import write_csv
+from study.analysis.table.tables import write_csv
 from study.analysis.words import three_digits
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results

@@ -7,7 +7,7 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.contrast import Contrast, NoRatio
 from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.optimum import equivalent_to
-from study.analysis.table.exclusions import far_runs
+from study.analysis.table.exclusions import outliers
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings, at_most
@@ -90,7 +90,7 @@ def test_a_ratio_comes_with_its_two_times_and_the_work_that_they_did() -> None:
 
 
 @pytest.mark.parametrize("levels", [3, 4, 10])
-def test_noise_of_a_fifth_without_an_accident_has_hardly_a_far_run(levels: int) -> None:
+def test_noise_of_a_fifth_without_an_accident_has_hardly_an_outlier(levels: int) -> None:
     """The median polish of a small table leaves nothing of half of its runs: they tell of no
     noise."""
     seeds, places, blocks = (
@@ -101,4 +101,4 @@ def test_noise_of_a_fifth_without_an_accident_has_hardly_a_far_run(levels: int) 
     times = [
         np.exp(np.random.default_rng(seed).normal(0, 0.2, 3 * levels)).tolist() for seed in seeds
     ]
-    assert sum(far_runs(one, places, blocks).any() for one in times) <= at_most(0.05, len(seeds))
+    assert sum(outliers(one, places, blocks).any() for one in times) <= at_most(0.05, len(seeds))

@@ -107,7 +107,7 @@ def test_where_nothing_differs_an_effect_is_made_up_in_no_more_than_one_study_of
     assert false <= at_most(0.05, len(studies))
 
 
-def test_the_bounds_hold_the_planted_effects_where_one_run_is_far_and_one_block_is_slow() -> None:
+def test_the_bounds_hold_the_planted_effects_with_an_outlier_and_a_slow_block() -> None:
     held, studies = 0, repeats(12, 40)
     for seed in studies:
         made = records(seed)

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from study.analysis.report.context import SHOW
-from study.analysis.table.files import read_timings, write_csv
+from study.analysis.report.content import FORMATS
 from study.analysis.table.rows import table_of, values_of
+from study.analysis.table.tables import read_timings, write_csv
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed
@@ -94,7 +94,7 @@ def test_every_total_of_a_study_is_a_column_in_seconds() -> None:
 
 
 def test_every_way_in_which_a_resource_is_shown_has_its_function() -> None:
-    assert set(SHOW) == set(get_args(timing.Shown))
+    assert set(FORMATS) == set(get_args(timing.Format))
 
 
 @pytest.mark.parametrize(("most", "chance"), [(None, 0.25), (3, 0.3), (9, 0.9)])

@@ -10,8 +10,8 @@ from scipy import stats
 from study.analysis.analysis import Analysis
 from study.analysis.answers.curve import curve_of_model
 from study.analysis.answers.fastest import Fastest
-from study.analysis.caveats.conditions import Censored, Starts
-from study.analysis.caveats.runs import FarRuns
+from study.analysis.caveats.conditions import CensoredSettings, Starts
+from study.analysis.caveats.runs import OutlierRuns
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import may_be_fastest, optimum_of, smallest_difference
 from study.artifacts.record import TIMED_OUT
@@ -73,11 +73,11 @@ def test_a_setting_that_is_fast_in_three_processes_of_five_is_not_called_the_fas
     assert level.runs == 5
     assert level.time and level.time.high
     assert (level.time.low or 99) < 9.02 < 10.5 < level.time.high
-    (far,) = only(FarRuns, analysis.warnings)
-    assert far.text() == "The times of 64 fall into two groups: 9.0 s in 3 runs, 14 s in 2"
+    (outliers,) = only(OutlierRuns, analysis.warnings)
+    assert outliers.text() == "The times of 64 fall into two groups: 9.0 s in 3 runs, 14 s in 2"
 
 
-def test_a_far_run_speaks_against_its_own_setting_alone() -> None:
+def test_an_outlier_speaks_against_its_own_setting_alone() -> None:
     slow = NEAR_12[:2] + (21.3,) + NEAR_12[3:]
     assert fastest(found({32: NEAR_10, 64: (8.03, 8.14, 8.21, 8.05, 8.22), 128: slow})).tied == []
     hit = fastest(found({32: NEAR_10, 64: (8.03, 8.14, 14.21, 8.05, 8.22), 128: NEAR_12}))
@@ -137,10 +137,10 @@ def test_a_setting_whose_slow_runs_the_time_limit_ended_is_neither_the_fastest_n
     }
     analysis = found(times, limit=13.0)
     answer = fastest(analysis)
-    assert (answer.level.label, answer.tied, answer.unfair) == ("32", [], {"64": "censored"})
+    assert (answer.level.label, answer.tied, answer.ineligible) == ("32", [], {"64": "censored"})
     (level,) = [one for one in analysis.groups[0].levels if one.label == "64"]
     assert level.time and level.time.low is None
-    (lost,) = only(Censored, analysis.warnings)
+    (lost,) = only(CensoredSettings, analysis.warnings)
     assert [(one.missed, one.runs) for one in lost.missed] == [(3, 8)]
 
 

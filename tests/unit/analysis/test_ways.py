@@ -77,18 +77,18 @@ def test_the_fastest_of_all_comes_first_and_is_the_answer_beside_the_first_way()
 def test_the_interval_holds_the_planted_ratio_as_often_as_it_says(broken: bool) -> None:
     """Its sides are at different batch sizes. 19 of 20 are expected.
 
-    A far run widens it on one side alone, and only where it is a run of these two settings.
+    An outlier widens it on one side alone, and only where it is a run of these two settings.
     """
     bounds, studies = [], repeats(15, 40)
     for seed in studies:
         study, frame = measured(seed, 5, broken=broken)
         frame = ruled(study, frame)
-        far = {run.rpartition("-")[0] for run in frame.loc[frame["far"] != 0, "run"]}
+        outliers = {run.rpartition("-")[0] for run in frame.loc[frame["outlier"] != 0, "run"]}
         found = quotient_of(groups_of(study, frame), (0, "32"), (1, "64"), "fit_seconds", tests=1)
         assert found.low and found.high
         bounds.append((found.low, found.high))
-        assert (found.high / 4.0 < 1.3) or "fastai-32" in far
-        assert (4.0 / found.low < 1.3) or "torch-64" in far
+        assert (found.high / 4.0 < 1.3) or "fastai-32" in outliers
+        assert (4.0 / found.low < 1.3) or "torch-64" in outliers
     assert sum(low <= 4.0 <= high for low, high in bounds) >= at_least(0.95, len(bounds))
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from study.analysis.report.context import resources
+from study.analysis.report.content import resources
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run

@@ -89,7 +89,7 @@ MEASURED = [
     "training/instruments/clock.py",
     "data/decode.py",
 ]
-ELSEWHERE = ["training/loops/fastai/loop.py", "analysis/report/context.py", "host/steps/block.py"]
+ELSEWHERE = ["training/loops/fastai/loop.py", "analysis/report/content.py", "host/steps/block.py"]
 
 
 @pytest.mark.parametrize("edited", [*MEASURED, *ELSEWHERE])

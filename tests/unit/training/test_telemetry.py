@@ -14,7 +14,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from study.analysis.table.files import summarise, throttle_words
+from study.analysis.table.tables import summarise, throttle_words
 from study.artifacts.telemetry import COLUMNS, from_parquet, read_samples, write_parquet
 from study.base.errors import StudyError
 from study.training.instruments import sampler as sampler_module

@@ -9,7 +9,7 @@ import pandas as pd
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import level_verdict
-from study.analysis.answers.group import Group, Level
+from study.analysis.answers.group import Group, LevelSummary
 from study.analysis.figures.style import Kept
 from study.analysis.stats.optimum import Noise
 from study.analysis.table.exclusions import ASIDE, place_of_record
@@ -28,12 +28,12 @@ from study.config import names
 from study.config.keys import as_yaml
 from study.config.names import level_words
 from study.config.settings import description, in_words
-from study.config.study import Study, shown
+from study.config.study import Study, display_level
 from study.config.times import TIMES
 
 
 @dataclass(frozen=True)
-class Progress:
+class StudyProgress:
     """The planned runs of one study that are there, and those that are missing."""
 
     study: str
@@ -65,14 +65,14 @@ class Progress:
         return told
 
 
-def progress_of(plan: Plan, frame: pd.DataFrame) -> Progress:
+def progress_of(plan: Plan, frame: pd.DataFrame) -> StudyProgress:
     """Return how far ``plan`` is, from its table of timings: a run that is there has a session."""
     rows = frame[~frame["excluded"].isin(ASIDE.values())]  # one of each planned run
     made = set(rows["run"][rows["session"].notna()])
     refused = set(rows["run"][rows["outcome"] == "refused"])
     planned = [run for run in plan.runs if not run.unavailable or run.name in made]
     missing = [run for run in planned if run.name not in made]
-    return Progress(
+    return StudyProgress(
         study=plan.name,
         planned=len(planned),
         there=len(planned) - len(missing),
@@ -81,7 +81,7 @@ def progress_of(plan: Plan, frame: pd.DataFrame) -> Progress:
     )
 
 
-def progress_sentence(studies: Sequence[Progress]) -> str:
+def progress_sentence(studies: Sequence[StudyProgress]) -> str:
     """Return how many of the planned runs of all studies are there, and that the report is not
     final if some are not.
 
@@ -101,7 +101,7 @@ class StudyView:
     name: str
     study: Study
     analysis: Analysis
-    progress: Progress
+    progress: StudyProgress
     unfinished: list[str]
     """How far the study is, which comes first; nothing where every planned run is there."""
     glossary: list[tuple[str, str]]
@@ -158,7 +158,7 @@ def glossary(study: Study) -> list[tuple[str, str]]:
             continue
         levels = []  # in words, each with what the study's file has where that is something else
         for level in study.factors[key]:
-            word, as_shown = level_words(key, level), str(shown(study, key, level))
+            word, as_shown = level_words(key, level), str(display_level(study, key, level))
             plain = as_shown if word == str(level) else word
             alike = isinstance(level, bool) or plain == as_shown
             levels.append(plain if alike else f"{word} = {as_shown}")
@@ -208,13 +208,13 @@ def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
 NONE = "\N{EN DASH}"
 
 
-def level_row(level: Level, group: Group, margin: float) -> dict[str, str]:
+def level_row(level: LevelSummary, group: Group, margin: float) -> dict[str, str]:
     """Return the cells of one row of the table of a group's settings, in a study with this margin.
 
     Its ``interval`` is in brackets, or empty where there is none. The ``look`` is how the row is
     marked, beside its words: ``best``, ``doubt`` or nothing.
     """
-    doubt = "doubt" if level.label in group.unfair else ""
+    doubt = "doubt" if level.label in group.ineligible else ""
     row = {
         "label": level.label,
         "time": NONE,
@@ -246,7 +246,7 @@ def noise_words(found: Noise) -> str:
     return f"The same setting differs {listed(between)}, by {quantity(found.blocks, 'block')}."
 
 
-SHOW: dict[timing.Shown, Callable[[float], str]] = {
+FORMATS: dict[timing.Format, Callable[[float], str]] = {
     "count": lambda value: f"{value:,.0f}",
     "number": number,
     "percent": lambda value: f"{value:.0f}%",
@@ -257,21 +257,21 @@ SHOW: dict[timing.Shown, Callable[[float], str]] = {
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One row of the page's table: an entry of ``Level.resources``, its heading, and the function
-    that words it."""
+class ResourceRow:
+    """One row of the page's table: an entry of a level's ``resources``, its heading, and the
+    function that words it."""
 
     key: str
     words: str
     show: Callable[[float], str]
 
 
-def resources(group: Group) -> list[Shown]:
+def resources(group: Group) -> list[ResourceRow]:
     """Return the rows of which any level of ``group`` has a value, in the order of the table of
     timings."""
     many = any(level.resources.get("replicas", 1) > 1 for level in group.levels)
     return [
-        Shown(key, resource.heading, SHOW[resource.shown])
+        ResourceRow(key, resource.heading, FORMATS[resource.format])
         for key, resource in timing.resources().items()
         if any(key in level.resources for level in group.levels) and (many or not resource.shared)
     ]

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import capital
-from study.analysis.answers.contrast import Length
+from study.analysis.answers.contrast import RatiosByLength
 from study.analysis.answers.phases import MOSTLY, summed, with_parts
 from study.analysis.figures.style import PALETTE, SMALL, WIDE, Chart, Sheet, plain, ticks
 from study.analysis.words import listed, setting_words, short
@@ -83,7 +83,7 @@ def _draw_phases(panels: pd.DataFrame, width: int) -> Figure:
     return sheet.figure
 
 
-def length_chart(length: Length | None) -> Chart | None:
+def length_chart(length: RatiosByLength | None) -> Chart | None:
     """Return the ratios by epochs; None without any."""
     if length is None:
         return None
@@ -96,7 +96,7 @@ def length_chart(length: Length | None) -> Chart | None:
     )
 
 
-def _draw_length(length: Length, width: int) -> Figure:
+def _draw_length(length: RatiosByLength, width: int) -> Figure:
     sheet = Sheet(width, 260)
     axes = sheet.axes(34, 12, width - 20, 238)
     plain(axes)
