@@ -27,7 +27,8 @@ class Verb:
     """One verb of the command line."""
 
     call: Call
-    """Takes the parsed arguments. A text that it returns goes to standard error and to the log."""
+    """Takes the parsed arguments, and ``tell``, which says a line on standard error and in the log.
+    A text that it returns is said, too."""
     arguments: tuple[Argument, ...]
 
     @property

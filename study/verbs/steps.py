@@ -1,10 +1,11 @@
 """What the rules of the workflow call, a verb for each step, and what the Makefile calls."""
 
 import argparse
-from functools import partial
 
 from study.base import plain_matplotlib
-from study.verbs.declare import LOG, PLAN, RESULTS, argument, end_with_parent, say, verb
+from study.verbs.declare import LOG, PLAN, RESULTS, argument, verb
+
+STUDY = argument("study", help="name of a study with a plan")
 
 
 @verb(
@@ -14,8 +15,7 @@ def begin(options: argparse.Namespace) -> None:
     """Write the plans of a start, and remove what an earlier one left at work."""
     from study.host.plan.workflow import begin as first_step
 
-    end_with_parent()
-    first_step(options.request, options.results, partial(say, log=options.log))
+    first_step(options.request, options.results, options.tell)
 
 
 @verb(PLAN, argument("image", help="name of the image in the plan: cpu, cuda"), RESULTS, LOG)
@@ -23,7 +23,6 @@ def image(options: argparse.Namespace) -> str:
     """Build, load or pull an image of a study, and test it once."""
     from study.host.steps.prepare import prepare_image
 
-    end_with_parent()
     return prepare_image(options.plan, options.image, options.results, options.log)
 
 
@@ -32,7 +31,6 @@ def environment(options: argparse.Namespace) -> str:
     """Make an environment of packages from a lock, and test it once."""
     from study.host.packages import make
 
-    end_with_parent()
     return make(options.plan, options.environment, options.results, options.log)
 
 
@@ -41,7 +39,6 @@ def dataset(options: argparse.Namespace) -> str:
     """Draw, verify or download a dataset, and write its manifest."""
     from study.host.steps.prepare import prepare_dataset
 
-    end_with_parent()
     return prepare_dataset(options.plan, options.dataset, options.results, options.log)
 
 
@@ -64,7 +61,6 @@ def weights(options: argparse.Namespace) -> str | None:
     from study.base.processes import limit_memory
     from study.host.steps.prepare import decide_weights, prepare_weights
 
-    end_with_parent()
     if not options.here:
         return prepare_weights(options.plan, options.weights, options.results, options.log)
     from study.training.trial import decide_and_try
@@ -76,7 +72,7 @@ def weights(options: argparse.Namespace) -> str | None:
 
 
 @verb(
-    argument("study", help="name of a study with a plan"),
+    STUDY,
     argument("block", help="name of the block, as in `snakemake -n`"),
     RESULTS,
     LOG,
@@ -85,20 +81,18 @@ def measure(options: argparse.Namespace) -> None:
     """Measure one block of runs, each in a fresh process, and write its records."""
     from study.host.steps.block import measure_block
 
-    end_with_parent()
-    measure_block(options.study, options.block, options.results, partial(say, log=options.log))
+    measure_block(options.study, options.block, options.results, options.tell)
 
 
-@verb(argument("study", help="name of a study with a plan"), RESULTS, LOG)
+@verb(STUDY, RESULTS, LOG)
 def length(options: argparse.Namespace) -> None:
     """Choose the length of a study that has a ladder, from a few steps of each setting."""
     from study.host.steps.warm_up import choose_length
 
-    end_with_parent()
-    choose_length(options.study, options.results, partial(say, log=options.log))
+    choose_length(options.study, options.results, options.tell)
 
 
-@verb(argument("study", help="name of a study with a plan"), RESULTS, LOG)
+@verb(STUDY, RESULTS, LOG)
 def analyse(options: argparse.Namespace) -> str | None:
     """Write the table, the analysis and the figures of a study from its records."""
     plain_matplotlib()

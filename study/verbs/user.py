@@ -3,12 +3,11 @@
 import argparse
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 
 from study.base import plain_matplotlib
 from study.base.errors import StudyError, printable
-from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, verb
+from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, verb
 
 
 @verb(
@@ -115,7 +114,7 @@ def plan(options: argparse.Namespace) -> None:
     ),
     LOG,
 )
-def report(options: argparse.Namespace) -> None:
+def report(options: argparse.Namespace) -> str | None:
     """Render one self-contained page from the records that are there, at any time; nothing is
     measured."""
     plain_matplotlib()
@@ -132,16 +131,20 @@ def report(options: argparse.Namespace) -> None:
         if not options.studies:
             raise StudyError("studies: missing; --from-tables needs the names of the studies")
         render(options.studies, options.results, output)
-        return print_lines("\n".join(ending(options.studies, options.results)))
+        print_lines("\n".join(ending(options.studies, options.results)))
+        return None
     from study.analysis.report.step import report_now
     from study.artifacts.bundle import as_folders, folder_of
 
-    tell = partial(say, log=options.log)
     with as_folders([options.results]) as (results,):
         report_now(
-            options.studies, results, output, tell, folder_of(options.results) if packed else None
+            options.studies,
+            results,
+            output,
+            options.tell,
+            folder_of(options.results) if packed else None,
         )
-    return tell(f"the report: {output}")
+    return f"the report: {output}"
 
 
 @verb(
@@ -175,14 +178,10 @@ def answer(options: argparse.Namespace) -> None:
 )
 def retry(options: argparse.Namespace) -> None:
     """Move records aside so that their runs are made again. Nothing is deleted."""
-    from study.artifacts.record_store import retry_outcomes, retry_weights
+    from study.artifacts import record_store
 
-    if options.weights:
-        moved = retry_weights(options.study, options.results)
-    else:
-        moved = retry_outcomes(
-            options.study, options.results, options.outcome or ["failed", "unavailable"]
-        )
+    outcomes = None if options.weights else options.outcome or ["failed", "unavailable"]
+    moved = record_store.retry(options.study, options.results, outcomes)
     for name in moved:
         print(f"moved to superseded: {name}")
     print(f"{len(moved)} file(s) moved; the next start makes them again")
