@@ -29,8 +29,7 @@ from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, verb
 def start(options: argparse.Namespace) -> None:
     """Measure studies in this folder, up to the report. Snakemake's own words go to its log in
     .snakemake/log."""
-    from study.host.plan.terminal import snakemake
-    from study.host.plan.training_stack import bring_training_stack
+    from study.host.plan.terminal import bring_training_stack, snakemake
 
     bring_training_stack(options.snakemake, options.studies, options.torch)
     sys.exit(snakemake(options.snakemake, options.studies))
@@ -85,9 +84,10 @@ def plan(options: argparse.Namespace) -> None:
     from study.host.plan import configuration, forecast, workflow
 
     config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
-    planned = workflow.plans_for(config, configuration.study_folders(), options.results)[0]
-    for line in (table(planned), *forecast.of_plan(planned, Results(options.results))):
-        print_lines(line)
+    request, folders = workflow.Request(config=config), configuration.study_folders()
+    (planned,) = workflow.plans_for(request, folders, options.results)
+    told = forecast.of_plan(planned, Results(options.results))
+    print_lines("\n".join([table(planned), *told]))
 
 
 @verb(

@@ -15,6 +15,8 @@ from study.base.files import ROOT, replications
 if TYPE_CHECKING:
     from snakemake.settings.types import ConfigSettings
 
+DRY_RUN = {"-n", "--dry-run", "--dryrun"}
+
 
 def in_use(name: str) -> Path:
     """Return a file or folder of ``config``: that of the folder where a start is made, or else the
