@@ -12,7 +12,7 @@ from study.base.errors import INTERRUPTED, StudyError
 from study.base.files import reason
 from study.base.fork_server import FORK_SERVERS
 from study.base.processes import end_when_told
-from study.verbs.declare import EXTRAS, HIDDEN, SHOWN, VERBS, end_with_parent, load, say
+from study.verbs.declare import EXTRAS, SHOWN, STEPS, VERBS, end_with_parent, load, say
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
@@ -40,7 +40,7 @@ def _done(arguments: Sequence[str] | None, prog: str) -> int:
     options.program, options.snakemake = prog, words[end + 1 :]
     tell = options.tell = partial(say, log=getattr(options, "log", None))
     try:
-        if words[0] in HIDDEN:
+        if words[0] in STEPS:
             end_with_parent()
         told = options.call(options)
         if told:
