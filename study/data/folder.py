@@ -333,7 +333,7 @@ def _check_parts(parts: dict[str, str], others: list[str], given: str) -> None:
     """Raise :class:`StudyError` unless the folders ``parts`` are one split, with no ``others``
     beside them."""
     kinds = list(parts.values())
-    train = next(top for kind in ("train", "valid", "test") for top in parts if parts[top] == kind)
+    train = min(parts, key=lambda top: ("train", "valid", "test").index(parts[top]))
     if others:
         raise refused(
             given,

@@ -332,13 +332,6 @@ REFUSED = {
 """Flags of Snakemake's that would write what cannot work."""
 
 
-def refuse(arguments: Sequence[str]) -> None:
-    """Raise :class:`StudyError` for a flag that would write what cannot work."""
-    for word in arguments:
-        if why := REFUSED.get(word.partition("=")[0]):
-            raise StudyError(f"{word}: {why}")
-
-
 def use_this_checkout(base: Path) -> None:
     """Make each rule's `python -m study` use the interpreter that runs Snakemake, and the package
     in ``base``; and Snakemake's log escape what the locale cannot show, such as its own path."""
@@ -431,7 +424,13 @@ def joined(config: dict[str, Any], results: Path) -> Workflow:
 
 
 def planned(request: Request, studies: Sequence[Path], results: Path) -> Workflow:
-    """Return the workflow of a start, as :func:`plans_for` plans it. Nothing is written."""
+    """Return the workflow of a start, as :func:`plans_for` plans it. Nothing is written.
+
+    Raise :class:`StudyError` for a flag of Snakemake's that would write what cannot work.
+    """
+    for word in request.arguments:
+        if why := REFUSED.get(word.partition("=")[0]):
+            raise StudyError(f"{word}: {why}")
     plans, files = plans_for(request, studies, results), Results(results)
     earlier = [int(path.name.rpartition("-")[2]) for path in results.glob(".start-*[0-9]")]
     number = 1 + max(earlier, default=0)

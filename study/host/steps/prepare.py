@@ -43,7 +43,7 @@ from study.host.engine.container import (
 )
 from study.host.engine.engine_choice import engine
 from study.host.fork_servers import begin, fork_server_of
-from study.host.steps.left import take, without_result
+from study.host.steps.left import open_to_all, take, without_result
 from study.host.supervise import Ended, new_log, supervise
 
 TRY_SECONDS = 600.0
@@ -296,9 +296,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -
         plan_file = Results(inside).plan(plan.name)
         plan_file.parent.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(small.model_dump_json(), encoding="utf-8")
-        plan_file.chmod(0o644)
-        for folder in (path for path in [inside, *inside.rglob("*")] if path.is_dir()):
-            folder.chmod(0o777)  # the user inside may be another
+        open_to_all(inside)
         at = Results(Path(container.SCRATCH, "results"))
         shown = [code_mount(), *mounts]
         if seen.is_dir():
