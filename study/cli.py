@@ -5,13 +5,14 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import NoReturn
 
 from study.base.errors import INTERRUPTED, StudyError
 from study.base.files import reason
 from study.base.fork_server import FORK_SERVERS
 from study.base.processes import end_when_told
-from study.verbs.declare import EXTRAS, SHOWN, VERBS, load, say
+from study.verbs.declare import EXTRAS, SHOWN, STEPS, VERBS, end_with_parent, load, say
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
@@ -37,22 +38,24 @@ def _done(arguments: Sequence[str] | None, prog: str) -> int:
     end = words.index("--") if words[:1] == ["start"] and "--" in words else len(words)
     options = _parser(prog, words).parse_args(words[:end])
     options.program, options.snakemake = prog, words[end + 1 :]
-    log = getattr(options, "log", None)
+    tell = options.tell = partial(say, log=getattr(options, "log", None))
     try:
+        if words[0] in STEPS:
+            end_with_parent()
         told = options.call(options)
         if told:
-            say(told, log)
+            tell(told)
         sys.stdout.flush()
         return 0
     except BrokenPipeError:  # `python -m study plan x | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except StudyError as error:
-        say(f"error: {error}", log)
+        tell(f"error: {error}")
         return 1
     except OSError as error:  # a file that cannot be read or written
         where = f"{error.filename}: " if error.filename else ""
-        say(f"error: {StudyError(f'{where}{reason(error)}')}", log)
+        tell(f"error: {StudyError(f'{where}{reason(error)}')}")
         return 1
 
 

@@ -88,25 +88,18 @@ class Block:
 
     def write(self, files: Results) -> None:
         """Write the index of its records, and remove each older one that names any of them."""
-        write_index(self.study, self.name, [(run.file, run.key) for run in self.runs], files)
+        runs = [_measured(self.study, run.file, run.key, files) for run in self.runs]
+        index = BlockFile(runs=runs).model_dump_json(indent=1, exclude_none=True)
+        write_if_changed(files.block(self.study, self.name), index)
         own = {run.file for run in self.runs}
-        for path, index in block_files(self.study, files, f"{self.number}-*"):
-            if path.stem != self.name and index and own & {run.record for run in index.runs}:
+        for path, other in block_files(self.study, files, f"{self.number}-*"):
+            if path.stem != self.name and other and own & {run.record for run in other.runs}:
                 path.unlink(missing_ok=True)
 
 
 def name_of_block(number: int, records: Iterable[str], machine: str | None = None) -> str:
     """Return the name of the block with the records of these file names."""
     return f"{number}-{digest(sorted(records))}" + (f".{slug(machine)}" if machine else "")
-
-
-def write_index(study: str, name: str, records: Sequence[tuple[str, str]], files: Results) -> None:
-    """Write the index of these records, each a file name and a key. One that holds the same stays
-    as it is."""
-    runs = [_measured(study, record, key, files) for record, key in records]
-    write_if_changed(
-        files.block(study, name), BlockFile(runs=runs).model_dump_json(indent=1, exclude_none=True)
-    )
 
 
 def _measured(study: str, record: str, key: str, files: Results) -> Measured:

@@ -9,7 +9,6 @@ such as the analysis in one of before: it is made anew from the records.
 import os
 import re
 import secrets
-import shutil
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -76,9 +75,8 @@ def unpack(archive: Path, folder: Path) -> None:
         entries = _checked(zipped, archive)
         try:
             with room_for(folder):
-                temporary.mkdir(parents=True)
-                for entry in entries:
-                    _extract(zipped, entry, temporary / entry.filename)
+                # Each is written as a plain file, and no more of it than the size that was checked.
+                zipped.extractall(temporary, entries)
                 _verify(temporary, [entry.filename for entry in entries], archive)
                 temporary.rename(folder)
         except OSError as error:  # names that no disk holds, or that are a file and a folder
@@ -163,14 +161,6 @@ def _reason_against(entry: ZipInfo) -> str | None:
     if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED) or entry.flag_bits & ENCRYPTED:
         return "it is encrypted, or compressed by another method than deflate"
     return "it begins before the archive does" if entry.header_offset < 0 else None
-
-
-def _extract(zipped: ZipFile, entry: ZipInfo, path: Path) -> None:
-    """Write one plain file. The standard library reads no more of an entry than the size that was
-    looked at."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with zipped.open(entry) as source, path.open("xb") as target:
-        shutil.copyfileobj(source, target)
 
 
 def _verify(folder: Path, names: Sequence[str], archive: Path) -> None:

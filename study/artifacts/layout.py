@@ -95,16 +95,10 @@ class Results:
         """Return the folder of an environment of packages."""
         return self.root / "environments" / name
 
-    @property
-    def warm_up_runs(self) -> Path:
-        """The folder of the warm-up runs: the records, with telemetry, of runs that no analysis
-        reads."""
-        return self.root / "warm_up_runs"
-
     def warm_up_run(self, start: str, node: str | None, device: str, way: str) -> Path:
         """Return the record of the warm-up run of a way of computing that a start made on a device
-        of a machine."""
-        return self.warm_up_runs / f"{start}.{node}.{device}.{way}.json"
+        of a machine: no analysis reads it."""
+        return self.root / "warm_up_runs" / f"{start}.{node}.{device}.{way}.json"
 
     # The files of one study.
 

@@ -67,10 +67,8 @@ class Command(Strict):
 
         It can be typed in bash and in zsh.
         """
-        overrides = {**self.config.get("overrides", {}), **changes.pop("overrides", {})}
-        config = {**self.config, **changes}
-        if overrides:
-            config["overrides"] = overrides
+        overrides = self.config.get("overrides", {}) | changes.pop("overrides", {})
+        config = self.config | changes | ({"overrides": overrides} if overrides else {})
         called = self.files.get(study, study)
         keys = [f"{key}={flow(value)}" for key, value in config.items()]
         told = shlex.join([*self.options, "--config", f"studies=[{flow(called)}]", *keys])

@@ -3,8 +3,7 @@ next start makes their runs again. Nothing is deleted.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,64 +128,15 @@ def lock_results(results: Path) -> "FileLock":
     return lock
 
 
-def retry_outcomes(study: str, results: Path, outcomes: Collection[str]) -> list[str]:
-    """Move the records of ``study`` with one of these outcomes aside, and return the names of the
-    moved files."""
-    with _locked(study, results) as files:
-        return _retired(study, files, lambda record: record.outcome in outcomes)
+def retry(study: str, results: Path, outcomes: Collection[str] | None) -> list[str]:
+    """Move the records of ``study`` with one of these outcomes to ``superseded``, so that their
+    runs are made again, and return the names of the moved files.
 
-
-def retry_weights(study: str, results: Path) -> list[str]:
-    """Move each decision for random instead of ImageNet weights aside, and the records that
-    followed one.
-
-    Return the names of the moved files.
+    Without outcomes: each decision for random instead of ImageNet weights, and the records that
+    followed one. What cannot be read, or does not fit the last plan that has its run, is of no use
+    to an analysis and is moved with them. Raise :class:`StudyError` if there are no records of
+    ``study``.
     """
-    with _locked(study, results) as files:
-        followed = _retired(
-            study, files, lambda record: record.weights is not None and record.weights.fell_back
-        )
-        made = [path for path in sorted(files.decisions(study).glob("*.json")) if _fell_back(path)]
-        return followed + [move_aside(path, "superseded").name for path in made]
-
-
-def _fell_back(decision: Path) -> bool:
-    """Return whether a decision is to be made again: for random instead of ImageNet weights, or a
-    damaged one."""
-    try:
-        return Weights.read(decision).fell_back
-    except StudyError:
-        return True
-
-
-def _retired(study: str, files: Results, chosen: Callable[[Record], bool]) -> list[str]:
-    """Move the chosen records to ``superseded``, so that their runs are made again, and return
-    their names.
-
-    A record that cannot be read, or does not fit the last plan that has its run, is of no use to an
-    analysis and is moved with them.
-    """
-    plan = read_earlier([study], files.root).get(study)
-    runs = {run.file: run for run in plan.runs} if plan else {}
-
-    def wanted(path: Path) -> bool:
-        try:
-            return chosen(
-                read_fitting(plan, runs[path.name], path)
-                if plan and path.name in runs
-                else read_record(path)
-            )
-        except StudyError:
-            return True
-
-    paths = [path for path in sorted(files.records(study).glob("*.json")) if wanted(path)]
-    return [move_aside(path, "superseded").name for path in paths]
-
-
-@contextmanager
-def _locked(study: str, results: Path) -> Iterator[Results]:
-    """Hold the lock of ``results``. Raise :class:`StudyError` if there are no records of
-    ``study``."""
     files = Results(results)
     known = sorted(path.parent.name for path in results.glob("*/records"))
     if study not in known:
@@ -194,4 +144,23 @@ def _locked(study: str, results: Path) -> Iterator[Results]:
             f"retry: no records of a study {study!r}; allowed: {', '.join(known) or 'none'}"
         )
     with lock_results(results):
-        yield files
+        plan = read_earlier([study], results).get(study)
+        runs = {run.file: run for run in plan.runs} if plan else {}
+
+        def is_chosen(path: Path) -> bool:
+            try:
+                if path.parent == files.decisions(study):
+                    return Weights.read(path).fell_back
+                run = runs.get(path.name)
+                record = read_fitting(plan, run, path) if plan and run else read_record(path)
+            except StudyError:
+                return True
+            if outcomes is None:
+                return record.weights is not None and record.weights.fell_back
+            return record.outcome in outcomes
+
+        paths = sorted(files.records(study).glob("*.json"))
+        if outcomes is None:
+            paths += sorted(files.decisions(study).glob("*.json"))
+        chosen = [path for path in paths if is_chosen(path)]
+        return [move_aside(path, "superseded").name for path in chosen]

@@ -8,7 +8,7 @@ needs none before a run is measured.
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from study.base.errors import StudyError
 from study.base.files import whole
@@ -37,14 +37,14 @@ Samples = dict[str, "NDArray[np.float64]"]
 """The values (n,) of each of ``COLUMNS``, of samples in order of time; NaN where unknown."""
 MOST_SAMPLES = 3 * 24 * 3600 * 10
 """Those of three days."""
-LARGEST_CSV = 200 * MOST_SAMPLES
-"""Bytes of them in a sampler's CSV, which a user's code may have written, too."""
+MOST_BYTES = 200 * MOST_SAMPLES
+"""Bytes of them in a table, which somebody else may have written."""
 
 
 def read_samples(csv: Path) -> Samples:
     """Return the samples of a sampler's CSV; none if it left none.
 
-    A file that cannot be read or has more than ``LARGEST_CSV`` bytes counts as none. The last line
+    A file that cannot be read or has more than ``MOST_BYTES`` bytes counts as none. The last line
     of a killed sampler may be cut off, and is dropped, as is a line that has not a value for each
     column.
     """
@@ -52,7 +52,7 @@ def read_samples(csv: Path) -> Samples:
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
     try:
-        if csv.stat().st_size > LARGEST_CSV:
+        if csv.stat().st_size > MOST_BYTES:
             raise ValueError("no sampler wrote it")
         content = csv.read_bytes()
         table = read_csv(
@@ -63,9 +63,14 @@ def read_samples(csv: Path) -> Samples:
         )
     except (OSError, ValueError, KeyError):
         return {column: np.empty(0) for column in COLUMNS}
-    samples = {column: table.column(column).to_numpy().astype("float64") for column in COLUMNS}
+    samples = _values(table)
     order = np.argsort(samples["seconds"], kind="stable")
     return {column: values[order] for column, values in samples.items()}
+
+
+def _values(table: Any) -> Samples:
+    """Return the columns of Arrow's table as arrays."""
+    return {name: table.column(name).to_numpy().astype("float64") for name in COLUMNS}
 
 
 def write_parquet(samples: "Mapping[str, ArrayLike] | pd.DataFrame", path: Path) -> None:
@@ -74,12 +79,12 @@ def write_parquet(samples: "Mapping[str, ArrayLike] | pd.DataFrame", path: Path)
     import pyarrow
     from pyarrow import parquet
 
-    columns = {name: np.asarray(samples[name], dtype="float64") for name in COLUMNS}
-    table = pyarrow.table(
-        {name: pyarrow.array(values, from_pandas=True) for name, values in columns.items()}
-    )
+    columns = {}
+    for name in COLUMNS:
+        values = np.asarray(samples[name], dtype="float64")
+        columns[name] = pyarrow.array(values, from_pandas=True)
     with whole(path) as temporary:
-        parquet.write_table(table, temporary)
+        parquet.write_table(pyarrow.table(columns), temporary)
 
 
 LARGEST_VALUE = 1e18
@@ -101,18 +106,15 @@ def from_parquet(content: bytes) -> "pd.DataFrame":
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
         if max(file.metadata.num_rows, sum(group.num_rows for group in groups)) > MOST_SAMPLES:
             raise StudyError(f"they cannot be read (there are more than {MOST_SAMPLES})")
-        if sum(group.total_byte_size for group in groups) > LARGEST_CSV:
+        if sum(group.total_byte_size for group in groups) > MOST_BYTES:
             raise StudyError(
-                f"they cannot be read (they would take more than {LARGEST_CSV >> 20} MiB)"
+                f"they cannot be read (they would take more than {MOST_BYTES >> 20} MiB)"
             )
         for name in COLUMNS:
             kind = file.schema_arrow.field(name).type
             if not (types.is_floating(kind) or types.is_integer(kind)):
                 raise StudyError(f"they cannot be read (the values of {name} are no numbers)")
-        table = file.read(list(COLUMNS), use_threads=False)
-        frame = pd.DataFrame(
-            {name: table.column(name).to_numpy().astype("float64") for name in COLUMNS}
-        )
+        frame = pd.DataFrame(_values(file.read(list(COLUMNS), use_threads=False)))
     except (OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise StudyError(f"they cannot be read ({type(error).__name__})") from None
     if (frame.abs().to_numpy() > LARGEST_VALUE).any():

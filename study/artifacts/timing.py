@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, model_validator
 
 from study.base.strict import Strict
 
@@ -48,6 +48,11 @@ class Timing(Strict):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_where_nothing_was_measured(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return dict.fromkeys(cls.model_fields) | values
+
     study: str
     """Name of the study."""
     run: str
@@ -70,232 +75,222 @@ class Timing(Strict):
     outcome: str
     """`ok`, `out_of_memory`, `failed`, `unavailable`, or `refused` for a record that does not fit
     its plan, its schema or its checksum: nothing of it is used."""
-    message: str | None = None
+    message: str | None
     """Reason for an outcome other than `ok`."""
-    session: int | None = None
+    session: int | None
     """Number of the start of the pipeline that measured the run, another on each machine of one
     start."""
-    started: str | None = None
+    started: str | None
     """Start of the run in UTC, ISO 8601."""
-    process_seconds: SecondsCell = None
+    process_seconds: SecondsCell
     """Time of the whole process, start-up and imports included."""
 
-    excluded: Literal["disturbed", "broken block", "first of its start", "outlier"] | None = None
+    excluded: Literal["disturbed", "broken block", "first of its start", "outlier"] | None
     """Why this record counts in no number: a `disturbed` first try, measured once more; part of a
     `broken block`, measured anew as a whole; the `first of its start`, where no warm-up run was
     before it; or the only `outlier` of a setting with ten runs or more. Empty for a record that
     counts."""
-    outlier: float | None = None
+    outlier: float | None
     """1 for a slow outlier, far from the other runs of its setting, -1 for a fast one, else 0. It
     counts against its own setting alone."""
-    disturbed: str | None = None
+    disturbed: str | None
     """Keys of the study's `evidence` whose limit others crossed during the run, joined by `; `."""
-    samples_refused: str | None = None
+    samples_refused: str | None
     """Reason why the samples beside the record are not used; empty where they are or are none."""
-    warmed_up: bool | None = None
+    warmed_up: bool | None
     """Whether a warm-up run of its way of computing and shape ran before, in the same start."""
-    started_as: str | None = None
+    started_as: str | None
     """Whether the run's process was `forked` from one that had imported torch, or `fresh`."""
-    node: str | None = None
+    node: str | None
     """Pseudonym of the machine; empty if it is not known."""
-    quiet: bool | None = None
+    quiet: bool | None
     """Whether others crossed no limit when the run began."""
-    others_cpu_percent: PercentCell = None
+    others_cpu_percent: PercentCell
     """CPU time of others during the run, in percent of the CPUs that the run might use."""
 
-    device_name: str | None = None
+    device_name: str | None
     """Name of the GPU or of the processor."""
-    weights: str | None = None
+    weights: str | None
     """Kind of the starting weights: `imagenet`, `file` or `random`."""
-    software: str | None = None
+    software: str | None
     """Versions of Python and of the libraries, the engine, the commit."""
-    image_id: str | None = None
+    image_id: str | None
     """Checksum of the container image; empty on the host."""
-    reference_seconds: SecondsCell = None
+    reference_seconds: SecondsCell
     """One repetition of the reference workload on the device, before and after the run."""
-    host_reference_seconds: SecondsCell = None
+    host_reference_seconds: SecondsCell
     """One repetition of the reference workload on the CPUs that load a GPU's data."""
 
-    parameters: Annotated[int | None, Resource("parameters", "count")] = None
+    parameters: Annotated[int | None, Resource("parameters", "count")]
     """Number of parameters of the model, trained or not."""
-    replicas: Annotated[int | None, Resource("processes that train", "count", shared=True)] = None
+    replicas: Annotated[int | None, Resource("processes that train", "count", shared=True)]
     """Number of processes that train one model together."""
     global_batch_size: Annotated[
         ImagesCell, Resource("images of a step, all processes", "count", shared=True)
-    ] = None
+    ]
     """Images of a batch, summed over the processes."""
     replica_batch_size: Annotated[
         ImagesCell, Resource("images of a step, each process", "count", shared=True)
-    ] = None
+    ]
     """Images of a batch that each process takes."""
-    threads: int | None = None
+    threads: int | None
     """Number of CPU threads that torch used in each process."""
-    workers: Annotated[int | None, Resource("loader workers", "count")] = None
+    workers: Annotated[int | None, Resource("loader workers", "count")]
     """Number of the loader's worker processes for each process."""
-    train_images: ImagesCell = None
+    train_images: ImagesCell
     """Images of the training set."""
-    valid_images: ImagesCell = None
+    valid_images: ImagesCell
     """Images of the validation set."""
-    images_processed: ImagesCell = None
+    images_processed: ImagesCell
     """Images trained on in all epochs."""
-    steps: int | None = None
+    steps: int | None
     """Number of training steps in all epochs."""
-    warm_up_steps: int | None = None
+    warm_up_steps: int | None
     """Number of steps marked as warm-up."""
 
-    start_seconds: SecondsCell = None
+    start_seconds: SecondsCell
     """Time until the code of the run's process begins: its imports, where it is not forked."""
-    inputs_seconds: SecondsCell = None
+    inputs_seconds: SecondsCell
     """Time to read and check the data's files and the weights."""
-    device_start_seconds: SecondsCell = None
+    device_start_seconds: SecondsCell
     """Time of the device's first use."""
-    instruments_seconds: SecondsCell = None
+    instruments_seconds: SecondsCell
     """Time of the reference workloads before and after."""
-    training_seconds: SecondsCell = None
+    training_seconds: SecondsCell
     """Time of the whole loop: `setup_seconds`, `blog_seconds`, and reading what was recorded."""
-    setup_seconds: SecondsCell = None
+    setup_seconds: SecondsCell
     """Time to build the loaders, with decoding for a device loader."""
-    model_seconds: SecondsCell = None
+    model_seconds: SecondsCell
     """Time to build the model and move it to the device."""
-    fit_seconds: SecondsCell = None
+    fit_seconds: SecondsCell
     """Wall time of the whole schedule, validation included."""
-    blog_seconds: SecondsCell = None
+    blog_seconds: SecondsCell
     """`model_seconds` + `fit_seconds`."""
-    train_seconds: SecondsCell = None
+    train_seconds: SecondsCell
     """Training time of all epochs, without validation."""
-    epoch_seconds: Annotated[SecondsCell, Resource("training of an epoch (s)")] = None
+    epoch_seconds: Annotated[SecondsCell, Resource("training of an epoch (s)")]
     """Training time of an epoch, mean over the epochs."""
-    valid_seconds: Annotated[SecondsCell, Resource("validation, all epochs (s)")] = None
+    valid_seconds: Annotated[SecondsCell, Resource("validation, all epochs (s)")]
     """Validation time of all epochs."""
-    target_seconds: SecondsCell = None
+    target_seconds: SecondsCell
     """Wall time of the schedule until the end of the validation that reached the target accuracy;
     empty where none did."""
     target_epochs: Annotated[
         int | None, Resource("epochs to the target, runs that reached it", "count")
-    ] = None
+    ]
     """Epochs of the schedule, frozen ones included, until the target accuracy was reached."""
-    reached_target: bool | None = None
+    reached_target: bool | None
     """Whether the target accuracy was reached; empty for a training without one."""
-    step_seconds: SecondsCell = None
+    step_seconds: SecondsCell
     """Median steady step: a full batch, everything trained, no warm-up."""
-    thousand_images_seconds: SecondsCell = None
+    thousand_images_seconds: SecondsCell
     """Inference time of 1000 images."""
-    images_per_second: Annotated[float | None, Unit("images/s"), Resource("images/s")] = None
+    images_per_second: Annotated[float | None, Unit("images/s"), Resource("images/s")]
     """Images over `train_seconds`, or over the time of all timed batches of inference."""
-    learning_rate: float | None = None
+    learning_rate: float | None
     """Base learning rate of the schedule, after `training.learning_rate_rule`."""
-    chance_accuracy: ShareCell = None
+    chance_accuracy: ShareCell
     """Accuracy of a network that always answers the most frequent class of the validation images;
     empty for inference."""
-    accuracy: ShareCell = None
+    accuracy: ShareCell
     """Validation images classified correctly after the last epoch."""
-    valid_loss: float | None = None
+    valid_loss: float | None
     """Mean validation loss after the last epoch."""
 
-    data_wait_seconds: SecondsCell = None
+    data_wait_seconds: SecondsCell
     """Waiting for data, summed over all steps."""
-    transfer_seconds: SecondsCell = None
+    transfer_seconds: SecondsCell
     """Copies from host to device, summed over all steps."""
-    graph_warm_up_seconds: SecondsCell = None
+    graph_warm_up_seconds: SecondsCell
     """Warm-up before the capture of steps as CUDA graphs, summed over all steps."""
-    device_transform_seconds: SecondsCell = None
+    device_transform_seconds: SecondsCell
     """Transforms on the device, summed over all steps."""
-    forward_seconds: SecondsCell = None
+    forward_seconds: SecondsCell
     """Forward pass with the loss, summed over all steps."""
-    backward_seconds: SecondsCell = None
+    backward_seconds: SecondsCell
     """Backward pass, summed over all steps."""
-    optimizer_seconds: SecondsCell = None
+    optimizer_seconds: SecondsCell
     """The optimizer's updates, summed over all steps."""
-    other_seconds: SecondsCell = None
+    other_seconds: SecondsCell
     """`fit_seconds` less the phases above and `valid_seconds`."""
 
-    gpu_utilisation_percent: Annotated[PercentCell, Resource("GPU busy", "percent")] = None
+    gpu_utilisation_percent: Annotated[PercentCell, Resource("GPU busy", "percent")]
     """Share of time in which any kernel ran, mean over the samples of the run."""
-    cpu_percent: Annotated[PercentCell, Resource("CPUs busy", "percent")] = None
+    cpu_percent: Annotated[PercentCell, Resource("CPUs busy", "percent")]
     """Load of the whole machine, mean over the samples of the run."""
-    peak_device_allocated_bytes: Annotated[
-        BytesCell, Resource("device memory, tensors", "bytes")
-    ] = None
+    peak_device_allocated_bytes: Annotated[BytesCell, Resource("device memory, tensors", "bytes")]
     """Peak of the memory held by torch's tensors, in the first process."""
     peak_all_device_allocated_bytes: Annotated[
         BytesCell, Resource("device memory, tensors of all processes", "bytes", shared=True)
-    ] = None
+    ]
     """`peak_device_allocated_bytes`, summed over the processes."""
-    peak_device_used_bytes: Annotated[BytesCell, Resource("whole device, sampled", "bytes")] = None
+    peak_device_used_bytes: Annotated[BytesCell, Resource("whole device, sampled", "bytes")]
     """Peak of the memory in use on the whole device, driver and other processes included; empty
     where the samples missed it, for it is below what torch had reserved."""
-    peak_tree_resident_bytes: BytesCell = None
+    peak_tree_resident_bytes: BytesCell
     """Peak resident memory of the run and its workers, summed: shared pages count in each, so this
     is no more than an upper bound."""
-    peak_device_reserved_bytes: BytesCell = None
+    peak_device_reserved_bytes: BytesCell
     """Peak of the memory held by torch's allocator, in the first process."""
-    peak_host_resident_bytes: Annotated[
-        BytesCell, Resource("host memory without workers", "bytes")
-    ] = None
+    peak_host_resident_bytes: Annotated[BytesCell, Resource("host memory without workers", "bytes")]
     """Peak resident memory of the first process, without its workers."""
 
-    energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)")] = None
+    energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)")]
     """Energy of the GPU; empty in a run on a CPU."""
-    images_per_joule: Annotated[float | None, Unit("images/J"), Resource("images per joule")] = None
+    images_per_joule: Annotated[float | None, Unit("images/J"), Resource("images per joule")]
     """`images_processed` over `energy_joules`."""
-    energy_method: str | None = None
+    energy_method: str | None
     """`counter` (NVML's) or `power` (NVML's readings, integrated)."""
-    energy_refused: str | None = None
+    energy_refused: str | None
     """Reason for the absence of `energy_joules`."""
-    idle_watts: Annotated[float | None, Unit("W"), Resource("idle (W)")] = None
+    idle_watts: Annotated[float | None, Unit("W"), Resource("idle (W)")]
     """Power of the GPU when the run began."""
-    sm_clock_mhz: Annotated[float | None, Unit("MHz")] = None
+    sm_clock_mhz: Annotated[float | None, Unit("MHz")]
     """Clock of the GPU's multiprocessors, mean over the samples of the run."""
-    gpu_temperature_celsius: Annotated[float | None, Unit("°C")] = None
+    gpu_temperature_celsius: Annotated[float | None, Unit("°C")]
     """Highest temperature of the GPU."""
-    throttle_reasons: str | None = None
+    throttle_reasons: str | None
     """Causes of a low clock, in NVML's words."""
 
-    first_batch_seconds: Annotated[SecondsCell, Resource("first batch of an epoch (s)")] = None
+    first_batch_seconds: Annotated[SecondsCell, Resource("first batch of an epoch (s)")]
     """Wait for the first batch of an epoch, mean over the epochs."""
-    loader_start_seconds: Annotated[SecondsCell, Resource("of that, workers' start (s)")] = None
+    loader_start_seconds: Annotated[SecondsCell, Resource("of that, workers' start (s)")]
     """Time to start the loader's workers, mean over the epochs; empty without workers."""
-    loader_end_seconds: SecondsCell = None
+    loader_end_seconds: SecondsCell
     """Time from the last step until the loader has ended, summed over the epochs."""
-    warm_up_extra_seconds: Annotated[SecondsCell, Resource("warm-up beyond steady steps (s)")] = (
-        None
-    )
+    warm_up_extra_seconds: Annotated[SecondsCell, Resource("warm-up beyond steady steps (s)")]
     """Time that warm-up steps took beyond the median steady step, without data waits."""
-    compile_seconds: Annotated[SecondsCell, Resource("compilation (s)")] = None
+    compile_seconds: Annotated[SecondsCell, Resource("compilation (s)")]
     """Time that torch.compile took in the whole run."""
     decoder_difference: Annotated[
         float | None,
         Unit("of 255"),
         Resource("pixels' mean distance from Pillow's, of 255"),
-    ] = None
+    ]
     """Mean distance of the pixels of training images from those that Pillow decodes; empty for
     Pillow."""
 
     latency_p50_seconds: Annotated[
         SecondsCell, Resource("latency of a batch, median (ms)", "milli")
-    ] = None
+    ]
     """Median time of a timed batch of inference (nearest rank: a measured value)."""
-    latency_p90_seconds: Annotated[
-        SecondsCell, Resource("latency, 90th percentile (ms)", "milli")
-    ] = None
+    latency_p90_seconds: Annotated[SecondsCell, Resource("latency, 90th percentile (ms)", "milli")]
     """90th percentile of the timed batches of inference (nearest rank)."""
-    latency_p99_seconds: Annotated[
-        SecondsCell, Resource("latency, 99th percentile (ms)", "milli")
-    ] = None
+    latency_p99_seconds: Annotated[SecondsCell, Resource("latency, 99th percentile (ms)", "milli")]
     """99th percentile of the timed batches of inference (nearest rank)."""
-    batches: int | None = None
+    batches: int | None
     """Number of timed batches of inference."""
     fp32_accuracy: Annotated[
         ShareCell, Resource("accuracy of the same weights as trained, fp32", "share")
-    ] = None
+    ]
     """Accuracy of the trained network before it was converted for inference."""
     int8_convolutions_share: Annotated[
         ShareCell, Resource("convolutions executed in int8", "share")
-    ] = None
+    ]
     """Convolutions that the runtime executes on integers; empty if it executes none so."""
-    conversion_seconds: Annotated[SecondsCell, Resource("conversion, before any batch (s)")] = None
+    conversion_seconds: Annotated[SecondsCell, Resource("conversion, before any batch (s)")]
     """Time to convert the trained network for inference."""
-    trained_sha256: str | None = None
+    trained_sha256: str | None
     """Checksum of the trained weights, before their conversion."""
 
 
@@ -328,7 +323,7 @@ def kind(name: str) -> type[Any]:
 def dtype(name: str) -> str:
     """Return the pandas type of a column: a whole number that may be missing is float64, as NaN
     is."""
-    if Timing.model_fields[name].is_required() and kind(name) is int:
+    if Timing.model_fields[name].annotation is int:
         return "int64"
     return {str: "object", bool: "boolean", int: "float64", float: "float64"}[kind(name)]
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from study.base.devices import OLDEST, TorchBuild
 from study.base.errors import StudyError, say
-from study.base.torch_build import OLDEST, TorchBuild
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HOST, ALL = CHECKOUT / "requirements-host.lock", CHECKOUT / "requirements.lock"
@@ -45,7 +45,6 @@ SITES = (
 )
 NEEDED = ("pydantic", "snakemake", "psutil")
 """What every verb needs: where it is missing, nothing of the host side is installed."""
-QUIET = ("--quiet", "--disable-pip-version-check")
 
 
 @dataclass(frozen=True)
@@ -133,8 +132,7 @@ class Environment:
             what, takes = f"{what}, but not torch", "1 GB on the disk in less than a minute"
         count = len(re.findall(r"^\S+==", asked.read_text(encoding="utf-8"), re.MULTILINE))
         say(f"installing {what}: {count} packages, {takes}, into {self.folder} ...")
-        into = ["--target", str(target)] if target else []
-        self._install(["--no-deps", "--require-hashes", *into, "-r", str(asked)])
+        self._install(asked, target)
         if installed_torch:
             done = subprocess.run(
                 [self.maker, "-c", SITES], capture_output=True, text=True, check=True
@@ -151,31 +149,26 @@ class Environment:
         self._note(lock).write_text(_sha256(lock), encoding="utf-8")
         say(f"installed {what}")
 
-    def _install(self, options: Sequence[str]) -> None:
-        words = [
-            "pip",
-            "install",
-            "--quiet",
-            "--system-certs",
-            "--python",
-            str(self.python),
-            *options,
-        ]
+    def _install(self, lock: Path, target: Path | None) -> None:
+        words = ["pip", "install", "--quiet", "--system-certs", "--no-deps", "--require-hashes"]
+        words += ["--python", str(self.python), "-r", str(lock)]
+        words += ["--target", str(target)] if target else []
         # Each package is compiled now: where PYTHONDONTWRITEBYTECODE is set, every process would do
         # it again.
         done = subprocess.run([self._uv(), *words], env={"UV_COMPILE_BYTECODE": "1"} | os.environ)
         if done.returncode:
-            why = (
-                "uv's lines above say why (it does not read pip.conf: UV_INDEX_URL names a mirror)"
+            raise StudyError(
+                f"{self.folder}: not all packages can be installed: uv's lines above say why (it "
+                "does not read pip.conf: UV_INDEX_URL names a mirror)"
             )
-            raise StudyError(f"{self.folder}: not all packages can be installed: {why}")
 
     def _uv(self) -> Path:
         """Return the path of uv, which is brought at its first use."""
         uv = self.tools / "bin" / "uv"
         if not uv.exists():
-            options = ["--upgrade", "--target", str(self.tools), "--require-hashes", "-r", str(UV)]
-            subprocess.run([*self._pip(), "install", *QUIET, *options])
+            options = ["--quiet", "--disable-pip-version-check", "--upgrade", "--require-hashes"]
+            options += ["--target", str(self.tools), "-r", str(UV)]
+            subprocess.run([*self._pip(), "install", *options])
         if not uv.exists():
             raise StudyError(
                 f"{self.tools}: pip could not bring uv, which installs the packages: its "
@@ -203,9 +196,12 @@ def check_installed_torch(python: str) -> None:
     """Raise :class:`StudyError` if no torch is installed for ``python`` that this code runs on."""
     found = TorchBuild.of_python(python)
     if found is None or found.is_old:
-        why = f"{python} has {f'torch {found.version}' if found else 'no torch'}"
-        allowed = f"lock; installed, with a Python that has torch {OLDEST} or newer"
-        raise StudyError(key="--torch", value="installed", why=why, allowed=allowed)
+        raise StudyError(
+            key="--torch",
+            value="installed",
+            why=f"{python} has {f'torch {found.version}' if found else 'no torch'}",
+            allowed=f"lock; installed, with a Python that has torch {OLDEST} or newer",
+        )
 
 
 def without_torch(lock: str) -> str:
@@ -254,7 +250,7 @@ def _sha256(file: Path) -> str:
     return sha256(file.read_bytes()).hexdigest()
 
 
-def main() -> int:
+def main() -> None:
     """Make an environment, and install a lock in it."""
     parser = argparse.ArgumentParser(prog="python -m study.base.environment", description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -268,10 +264,8 @@ def main() -> int:
         there = Environment(options.folder.absolute(), CHECKOUT / ".uv")
         there.install(options.lock.absolute(), options.torch == "installed", options.target)
     except StudyError as error:
-        say(f"error: {error}")
-        return 1
-    return 0
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

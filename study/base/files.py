@@ -134,7 +134,7 @@ def package_sha256(*folders: str) -> str:
     folders."""
     below = chain.from_iterable((PACKAGE / folder).rglob("*") for folder in folders or [""])
     files = [path for path in below if path.is_file() and path.parent.name != "__pycache__"]
-    return code_sha256(path.relative_to(PACKAGE).as_posix() for path in files)
+    return sha256_below(PACKAGE, files)
 
 
 def remove_tree(folder: Path) -> None:
@@ -202,35 +202,31 @@ def room_for(path: Path) -> Iterator[None]:
         ) from None
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write ``content`` (text as UTF-8) to ``path`` in one piece."""
+def write_whole(path: Path, content: str) -> None:
+    """Write ``content`` as UTF-8 to ``path`` in one piece."""
     with whole(path) as temporary:
-        temporary.write_bytes(_bytes(content))
+        temporary.write_bytes(content.encode())
 
 
-def write_if_changed(path: Path, content: str | bytes) -> None:
+def write_if_changed(path: Path, content: str) -> None:
     """Write ``content`` to ``path`` in one piece. Leave the file and its time alone if it already
     holds ``content``."""
-    if not path.is_file() or path.read_bytes() != _bytes(content):
+    if not path.is_file() or path.read_bytes() != content.encode():
         write_whole(path, content)
 
 
-def write_new(path: Path, content: str | bytes) -> None:
+def write_new(path: Path, content: str) -> None:
     """Write ``content`` to ``path`` in one piece, and wait until the disk holds it.
 
     Raise :class:`StudyError` if the file exists; it stays as it is.
     """
     try:
         with whole(path, _name_once) as temporary, temporary.open("xb") as file:
-            file.write(_bytes(content))
+            file.write(content.encode())
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError:
         raise StudyError(f"{path.name}: this record exists already and is kept") from None
-
-
-def _bytes(content: str | bytes) -> bytes:
-    return content if isinstance(content, bytes) else content.encode("utf-8")
 
 
 def _name_once(temporary: Path, path: Path) -> None:

@@ -24,10 +24,12 @@ def explain(error: ValidationError, model: type[BaseModel], source: str) -> Stud
             # a union gives an error for each member: keep that of the member that fits best
             continue
         if item["type"] == "extra_forbidden":
-            allowed = _fields_at(model, path[:-1])
             errors.append(
                 StudyError(
-                    key=".".join(path), value=item["input"], why="unknown key", allowed=allowed
+                    key=".".join(path),
+                    value=item["input"],
+                    why="unknown key",
+                    allowed=_fields_at(model, path[:-1]),
                 )
             )
         else:
@@ -46,8 +48,11 @@ def explain_first(error: ValidationError) -> StudyError:
     if item["type"] == "json_invalid":
         return StudyError(f"it is not JSON ({item['ctx']['error']})")
     if path == ["schema_version"]:
-        why = "another version of this software wrote the file"
-        return StudyError(key="schema_version", value=item["input"], why=why)
+        return StudyError(
+            key="schema_version",
+            value=item["input"],
+            why="another version of this software wrote the file",
+        )
     if item["type"] == "extra_forbidden":
         return StudyError(key=".".join(path), why="unknown key")
     return _one(path, item)
@@ -197,14 +202,11 @@ def drop_gone(values: Any, above: str = "") -> Any:
         return [drop_gone(inner, above) for inner in values]
     if not isinstance(values, dict):
         return values
+    gone = tuple(f".{key}" for key in GONE)
     left = {
         key: drop_gone(inner, f"{above}.{key}")
         for key, inner in values.items()
-        if not _went(f"{above}.{key}")
+        if not f"{above}.{key}".endswith(gone)
     }
     # Blocks `until` an interval was narrow are as if the most of them were planned.
     return left.get("most", 20) if above.endswith(".replicates") else left
-
-
-def _went(path: str) -> bool:
-    return any(path.endswith(f".{key}") for key in GONE)

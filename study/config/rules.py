@@ -4,9 +4,10 @@ only some values.
 ``make schema`` prints the same table into ``config/README.md``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -82,6 +83,13 @@ SWITCHES = {
 }
 """How the plain loop may do the same training faster: keys, and the values of every published
 protocol."""
+
+
+def _only(values: Mapping[str, Any], when: When, why: str) -> list[Rule]:
+    """Return a rule for each key of ``values``: it has no other value there."""
+    return [Rule(key, one_of(value), when, why) for key, value in values.items()]
+
+
 RULES: tuple[Rule, ...] = (
     Rule("dataset.path", FOLDER, {"dataset.source": one_of("folder")}),
     Rule("dataset.classes", one_of(10), DIGITS, "there are ten digits"),
@@ -100,19 +108,21 @@ RULES: tuple[Rule, ...] = (
     Rule("model.name", PLAIN, FASTAI, "fastai would cut its body through the auxiliary outputs"),
     Rule("loader.kind", one_of("workers"), FASTAI, "fastai brings its own loader"),
     Rule("loader.kind", TRAINS, REPLICAS, "`alone` trains nothing"),
-    *(
-        Rule(key, one_of(False), REPLICAS, "only one process by itself compiles or records")
-        for key in ("training.compile", "training.cuda_graph")
+    *_only(
+        {"training.compile": False, "training.cuda_graph": False},
+        REPLICAS,
+        "only one process by itself compiles or records",
     ),
-    *(
-        Rule(key, one_of(default), FASTAI, "fastai is used as it is")
-        for key, default in {
+    *_only(
+        {
             **SWITCHES,
             "training.optimizer": "adamw",
             "training.gradient_accumulation": 1,
             "training.validation": "epoch",
             "loader.prefetch_factor": None,
-        }.items()
+        },
+        FASTAI,
+        "fastai is used as it is",
     ),
     Rule(
         "loader.persistent_workers",
@@ -120,13 +130,10 @@ RULES: tuple[Rule, ...] = (
         FASTAI,
         "fastai's loader starts its workers anew in each epoch",
     ),
-    *(
-        Rule(key, one_of(default), ALONE, "`alone` trains nothing")
-        for key, default in {
-            **SWITCHES,
-            "training.deterministic": False,
-            "training.target_accuracy": None,
-        }.items()
+    *_only(
+        {**SWITCHES, "training.deterministic": False, "training.target_accuracy": None},
+        ALONE,
+        "`alone` trains nothing",
     ),
     Rule(
         "training.deterministic",
@@ -140,17 +147,15 @@ RULES: tuple[Rule, ...] = (
         INFERENCE,
         "it is trained with cuDNN's deterministic algorithms",
     ),
-    *(
-        Rule(key, one_of(default), INFERENCE, TRAINED_FIRST)
-        for key, default in {
-            "training.loop": "torch",
-            "training.strategy": "single",
-            **SWITCHES,
-        }.items()
+    *_only(
+        {"training.loop": "torch", "training.strategy": "single", **SWITCHES},
+        INFERENCE,
+        TRAINED_FIRST,
     ),
-    *(
-        Rule(f"{task}.cuda_graph", one_of(False), NO_GPU, "only a GPU has CUDA graphs")
-        for task in ("training", "inference")
+    *_only(
+        {"training.cuda_graph": False, "inference.cuda_graph": False},
+        NO_GPU,
+        "only a GPU has CUDA graphs",
     ),
     Rule("inference.precision", NO_TF32, NO_GPU, "only a GPU has TF32"),
     Rule(

@@ -5,7 +5,7 @@ above these.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -35,6 +35,8 @@ OF_SYSTEMS = {
 PARTS = {"train": "train", "val": "valid", "valid": "valid", "validation": "valid", "test": "test"}
 """Names, in small letters, of the folders of a split, which lie above the classes; and the part
 that each is."""
+PURPOSES: dict[Split, str] = {"train": "train on", "valid": "validate on"}
+"""What the pictures of each part are for."""
 ORIENTATION = 0x0112
 """EXIF's tag of how a picture is turned; 1 is upright."""
 OURS = "it is a folder of results of studies"
@@ -53,17 +55,35 @@ class Listing:
     left_out: list[LeftOut]
     """All other files that are not hidden, with the reason."""
 
-
-@dataclass(frozen=True)
-class _Found:
-    """A path below the folder, in its parts, and why it is no image."""
-
-    parts: tuple[str, ...]
-    why: str | None
-
-    @property
-    def name(self) -> str:
-        return "/".join(self.parts)
+    def check(self, path: str) -> None:
+        """Raise one clear error that names ``path``, and the endings that were left out, unless
+        there are at least two classes, each with images to train and to validate on."""
+        beside = endings(self.left_out)
+        for label, names in self.classes.items() if self.splits else ():
+            for split, purpose in PURPOSES.items():
+                if split not in {self.splits[name] for name in names}:
+                    raise refused(
+                        path,
+                        f"the class {label!r} has no picture to {purpose}{beside}",
+                        "the same classes in both parts",
+                    )
+        if not self.classes:
+            raise refused(
+                path, "it holds no image in a subfolder; give a folder with one subfolder per class"
+            )
+        if not any(self.classes.values()):
+            raise refused(
+                path,
+                f"none of its folders holds an image{beside}",
+                f"files that end in {', '.join(sorted(SUFFIXES))}",
+            )
+        if len(self.classes) < 2:
+            one = next(iter(self.classes))
+            raise refused(path, f"it holds one class ({one!r}); at least two are needed")
+        for label, names in self.classes.items():
+            if len(names) < 2:
+                needed = "at least two are needed, one to train and one to validate"
+                raise refused(path, f"class {label!r} has {len(names)} image(s); {needed}{beside}")
 
 
 class Folder(Source):
@@ -76,7 +96,7 @@ class Folder(Source):
         """Return the number of classes and images, and the name and checksum of every image
         file."""
         folder, found = given_folder(str(dataset.path)), _listed(dataset)
-        check_classes(found.classes, str(dataset.path), found.left_out)
+        found.check(str(dataset.path))
         files = contents(
             folder, [folder / name for name in chain.from_iterable(found.classes.values())]
         )
@@ -104,8 +124,7 @@ class Folder(Source):
         }
         splits = {name: found.splits[name] for name in otherwise if found.splits}
         try:
-            check_classes(sound, str(dataset.path), found.left_out)
-            check_both_parts(sound, splits, str(dataset.path), found.left_out)
+            Listing(sound, splits, found.left_out).check(str(dataset.path))
         except StudyError as error:
             if not unreadable:
                 raise
@@ -175,36 +194,14 @@ def _listed(dataset: Dataset) -> Listing:
         raise refused(given, f"cannot be read: {where}{error.strerror}") from None
     for key in ("valid_fraction", "seed") if found.splits else ():
         if (value := getattr(dataset, key)) != (default := Dataset.model_fields[key].default):
-            why = "folders above the classes say which pictures are held out"
             raise StudyError(
                 key=f"dataset.{key}",
                 value=value,
                 context=f"with {given!r}",
-                why=why,
+                why="folders above the classes say which pictures are held out",
                 allowed=str(default),
             )
     return found
-
-
-def check_classes(classes: dict[str, list[str]], path: str, left_out: Sequence[LeftOut]) -> None:
-    """Raise one clear error that names ``path``, and the endings that were ``left_out``, unless
-    there are at least two classes with at least two images each."""
-    beside = endings(left_out)
-    if not classes:
-        raise refused(
-            path, "it holds no image in a subfolder; give a folder with one subfolder per class"
-        )
-    if not any(classes.values()):
-        allowed = f"files that end in {', '.join(sorted(SUFFIXES))}"
-        raise refused(path, f"none of its folders holds an image{beside}", allowed)
-    if len(classes) < 2:
-        raise refused(
-            path, f"it holds one class ({next(iter(classes))!r}); at least two are needed"
-        )
-    for label, names in classes.items():
-        if len(names) < 2:
-            needed = "at least two are needed, one to train and one to validate"
-            raise refused(path, f"class {label!r} has {len(names)} image(s); {needed}{beside}")
 
 
 def endings(left_out: Sequence[LeftOut]) -> str:
@@ -221,28 +218,32 @@ def listing(folder: Path, given: str) -> Listing:
     Raise :class:`StudyError` if its folders are no classes and no parts of a split, with what to
     write.
     """
-    found = list(_walk(folder, (), (folder.resolve(),)))
-    images = [one for one in found if one.why is None]
+    found = dict(_walk(folder, "", (folder.resolve(),)))
+    images = [name.split("/") for name, why in found.items() if why is None]
     tops = [path.name for path in _class_folders(folder)]
-    depths = {top: [len(one.parts) for one in images if one.parts[0] == top] for top in tops}
-    kinds = {top: _kind(top) for top in tops if depths[top]}
+    depths = {top: [len(steps) for steps in images if steps[0] == top] for top in tops}
+    kinds = {top: PARTS.get(top.lower()) for top in tops if depths[top]}
     parts = {top: kind for top, kind in kinds.items() if kind and max(depths[top]) > 2}
-    if len(set(kinds.values()) - {None}) > 1 and None not in kinds.values() and not parts:
-        why = (
-            f"its folders {_these(kinds)} are named as the parts of a split, and hold no "
-            "folder of a class"
-        )
-        raise refused(
-            given, why, "a folder for each class in each part, such as train/bird and train/forest"
-        )
     if parts:
-        _check_parts(parts, kinds, given)
-    elif len(kinds) > 1 and all(min(depths[top]) > 2 for top in kinds):
-        why = f"its folders {_these(kinds)} hold folders, and no picture themselves"
-        raise refused(given, why, "a folder for each class, or train and val above the classes")
-    elif len(kinds) == 1 and min(depths[only := next(iter(kinds))]) > 2:
-        why = f"its only folder with pictures, {only!r}, holds folders"
-        raise refused(given, why, _joined(given, only))
+        _check_parts(parts, [top for top in kinds if top not in parts], given)
+    elif len(set(kinds.values()) - {None}) > 1 and None not in kinds.values():
+        raise refused(
+            given,
+            f"its folders {_these(kinds)} are named as the parts of a split, and hold no folder of "
+            "a class",
+            "a folder for each class in each part, such as train/bird and train/forest",
+        )
+    elif kinds and all(min(depths[top]) > 2 for top in kinds):
+        first, *others = kinds
+        raise refused(
+            given,
+            f"its folders {_these(kinds)} hold folders, and no picture themselves"
+            if others
+            else f"its only folder with pictures, {first!r}, holds folders",
+            "a folder for each class, or train and val above the classes"
+            if others
+            else _joined(given, first),
+        )
     at = 1 if parts else 0
     _check_below(images, at, given)
     used = [folder / top for top, kind in parts.items() if kind != "test"] or [folder]
@@ -251,36 +252,37 @@ def listing(folder: Path, given: str) -> Listing:
     }
     splits: dict[str, Split] = {}
     left_out = []
-    for one in found:
-        kind = parts.get(one.parts[0])
-        reason = one.why or (
-            TESTED if kind == "test" else BESIDE if len(one.parts) < at + 2 else None
-        )
+    for name, reason in found.items():
+        steps = name.split("/")
+        kind = parts.get(steps[0])
+        if kind == "test":
+            reason = reason or TESTED
+        elif len(steps) < at + 2:
+            reason = reason or BESIDE
         if reason:
-            left_out.append(LeftOut(name=as_text(one.name), reason=reason))
+            left_out.append(LeftOut(name=as_text(name), reason=reason))
             continue
-        classes.setdefault(one.parts[at], []).append(one.name)
+        classes[steps[at]].append(name)
         if kind:
-            splits[one.name] = "train" if kind == "train" else "valid"
-    check_both_parts(classes, splits, given, left_out)
+            splits[name] = "train" if kind == "train" else "valid"
     return Listing(dict(sorted(classes.items())), splits, left_out)
 
 
-def _walk(folder: Path, above: tuple[str, ...], real: tuple[Path, ...]) -> Iterator[_Found]:
-    """Yield what lies below ``folder``, and is no folder and not hidden; ``real`` are the true
-    paths of all folders around it."""
+def _walk(folder: Path, above: str, real: tuple[Path, ...]) -> Iterator[tuple[str, str | None]]:
+    """Yield the name of what lies below ``folder``, and is no folder and not hidden, and why it is
+    no image; ``real`` are the true paths of all folders around it."""
     for path in sorted(folder.iterdir()):
-        parts = (*above, path.name)
+        name = f"{above}{path.name}"
         if _is_hidden(path.name):
             continue
         if not path.is_dir():
-            yield _Found(parts, _why_no_image(path, "/".join(parts)))
+            yield name, _why_no_image(path, name)
         elif (target := path.resolve()) in real:
-            yield _Found(parts, "it is a link to a folder that holds it")
+            yield name, "it is a link to a folder that holds it"
         elif _is_ours(path):
-            yield _Found(parts, OURS)
+            yield name, OURS
         else:
-            yield from _walk(path, parts, (*real, target))
+            yield from _walk(path, f"{name}/", (*real, target))
 
 
 def _is_hidden(name: str) -> bool:
@@ -300,11 +302,9 @@ def _why_no_image(path: Path, name: str) -> str | None:
         return "its name is no UTF-8"
     if not path.is_file():
         return "it is not a file"
-    return (
-        None
-        if path.suffix.lower() in SUFFIXES
-        else f"its suffix {path.suffix!r} is not that of an image"
-    )
+    if path.suffix.lower() not in SUFFIXES:
+        return f"its suffix {path.suffix!r} is not that of an image"
+    return None
 
 
 def _class_folders(folder: Path) -> list[Path]:
@@ -317,71 +317,61 @@ def _class_folders(folder: Path) -> list[Path]:
     ]
     for path in tops:
         if (name := as_text(path.name)) != path.name:
-            why = "its name is no UTF-8; give the folder another name"
-            raise refused(name, why, context="as a class")
+            raise refused(
+                name, "its name is no UTF-8; give the folder another name", context="as a class"
+            )
         if folder.resolve().is_relative_to(path.resolve()):
-            why = "it is a link to a folder that holds all classes; remove the link"
-            raise refused(name, why, context="as a class")
+            raise refused(
+                name,
+                "it is a link to a folder that holds all classes; remove the link",
+                context="as a class",
+            )
     return sorted(tops)
 
 
-def _kind(name: str) -> str | None:
-    """Return ``train``, ``valid`` or ``test`` for the name of a part of a split, or None."""
-    return PARTS.get(name.lower())
-
-
-def _check_parts(parts: dict[str, str], kinds: dict[str, str | None], given: str) -> None:
-    """Raise :class:`StudyError` unless the folders ``parts`` are one split, with nothing beside
-    them."""
+def _check_parts(parts: dict[str, str], others: list[str], given: str) -> None:
+    """Raise :class:`StudyError` unless the folders ``parts`` are one split, with no ``others``
+    beside them."""
+    kinds = list(parts.values())
     train = min(parts, key=lambda top: ("train", "valid", "test").index(parts[top]))
-    if others := [top for top in kinds if top not in parts]:
-        why = (
-            f"beside {_these(parts)}, which look like the parts of a split, {others[0]!r} "
-            "holds pictures"
+    if others:
+        raise refused(
+            given,
+            f"beside {_these(parts)}, which look like the parts of a split, {others[0]!r} holds "
+            "pictures",
+            f"{_joined(given, train)}, or folders of classes with other names",
         )
-        allowed = f"{_joined(given, train)}, or folders of classes with other names"
-        raise refused(given, why, allowed)
-    counts = [list(parts.values()).count(kind) for kind in ("train", "valid")]
-    if max(counts) > 1:
-        why = f"its folders {_these(parts)} are one part twice"
-        raise refused(given, why, "one folder for each part")
-    if min(counts) < 1:
-        why = f"its folders {_these(parts)} are no part to train on and one to validate on"
-        allowed = f"{_joined(given, train)}, of which dataset.valid_fraction is held out"
-        raise refused(given, why, allowed)
+    if kinds.count("train") > 1 or kinds.count("valid") > 1:
+        raise refused(
+            given, f"its folders {_these(parts)} are one part twice", "one folder for each part"
+        )
+    if "train" not in kinds or "valid" not in kinds:
+        raise refused(
+            given,
+            f"its folders {_these(parts)} are no part to train on and one to validate on",
+            f"{_joined(given, train)}, of which dataset.valid_fraction is held out",
+        )
 
 
-def _check_below(images: list[_Found], at: int, given: str) -> None:
+def _check_below(images: list[list[str]], at: int, given: str) -> None:
     """Raise :class:`StudyError` if a class holds folders as the parts of a split are named.
 
-    ``at`` is the place of the class in the parts of a path.
+    ``at`` is the place of the class in the steps of a path.
     """
     inside: dict[str, set[str]] = {}
-    for one in images:
-        if len(one.parts) > at + 2 and (kind := _kind(one.parts[at + 1])):
-            inside.setdefault("/".join(one.parts[: at + 1]), set()).add(kind)
+    for steps in images:
+        if len(steps) > at + 2 and (kind := PARTS.get(steps[at + 1].lower())):
+            inside.setdefault("/".join(steps[: at + 1]), set()).add(kind)
     for label, kinds in inside.items():
         if len(kinds) > 1:
-            why = f"the class {label!r} holds the parts of a split, which lie above the classes"
-            raise refused(given, why, f"train/{label}, val/{label}")
+            raise refused(
+                given,
+                f"the class {label!r} holds the parts of a split, which lie above the classes",
+                f"train/{label}, val/{label}",
+            )
 
 
-def check_both_parts(
-    classes: dict[str, list[str]],
-    splits: dict[str, Split],
-    given: str,
-    left_out: Sequence[LeftOut],
-) -> None:
-    """Raise :class:`StudyError` if folders say the parts, and a class has no picture in one of
-    them."""
-    for label, names in classes.items() if splits else ():
-        for split, purpose in (("train", "train on"), ("valid", "validate on")):
-            if split not in {splits[name] for name in names}:
-                why = f"the class {label!r} has no picture to {purpose}{endings(left_out)}"
-                raise refused(given, why, "the same classes in both parts")
-
-
-def _these(names: dict[str, str] | dict[str, str | None]) -> str:
+def _these(names: Iterable[str]) -> str:
     return " and ".join(map(repr, names))
 
 

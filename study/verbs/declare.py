@@ -1,8 +1,4 @@
-"""How a verb is declared, what several verbs share, and the table of all: each with the module that
-declares it.
-
-The modules are named as text, so that nothing is imported for another verb.
-"""
+"""How a verb is declared, what several verbs share, and the names of all."""
 
 import argparse
 import signal
@@ -27,7 +23,8 @@ class Verb:
     """One verb of the command line."""
 
     call: Call
-    """Takes the parsed arguments. A text that it returns goes to standard error and to the log."""
+    """Takes the parsed arguments, and ``tell``, which says a line on standard error and in the log.
+    A text that it returns is said, too."""
     arguments: tuple[Argument, ...]
 
     @property
@@ -103,23 +100,18 @@ def end_with_parent() -> None:
         sys.exit(128 + signal.SIGTERM)
 
 
-SHOWN = dict.fromkeys(
-    ("new", "start", "plan", "report", "answer", "retry", "unbundle"), "study.verbs.user"
-)
+SHOWN = ("new", "start", "plan", "report", "answer", "retry", "unbundle")
 """What a user types. The help shows these, and says what each does."""
-HIDDEN = dict.fromkeys(
-    ("begin", "image", "environment", "dataset", "weights", "length", "measure", "analyse"),
-    "study.verbs.steps",
-)
+STEPS = ("begin", "image", "environment", "dataset", "weights", "length", "measure", "analyse")
 """What the workflow calls."""
 EXTRAS = extras_with("verbs")
 """What lies beside the core: each extra offers the verb of its name. The help names these."""
-VERBS = [*SHOWN, *HIDDEN, *EXTRAS]
+VERBS = (*SHOWN, *STEPS, *EXTRAS)
 
 
 def load(name: str) -> Verb:
-    """Return the verb of this name. Its module is imported now, and no other verb's."""
-    module = load_extra(name, "verbs") if name in EXTRAS else import_module((SHOWN | HIDDEN)[name])
+    """Return the verb of this name, whose module is imported now."""
+    module = load_extra(name, "verbs") if name in EXTRAS else import_module("study.verbs.core")
     found = getattr(module, name)
     assert isinstance(found, Verb)
     return found

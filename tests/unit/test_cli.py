@@ -222,7 +222,7 @@ def test_ctrl_c_is_a_sentence_and_that_of_a_step_is_its_starts(
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("study.host.plan.terminal.snakemake", interrupted)
+    monkeypatch.setattr("study.host.plan.configuration.snakemake", interrupted)
     assert main(["start"]) == 130
     said = "interrupted: each file that is there is whole, and the same command goes on from there"
     assert capsys.readouterr().err == f"{said}\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from study.base.errors import StudyError
 from study.host.plan.configuration import study_folders
-from study.host.plan.workflow import chosen, joined, planned, refuse, use_this_checkout
+from study.host.plan.workflow import Request, chosen, joined, planned, use_this_checkout
 
 use_this_checkout(BASE)
 
@@ -17,9 +17,12 @@ EVERY_CORE = 1 if ON_OTHER_MACHINES else 1024
 STACK = "../envs/study.yaml"
 
 try:
-    refuse(sys.argv)
     if workflow.is_main_process:
-        FLOW = planned(config, study_folders(), Path("results"), ON_OTHER_MACHINES, sys.argv)
+        FLOW = planned(
+            Request(config=config, on_other_machines=ON_OTHER_MACHINES, arguments=sys.argv),
+            study_folders(),
+            Path("results"),
+        )
     else:
         FLOW = joined(config, Path("results"))
 except StudyError as error:
@@ -47,13 +50,13 @@ localrules:
 
 
 def planned_by(study, path):
-    """Return a function for the plan that a path is made by; it counts where the path is made now."""
+    """Return a function for the plan that a path is made by; it counts where that is made now."""
 
     def found(wildcards):
-        plan = FLOW.plan_file(study(wildcards))
+        plan = FLOW.results.plan(study(wildcards))
         if FLOW.makes(path.format(**wildcards)):
             return plan
-        return ancient(plan) if Path(plan).exists() else []
+        return ancient(plan) if plan.exists() else []
 
     return found
 
@@ -68,5 +71,5 @@ def blocks(wildcards):
     global FLOW
     if wildcards.study in FLOW.waiting:
         checkpoints.length.get(study=wildcards.study)
-        FLOW = chosen(FLOW, config, study_folders())
+        FLOW = chosen(FLOW, study_folders())
     return ancient(FLOW.inputs(wildcards.study))

@@ -1,6 +1,5 @@
 """The image step: let the engine bring an image, test it once, and describe it."""
 
-import json
 from pathlib import Path
 from typing import TextIO
 
@@ -83,9 +82,8 @@ def _try(engine: Docker, image: str, results: Path, log: TextIO, device: Device,
             hint = f"; {WITHOUT_GPU}" if gpu else ""
             raise StudyError(f"images.{device}: {error}{hint}") from None
     try:
-        seen = Seen.model_validate(
-            json.loads(next(line for line in reversed(ended.tail) if line.startswith("{")))
-        )
+        described = next(line for line in reversed(ended.tail) if line.startswith("{"))
+        seen = Seen.model_validate_json(described)
     except (StopIteration, ValueError):
         said_last = ended.trouble or base.last_words(ended.tail)
         raise StudyError(

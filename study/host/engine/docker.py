@@ -169,13 +169,12 @@ class Docker:
 
     def _limits(self, box: Box) -> list[str]:
         """Return the options for memory and CPUs. Swap adds nothing to the memory."""
-        memory = [str(box.memory_bytes)] if box.memory_bytes else []
-        cpus = [",".join(map(str, box.cpus))] if box.cpus else []
-        return [
-            *each("--memory", memory),
-            *each("--memory-swap", memory),
-            *each("--cpuset-cpus", cpus),
-        ]
+        line = []
+        if box.memory_bytes:
+            line += ["--memory", str(box.memory_bytes), "--memory-swap", str(box.memory_bytes)]
+        if box.cpus:
+            line += ["--cpuset-cpus", ",".join(map(str, box.cpus))]
+        return line
 
     def _gpus(self, gpus: tuple[str, ...]) -> list[str]:
         return ["--gpus", csv_line([f"device={','.join(gpus)}"]) if gpus else "all"]
@@ -188,13 +187,10 @@ class Docker:
         """Return the version of the daemon."""
         return ask(self.name, "version", "--format", "{{.Server.Version}}").strip()
 
-    def is_rootless(self) -> bool:
-        """Return whether the daemon runs rootless: the caller is then root inside."""
-        return "rootless" in self._security_options
-
     @cached_property
-    def _security_options(self) -> str:
-        return ask(self.name, "info", "--format", "{{json .SecurityOptions}}")
+    def is_rootless(self) -> bool:
+        """Whether the daemon runs rootless: the caller is then root inside."""
+        return "rootless" in ask(self.name, "info", "--format", "{{json .SecurityOptions}}")
 
     def gpu_trouble(self) -> Trouble | None:
         """Return a reason if the NVIDIA Container Toolkit is missing, or None."""
@@ -239,8 +235,10 @@ class Docker:
             ask(self.name, "manifest", "inspect", missing)
         except StudyError as error:
             noun = "base_image" if wanted.kind == "built" else "image"
-            reason = f"{self.name}: the {noun} of {key} is not here nor in its registry"
-            return Trouble(reason, f"{missing}: {error}")
+            return Trouble(
+                f"{self.name}: the {noun} of {key} is not here nor in its registry",
+                f"{missing}: {error}",
+            )
         return None
 
     def build(self, wanted: ImageRequest, log: TextIO) -> float | None:
@@ -405,8 +403,9 @@ class Podman(Docker):
         """Return the version of podman."""
         return ask(self.name, "info", "--format", "{{.Version.Version}}").strip()
 
+    @cached_property
     def is_rootless(self) -> bool:
-        """Return False: the caller keeps its own number inside, also without root."""
+        """Never: the caller keeps its own number inside, also without root."""
         return False
 
     def gpu_trouble(self) -> Trouble | None:

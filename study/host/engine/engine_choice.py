@@ -2,17 +2,17 @@
 each device, built from our Dockerfile or named.
 """
 
-import dataclasses
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from study.artifacts.prepared import ImageRequest
 from study.base import devices
+from study.base.devices import TorchBuild
 from study.base.errors import StudyError
 from study.base.files import LARGEST_LOCK, LARGEST_WEIGHTS, digest, existing_file, file_sha256
-from study.base.torch_build import TorchBuild
 from study.config.sections import Device
 from study.config.selection import Selection
 from study.host.engine.base import Trouble
@@ -39,7 +39,7 @@ class EngineChoice:
 
     engine: str
     reason: str
-    images: Mapping[Device, ImageRequest] = dataclasses.field(default_factory=dict)
+    images: Mapping[Device, ImageRequest] = field(default_factory=dict)
     inside: str | None = None
     """The engine of the container around the whole pipeline, if there is one."""
 
@@ -73,21 +73,14 @@ def choose_engine(selection: Selection, on_other_machines: bool = False) -> Engi
     Raise :class:`StudyError` if a named engine cannot be used.
     """
     requested, inside = selection.container, os.environ.get("STUDY_CONTAINER")
+    host = partial(EngineChoice, "none", inside=inside)
     if requested == "none":
-        return EngineChoice(
-            "none",
-            f"asked for, inside a container ({inside})" if inside else "asked for",
-            inside=inside,
-        )
+        return host(f"asked for, inside a container ({inside})" if inside else "asked for")
     if requested == "auto" and on_other_machines:
-        return EngineChoice(
-            "none", "the engines of an executor's machines are not known", inside=inside
-        )
+        return host("the engines of an executor's machines are not known")
     wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
-    devices_asked = [
-        one for one in DEVICES if selection.devices == "auto" or one in selection.devices
-    ]
-    needed = [one for one in devices_asked if not on_other_machines and devices.absent(one) is None]
+    asked_for = DEVICES if selection.devices == "auto" else selection.devices
+    needed = [one for one in asked_for if not on_other_machines and devices.absent(one) is None]
     troubles = list[Trouble]()
     names = list(ENGINES) if requested == "auto" else [requested]
     if inside:
@@ -102,11 +95,12 @@ def choose_engine(selection: Selection, on_other_machines: bool = False) -> Engi
         if trouble is None:
             named = {device: identified(wanted[device], asked) for device in needed}
             answers = "; ".join([*(one.reason for one in troubles), f"{name} answers"])
-            reason = answers if requested == "auto" else "asked for"
-            return EngineChoice(name, reason, wanted | named)
+            return EngineChoice(
+                name, answers if requested == "auto" else "asked for", wanted | named
+            )
         troubles.append(trouble)
     if requested == "auto":
-        return EngineChoice("none", "; ".join(one.reason for one in troubles), inside=inside)
+        return host("; ".join(one.reason for one in troubles))
     raise StudyError(
         f"container: {requested!r} cannot be used: {troubles[0]}; fix that, or run on the host: "
         "--config container=none"
@@ -139,9 +133,11 @@ def named(given: str, device: Device, key: str, base_image: str | None) -> Image
             device=device, kind="archive", reference=full, base_image=None, identity=identity
         )
     if given.endswith((*ARCHIVES, LOCK.suffix)) or given.startswith(("/", "./", "../", "~")):
-        allowed = "an archive, a lock, a reference"
         raise StudyError(
-            key=key, value=given, why="no such file, or too large a one", allowed=allowed
+            key=key,
+            value=given,
+            why="no such file, or too large a one",
+            allowed="an archive, a lock, a reference",
         )
     return ImageRequest(
         device=device, kind="reference", reference=given, base_image=None, identity=digest(given)
@@ -154,16 +150,11 @@ def identified(wanted: ImageRequest, engine: Docker) -> ImageRequest:
 
     The name stays where it holds a checksum, and where the engine does not have the image.
     """
-    stored = (
-        engine.image(wanted.reference)
-        if wanted.kind == "reference" and "@" not in wanted.reference
-        else None
-    )
-    return (
-        wanted.model_copy(update={"identity": digest(stored.digest or stored.id)})
-        if stored
-        else wanted
-    )
+    if wanted.kind != "reference" or "@" in wanted.reference:
+        return wanted
+    stored = engine.image(wanted.reference)
+    identity = digest(stored.digest or stored.id) if stored else wanted.identity
+    return wanted.model_copy(update={"identity": identity})
 
 
 def _built(device: Device, base: str | None, lock: Path | None) -> ImageRequest:

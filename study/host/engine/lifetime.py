@@ -79,7 +79,7 @@ def enter(
     settings' limits. Otherwise ``limits`` hold. Raise :class:`StudyError` if nothing was started.
     After a start every failure is an end.
     """
-    user = container.user_inside(os.getuid(), os.getgid(), engine.is_rootless())
+    user = container.user_inside(os.getuid(), os.getgid(), engine.is_rootless)
     check_readable(mounts, user)
     limits = settings.limits if settings else limits
     cpus = allowed_cpus(limits.cpus)

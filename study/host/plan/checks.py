@@ -3,9 +3,10 @@
 What was prepared and cannot be used is made again.
 """
 
+import importlib.util
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -18,12 +19,16 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import Manifest, Weights
 from study.artifacts.run import Run
 from study.base import devices
-from study.base.devices import SHARED_MEMORY, surroundings, usable_cpus
+from study.base.devices import OLDEST, SHARED_MEMORY, TorchBuild, surroundings, usable_cpus
 from study.base.errors import StudyError
+from study.base.files import INSTALLED, ROOT
+from study.config.settings import Settings
+from study.data import sources
 from study.host import packages
 from study.host.engine import bring
 from study.host.engine.container import loader_bytes
 from study.host.engine.engine_choice import engine
+from study.host.plan.make import ON_A_CPU_ALONE
 
 
 def check_images(plans: list[Plan]) -> None:
@@ -61,9 +66,11 @@ def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
         for run in plan.runs:
             limits = run.settings.limits
             if limits.memory_gib is not None and plan.engine == "none":
-                why = f"it cannot enforce it ({plan.engine_reason}), and a container engine can"
                 raise refused(
-                    key="limits.memory_gib", value=limits.memory_gib, context="on the host", why=why
+                    key="limits.memory_gib",
+                    value=limits.memory_gib,
+                    context="on the host",
+                    why=f"it cannot enforce it ({plan.engine_reason}), and a container engine can",
                 )
             if (
                 limits.cpus
@@ -73,6 +80,40 @@ def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
                 raise refused(
                     key="limits.cpus", value=limits.cpus, why=f"this machine offers {usable}"
                 )
+
+
+def check_training_stack(plan: Plan) -> None:
+    """Raise :class:`StudyError` if runs are to execute on a host that lacks a package which they
+    import, or whose torch is too old."""
+    if plan.engine != "none":
+        return
+    install = "pip install 'training-study[train]'" if ROOT == INSTALLED else "make env"
+    runs = [run for run in plan.runs if not (run.unavailable or run.environment)]
+    wanted = set().union(*(_modules(run.settings) for run in runs))
+    if missing := [module for module in sorted(wanted) if importlib.util.find_spec(module) is None]:
+        raise StudyError(
+            f"study {plan.name}: the runs would execute on the host ({plan.engine_reason}), which "
+            f"lacks {', '.join(missing)}; to install that: {install}"
+        )
+    build = TorchBuild.here()
+    if build and build.is_old:
+        raise StudyError(
+            f"torch {build.version} is too old: the runs need {OLDEST} or newer; to install "
+            f"it: {install}"
+        )
+
+
+def _modules(settings: Settings) -> Iterator[str]:
+    """Yield what a run imports that the host's side does not."""
+    yield from ("torch", "torchvision", *sources.source_of(settings.dataset).packages)
+    if settings.task == "training" and settings.training.loop == "fastai":
+        yield "fastai"
+    if settings.task == "inference" and settings.inference.precision in ON_A_CPU_ALONE:
+        yield from ("onnx", "onnxruntime", "onnxscript")
+    if settings.loader.decoder == "torchcodec":
+        yield "torchcodec"
+    if settings.model.weights.endswith(".safetensors"):
+        yield "safetensors"
 
 
 def outdated_preparation(plan: Plan, runs: Sequence[Run], files: Results) -> Iterator[Path]:
@@ -88,17 +129,14 @@ def outdated_preparation(plan: Plan, runs: Sequence[Run], files: Results) -> Ite
     for name in plan.environments.keys() & {run.environment for run in runs}:
         if not packages.is_current(name, files):
             yield files.environment(name)
-    readers: dict[Path, Callable[[Path], object]] = {}
-    for dataset in {run.dataset for run in runs}:
-        readers[files.manifest(dataset)] = Manifest.read
-    for weights in {run.weights for run in runs}:
-        readers[files.weights(plan.name, weights)] = Weights.read
-    for path, read in readers.items():
-        if path.is_file():
-            try:
-                read(path)
-            except StudyError:
-                yield path
+    manifests = set(map(files.manifest, {run.dataset for run in runs}))
+    names = {run.weights for run in runs}
+    decisions = {files.weights(plan.name, name) for name in names}
+    for path in filter(Path.is_file, manifests | decisions):
+        try:
+            (Manifest if path in manifests else Weights).read(path)
+        except StudyError:
+            yield path
 
 
 MIB, GIB = 2**20, 2**30

@@ -74,17 +74,10 @@ def listed(plan: Plan, block: Block) -> list[str]:
 def of_plan(plan: Plan, files: Results) -> list[str]:
     """Return what a start of one study would do, in lines, to follow its table of runs."""
     runs = pending(plan, files)
-    lines = [
-        "",
-        f"{plan.name}: {quantity(len(plan.runs), 'run')} planned",
-        *summary(plan, runs, files),
-    ]
-    time = (
-        expected_words([run.key for run in runs], expected_seconds(plan.name, files))
-        if runs
-        else "none"
-    )
-    return [*lines, f"expected time: {time}"]
+    planned = f"{plan.name}: {quantity(len(plan.runs), 'run')} planned"
+    keys = [run.key for run in runs]
+    time = expected_words(keys, expected_seconds(plan.name, files)) if runs else "none"
+    return ["", planned, *summary(plan, runs, files), f"expected time: {time}"]
 
 
 def summary(plan: Plan, todo: Sequence[Run], files: Results) -> list[str]:

@@ -90,9 +90,11 @@ class Parts:
             return None
         name, lock = self._environment(settings.environment, self.study, self.choice.engine)
         if (other := self.environments.setdefault(name, lock)) != lock:
-            why = f"it is {Path(other).name} under another name"
             raise StudyError(
-                source=f"study {self.study}", key="environment", value=settings.environment, why=why
+                source=f"study {self.study}",
+                key="environment",
+                value=settings.environment,
+                why=f"it is {Path(other).name} under another name",
             )
         return name
 
@@ -157,10 +159,12 @@ def _weights(model: Model, images: Dataset, seed: int, study: str, engine: str) 
     elif weights != "imagenet":
         path = existing_file(weights, LARGEST_WEIGHTS)
         if path is None:
-            key, allowed = "model.weights", "imagenet, none, a path"
-            why = "no such file, or one of more than 128 GiB"
             raise StudyError(
-                source=f"study {study}", key=key, value=weights, why=why, allowed=allowed
+                source=f"study {study}",
+                key="model.weights",
+                value=weights,
+                why="no such file, or one of more than 128 GiB",
+                allowed="imagenet, none, a path",
             )
         identity["weights"], label = [path.name, content_of(path)], "file"
     # The decision tries the model. For a user's own model, the images that it is tried on are part

@@ -4,16 +4,14 @@ import itertools
 import json
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
-from study.artifacts.setting import Setting, settings_of
+from study.artifacts.setting import EVERYWHERE, settings_of
 from study.base import devices
 from study.base.errors import StudyError
-from study.base.torch_build import TorchBuild
 from study.config.effect import check_factors
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
@@ -26,18 +24,6 @@ MOST_RUNS = 10**6
 """Ten times what was tried (``benchmarks.many_plans``)."""
 ON_A_CPU_ALONE = ("fp32_onnx", "int8")
 """Precisions of inference that this project cannot execute on a GPU."""
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """The values that the runs of one setting share: each replicate is a run of its own."""
-
-    settings: Settings
-    dataset: str
-    weights: str
-    key: str
-    environment: str | None
-    unavailable: str | None
 
 
 def make_plan(
@@ -63,35 +49,45 @@ def make_plan(
     parts = Parts(name, choice)
     before = _processes_before(earlier)
     combined = list(_combinations(name, study))
-    configurations = []
+    shared = []
     for settings, _ in combined:
         processes = before.get(_levels({key: get(settings, key) for key in study.factors}))
-        configurations.append(_configuration(settings, parts, absent, counts, processes, machines))
+        shared.append(_shared(settings, parts, absent, counts, processes, machines))
     if study.curve and not all(
         type(level) in (int, float) for level in study.factors[study.curve.x]
     ):
-        why = f"its levels are not numbers: {study.factors[study.curve.x]}"
-        raise StudyError(source=f"study {name}", key="curve.x", value=study.curve.x, why=why)
+        raise StudyError(
+            source=f"study {name}",
+            key="curve.x",
+            value=study.curve.x,
+            why=f"its levels are not numbers: {study.factors[study.curve.x]}",
+        )
     check_factors(list(study.factors), [settings for settings, _ in combined], f"study {name}")
     if choice.engine != "none" and len(levels := study.factors.get("process", [])) > 1:
-        why = "it has no effect there, where each run is fresh, and has one with container none"
-        context = f"with {choice.engine}"
         raise StudyError(
-            source=f"study {name}", key="process", value=levels, context=context, why=why
+            source=f"study {name}",
+            key="process",
+            value=levels,
+            context=f"with {choice.engine}",
+            why="it has no effect there, where each run is fresh, and has one with container none",
         )
-    levels = [{key: get(item.settings, key) for key in study.factors} for item in configurations]
+    levels = [{key: get(run.settings, key) for key in study.factors} for run in shared]
     # 1 may be 1.0 now
     as_checked = {key: list(dict.fromkeys(own[key] for own in levels)) for key in study.factors}
-    full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])
+    full = sources.with_effect(study.full, [run.settings.dataset for run in shared])
     replicates = [runs for _, runs in combined]
     only = [own | {"replicates": runs} for own, runs in zip(levels, replicates, strict=True)]
     study = study.model_copy(
         update={"factors": as_checked, "full": full, "only": only if study.only else []}
     )
+    placed = [
+        run.model_copy(update={"setting": setting})
+        for run, setting in zip(shared, settings_of(study, levels), strict=True)
+    ]
     return Plan(
         name=name,
         study=study,
-        runs=_blocks(configurations, settings_of(study, levels), replicates, study.seed),
+        runs=_blocks(placed, replicates, study.seed),
         engine=choice.engine,
         engine_reason=choice.reason,
         images=parts.images,
@@ -120,16 +116,16 @@ def _combinations(name: str, study: Study) -> Iterator[tuple[Settings, int]]:
             yield Settings.of_values(with_values(base, levels), f"study {name}"), replicates
 
 
-def _configuration(
+def _shared(
     settings: Settings,
     parts: Parts,
     absent: Mapping[str, str | None],
     counts: Mapping[str, int | None],
     before: int | None,
     machines: Collection[str] | None,
-) -> Configuration:
-    """Return the configuration with these settings: its processes counted, its data and weights
-    known by their keys.
+) -> Run:
+    """Return what all runs with these settings share: the processes counted, data and weights known
+    by their keys. It has no name and no place yet.
 
     Raise :class:`StudyError` if the data, the processes, the batch size or the model do not allow
     it.
@@ -139,7 +135,11 @@ def _configuration(
     settings, trouble = process_count.resolve(settings, devices, parts.study, train_images, before)
     splits.check_batch_size(settings, train_images, parts.study)
     weights = parts.weights(settings)
-    return Configuration(
+    return Run(
+        name="",
+        setting=EVERYWHERE,
+        block=0,
+        position=0,
         settings=settings,
         dataset=dataset,
         weights=weights,
@@ -149,13 +149,8 @@ def _configuration(
     )
 
 
-def _blocks(
-    configurations: Sequence[Configuration],
-    settings: Sequence[Setting],
-    replicates: Sequence[int],
-    seed: int,
-) -> list[Run]:
-    """Return the runs: in each block every configuration that has a run left, in the block's own
+def _blocks(shared: Sequence[Run], replicates: Sequence[int], seed: int) -> list[Run]:
+    """Return the runs: in each block every setting that has a replicate left, in the block's own
     seeded order.
 
     Two alternate: drawn orders of three blocks agree in one study of four, and then a slope within
@@ -163,11 +158,6 @@ def _blocks(
     """
     # Checked once: a replicate differs in three values alone, and all share one set of the names of
     # what was given.
-    pairs = zip(configurations, settings, strict=True)
-    first = [
-        dict(Run(name="", setting=own, block=0, position=0, **vars(shared)))
-        for shared, own in pairs
-    ]
     given = {*Run.model_fields}
     runs: list[Run] = []
     for block in range(1, max(replicates, default=0) + 1):
@@ -176,12 +166,9 @@ def _blocks(
         if len(order) == 2 and block % 2 == 0:
             order.reverse()
         for index in order:
-            own = {
-                "name": f"{settings[index].short}-r{block}",
-                "block": block,
-                "position": len(runs) + 1,
-            }
-            runs.append(Run.model_construct(given, **(first[index] | own)))
+            values = vars(shared[index]) | {"block": block, "position": len(runs) + 1}
+            values["name"] = f"{shared[index].setting.short}-r{block}"
+            runs.append(Run.model_construct(given, **values))
     return runs
 
 
@@ -217,18 +204,19 @@ def _not_here(settings: Settings, parts: Parts, machines: Collection[str] | None
             "its image needs a container engine, and runs execute on the host "
             f"({parts.choice.reason})"
         )
-    with_own = settings.environment and settings.device == "cuda" and machines is None
-    if with_own and (
-        trouble := devices.unfit(TorchBuild.of_lock(Path(settings.environment or "").expanduser()))
-    ):
-        return trouble
+    if settings.environment and settings.device == "cuda" and machines is None:
+        lock = Path(settings.environment).expanduser()
+        if trouble := devices.unfit(devices.TorchBuild.of_lock(lock)):
+            return trouble
     if settings.machine is None:
         return None
     if machines is None:
         return f"machine {settings.machine} is to be had from an executor, and this start has none"
     if settings.machine not in machines:
-        allowed = machines or "none: give `machines` in the configuration"
         raise StudyError(
-            source=f"study {parts.study}", key="machine", value=settings.machine, allowed=allowed
+            source=f"study {parts.study}",
+            key="machine",
+            value=settings.machine,
+            allowed=machines or "none: give `machines` in the configuration",
         )
     return None

@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -35,7 +35,8 @@ from study.base.fork_server import FORK_SERVERS
 from study.base.processes import ASKED_TO_END, escape
 from study.base.strict import Strict
 from study.config.load import read_selection, read_study, study_name
-from study.config.selection import MachineClass, Selection
+from study.config.selection import Selection
+from study.config.study import Study
 from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, choose_engine
 from study.host.fork_servers import start_fork_servers
@@ -43,40 +44,52 @@ from study.host.plan import forecast, process_count
 from study.host.plan.checks import (
     check_images,
     check_limits,
+    check_training_stack,
     outdated_preparation,
     warnings,
 )
-from study.host.plan.configuration import study_folders
+from study.host.plan.configuration import DRY_RUN, study_folders
 from study.host.plan.make import make_plan
-from study.host.plan.training_stack import DRY_RUN, check_training_stack
 
 
 class Request(Strict):
-    """What the first step of a start is told, to plan the same."""
+    """What a start is asked for. Its first step is told, to plan the same."""
 
-    config: dict[str, Any] = {}
+    config: dict[Any, Any] = {}
+    """As it was given: :func:`read_selection` says what of it is not allowed."""
     on_other_machines: bool = False
+    """Whether an executor makes the blocks elsewhere."""
     arguments: list[str] = []
+    """The words with which it was called."""
 
 
 @dataclass(frozen=True)
 class Workflow:
-    """The plans of one start, and the paths of their files under ``results``.
-
-    ``machines`` are the classes of machines of an executor that makes the blocks
-    ``on_other_machines``.
-    """
+    """The plans of one start, and the paths of their files under ``results``."""
 
     plans: list[Plan]
     results: Results
-    machines: Mapping[str, MachineClass] = field(default_factory=dict)
-    on_other_machines: bool = False
-    waiting: Collection[str] = ()
-    """Studies whose length was not chosen when they were planned: a job does, before any block."""
     mark: Path | None = None
     """A new file, which the first step makes beside the plans; None in a job of an executor."""
     request: Request = field(default_factory=Request)
-    """What that step is told."""
+    """What the start was asked for."""
+
+    @cached_property
+    def selection(self) -> Selection:
+        """The configuration of the start, checked."""
+        return read_selection(self.request.config)
+
+    @cached_property
+    def waiting(self) -> list[str]:
+        """The studies with a ladder whose length was not chosen when this start found them: a job
+        does, before any block. None in a job of an executor, which plans nothing."""
+        if self.mark is None:
+            return []
+        return [
+            plan.name
+            for plan in self.plans
+            if plan.study.ladder and length_of(plan.name, self.results) is None
+        ]
 
     @property
     def studies(self) -> list[str]:
@@ -91,9 +104,8 @@ class Workflow:
     def blocks(self) -> dict[tuple[str, str], Block]:
         """Every block by its study and its name, in the order of execution, as this start found
         them."""
-        blocks = chain(
-            *(blocks_of(plan, self.results, self.on_other_machines) for plan in self.plans)
-        )
+        apart = self.request.on_other_machines
+        blocks = chain(*(blocks_of(plan, self.results, apart) for plan in self.plans))
         return {(block.study, block.name): block for block in blocks}
 
     @cached_property
@@ -126,12 +138,11 @@ class Workflow:
                 stale.add(block.study)
         for plan in self.plans:
             study = plan.name
-            if study not in stale:
-                expected = made_of(plan.text, study, files)
-                if not _is_stale(files.made_of(study), expected, self._analysis(study)):
-                    continue
-            stale.add(study)
-            found.add(files.fit(study))
+            if study in stale or _is_stale(
+                files.made_of(study), made_of(plan.text, study, files), self._analysis(study)
+            ):
+                stale.add(study)
+                found.add(files.fit(study))
         page = page_made_of(self.studies, files)
         if stale or _is_stale(files.report_made_of, page, [files.report]):
             found.add(files.report)
@@ -141,34 +152,28 @@ class Workflow:
         """Return whether a start makes a file: it is missing, or outdated."""
         return Path(path) in self.outdated or not os.path.lexists(path)
 
-    def plan_file(self, study: str) -> str:
-        """Return the path of the plan of ``study``."""
-        return str(self.results.plan(study))
-
     @property
-    def plan_files(self) -> list[str]:
+    def plan_files(self) -> list[Path]:
         """The files that the first step of this start writes."""
-        files = self.results
-        marks = [self.mark] if self.mark else []
-        return [*map(str, [files.selection, *marks]), *map(self.plan_file, self.studies)]
+        plans = map(self.results.plan, self.studies)
+        return [self.results.selection, *([self.mark] if self.mark else []), *plans]
 
     @property
-    def targets(self) -> list[str]:
+    def targets(self) -> list[Path]:
         """Return all that a start is to leave. Where something is outdated the first step's mark is
         among it, for nothing else would be missing."""
-        found = [str(self.results.report), *map(self.plan_file, self.studies)]
+        found = [self.results.report, *map(self.results.plan, self.studies), *self.analyses]
         if self.mark and self.outdated:
-            found.append(str(self.mark))
+            found.append(self.mark)
         if self.unmeasured:
-            found.append(str(self.results.devices))
+            found.append(self.results.devices)
         blocks = [self.results.block(*key) for key in self.blocks if key[0] not in self.waiting]
-        missing = [str(path) for path in blocks if not path.exists()]
-        return [*found, *self.analyses, *missing]
+        return [*found, *(path for path in blocks if not path.exists())]
 
     @property
-    def analyses(self) -> list[str]:
+    def analyses(self) -> list[Path]:
         """What the analysis of each study makes."""
-        return [*map(str, chain.from_iterable(map(self._analysis, self.studies)))]
+        return list(chain.from_iterable(map(self._analysis, self.studies)))
 
     def _analysis(self, study: str) -> list[Path]:
         files = self.results
@@ -179,7 +184,7 @@ class Workflow:
     def unmeasured(self) -> str:
         """Which of the devices that the start names measures nothing here, and why; empty where
         each does, and where a study names its own."""
-        named = read_selection(self.request.config).devices
+        named = self.selection.devices
         made = chain.from_iterable(block.runs for block in self.blocks.values())
         there = {run.settings.device for run in made}
         told = []
@@ -193,15 +198,15 @@ class Workflow:
                 )
         return "\n".join(map(printable, told))
 
-    def inputs(self, study: str) -> list[str]:
+    def inputs(self, study: str) -> list[Path]:
         """Return the paths of the blocks that the analysis of ``study`` reads.
 
         Snakemake calls a step failed whose input is dated in the future.
         """
         paths = [self.results.block(*key) for key in self.blocks if key[0] == study]
-        return [str(path) for path in paths if not is_ahead(path)]
+        return [path for path in paths if not is_ahead(path)]
 
-    def preparation(self, study: str, block: str | None = None) -> list[str]:
+    def preparation(self, study: str, block: str | None = None) -> list[Path]:
         """Return the paths of the plan and of every image, environment, manifest and decision about
         weights that a block of ``study`` needs, or the study.
 
@@ -220,20 +225,18 @@ class Workflow:
         paths += map(files.manifest, dict.fromkeys(run.dataset for run in runs))
         names = dict.fromkeys(run.weights for run in runs)
         paths += [files.weights(study, str(name)) for name in names]
-        makes = block is None or bool(found and (found.outdated or found.missing(files)))
-        there = {path for path in paths if path.exists()}
-        wanted = [path for path in paths if path not in there or not is_ahead(path)]
-        if not makes:
-            wanted = [path for path in wanted if path in there]
-        elif self.mark and paths[0] in there:
+        wanted = [path for path in paths if not is_ahead(path)]
+        if block and not (found and (found.outdated or found.missing(files))):
+            wanted = [path for path in wanted if path.exists()]
+        elif self.mark and paths[0].exists():
             wanted.append(self.mark)
-        return [*map(str, wanted)]
+        return wanted
 
-    def step_image(self, study: str) -> list[str]:
+    def step_image(self, study: str) -> list[Path]:
         """Return the path of the image that prepares the data and weights of ``study``."""
         plan = self.plan(study)
         image = None if plan.engine == "none" else plan.preparing_image()
-        return [str(self.results.image(image))] if image else []
+        return [self.results.image(image)] if image else []
 
     def study_with(self, name: str) -> str:
         """Return a study whose plan describes the image, or the environment of packages, of this
@@ -282,13 +285,13 @@ class Workflow:
         if not found or not known:
             return nothing
         asked: dict[str, str | int | None] = known.requested_resources(
-            [run.settings for run in found.runs], self.machines
+            [run.settings for run in found.runs], self.selection.machines
         )
         return asked[name] or nothing
 
     def foretold(self) -> str:
         """Return what a start will do, in lines, for Snakemake's words about its first step."""
-        budget = read_selection(self.request.config).time_budget_minutes
+        budget = self.selection.time_budget_minutes
         lines = forecast.describe(self.plans, budget, self.results)
         for study in self.waiting:
             lines.append(f"{study}: its length is not chosen yet: at most as above")
@@ -305,9 +308,9 @@ class Workflow:
     def start_fork_servers(self) -> None:
         """Start the processes from which the runs of this start are forked."""
         runs = []
-        for block in self.pending:
+        for block in () if self.request.on_other_machines else self.pending:
             runs += [(block.study, run.name) for run in block.runs]
-        start_fork_servers(self.plans, [] if self.on_other_machines else runs, self.results)
+        start_fork_servers(self.plans, runs, self.results)
 
     def say_what_is_kept(self) -> None:
         """Say what a start that was broken off has measured, and how to go on."""
@@ -329,13 +332,6 @@ REFUSED = {
 """Flags of Snakemake's that would write what cannot work."""
 
 
-def refuse(arguments: Sequence[str]) -> None:
-    """Raise :class:`StudyError` for a flag that would write what cannot work."""
-    for word in arguments:
-        if why := REFUSED.get(word.partition("=")[0]):
-            raise StudyError(f"{word}: {why}")
-
-
 def use_this_checkout(base: Path) -> None:
     """Make each rule's `python -m study` use the interpreter that runs Snakemake, and the package
     in ``base``; and Snakemake's log escape what the locale cannot show, such as its own path."""
@@ -347,39 +343,33 @@ def use_this_checkout(base: Path) -> None:
     # See study.base.python_first. PYTHONPATH holds no folder with its separator: such a checkout is
     # found in the working folder.
     os.environ["PYTHONSAFEPATH"] = "" if os.pathsep in str(base) else "1"
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
+    places = [str(base), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
 
 
 HELD: list[object] = []
 """The lock of a start: the kernel frees it when its process ends."""
 
 
-def plans_for(
-    config: dict[str, Any],
-    studies: Sequence[Path],
-    results: Path,
-    on_other_machines: bool = False,
-    arguments: Sequence[str] = (),
-) -> list[Plan]:
-    """Return the plans of a configuration on this machine. Raise :class:`StudyError` if one cannot
-    be made.
+def plans_for(request: Request, studies: Sequence[Path], results: Path) -> list[Plan]:
+    """Return the plans of a start on this machine. Raise :class:`StudyError` if one cannot be made.
 
     ``studies`` are the folders of their files. ``results`` may hold earlier plans: a run whose
     device is absent keeps its number of processes from there, or its record would not be found.
-    Where an executor makes the runs ``on_other_machines``, every device counts as there.
-    ``arguments`` are the words with which the start was called.
+    Where an executor makes the runs, every device counts as there.
     """
-    selection = read_selection(config)
+    selection, on_other_machines = read_selection(request.config), request.on_other_machines
+    read: dict[str, Study] = {}
     # Before any engine is asked, so that errors come first.
-    files = {study_name(called): called for called in reversed(selection.studies)}
-    if twice := [called for called in selection.studies if files[study_name(called)] != called]:
-        raise StudyError(
-            key="studies", value=twice[0], why="another one has its name", allowed="each name once"
-        )
-    read = {}
-    for called in selection.studies:
+    for called in dict.fromkeys(selection.studies):
         name = study_name(called)
+        if name in read:
+            raise StudyError(
+                key="studies",
+                value=called,
+                why="another one has its name",
+                allowed="each name once",
+            )
         length = length_of(name, Results(results))
         read[name] = read_study(called, studies, selection, length.rung if length else None)
     choice = choose_engine(selection, on_other_machines)
@@ -400,7 +390,7 @@ def plans_for(
     check_limits(plans, on_other_machines)
     if on_other_machines:
         check_images(plans)
-    command = _command(selection, arguments)
+    command = _command(selection, request.arguments)
     return [plan.model_copy(update={"start": command}) for plan in plans]
 
 
@@ -430,36 +420,25 @@ def joined(config: dict[str, Any], results: Path) -> Workflow:
     os.environ.pop(FORK_SERVERS, None)  # they are processes of another machine
     layout = Results(results)
     plans = [Plan.read(layout.plan(name)) for name in selected(results)]
-    return Workflow(plans, layout, read_selection(config).machines, True)
+    return Workflow(plans, layout, request=Request(config=config, on_other_machines=True))
 
 
-def planned(
-    config: dict[str, Any],
-    studies: Sequence[Path],
-    results: Path,
-    on_other_machines: bool = False,
-    arguments: Sequence[str] = (),
-) -> Workflow:
-    """Return the workflow of a start that was called with these ``arguments``, as
-    :func:`plans_for` plans it. Nothing is written."""
-    plans = plans_for(config, studies, results, on_other_machines, arguments)
-    files = Results(results)
+def planned(request: Request, studies: Sequence[Path], results: Path) -> Workflow:
+    """Return the workflow of a start, as :func:`plans_for` plans it. Nothing is written.
+
+    Raise :class:`StudyError` for a flag of Snakemake's that would write what cannot work.
+    """
+    for word in request.arguments:
+        if why := REFUSED.get(word.partition("=")[0]):
+            raise StudyError(f"{word}: {why}")
+    plans, files = plans_for(request, studies, results), Results(results)
     earlier = [int(path.name.rpartition("-")[2]) for path in results.glob(".start-*[0-9]")]
     number = 1 + max(earlier, default=0)
-    flow = Workflow(
-        plans,
-        files,
-        read_selection(config).machines,
-        on_other_machines,
-        waiting_for_a_length(plans, files),
-        files.start(number),
-        Request(config=config, on_other_machines=on_other_machines, arguments=[*arguments]),
-    )
-    if results.exists() and not (os.access(results, os.W_OK) or DRY_RUN & {*arguments}):
+    if results.exists() and not (os.access(results, os.W_OK) or DRY_RUN & {*request.arguments}):
         raise StudyError(
             f"{files.lock.absolute()}: the results folder cannot be written (it is read-only)"
         )
-    return flow
+    return Workflow(plans, files, files.start(number), request)
 
 
 def begin(told: str, results: Path, say: Callable[[str], None]) -> None:
@@ -470,14 +449,11 @@ def begin(told: str, results: Path, say: Callable[[str], None]) -> None:
     :class:`StudyError` if the runs cannot be made here.
     """
     began = time.time()
-    request = Request.of_text(told)
-    config = request.config
-    elsewhere = request.on_other_machines
-    flow = planned(config, study_folders(), results, elsewhere, request.arguments)
+    flow = planned(Request.of_text(told), study_folders(), results)
     lifetime.sweep(results)
     for path in flow.unfit:
         say(f"{path}: it cannot be used, and is made again")
-    if flow.pending and not elsewhere:
+    if flow.pending and not flow.request.on_other_machines:
         for plan in flow.plans:
             check_training_stack(plan)
         for line in warnings(flow.plans):
@@ -486,26 +462,18 @@ def begin(told: str, results: Path, say: Callable[[str], None]) -> None:
     for plan in flow.plans:
         flow.results.records(plan.name).mkdir(parents=True, exist_ok=True)
         if forecast.pending(plan, flow.results):
-            forecast.note(plan, read_selection(config), began, flow.results)
+            forecast.note(plan, flow.selection, began, flow.results)
     for path in results.glob(".start-*"):
         path.unlink()
     Path(str(flow.mark)).touch()
 
 
-def chosen(flow: Workflow, config: dict[str, Any], studies: Sequence[Path]) -> Workflow:
+def chosen(flow: Workflow, studies: Sequence[Path]) -> Workflow:
     """Return the workflow of a start whose jobs have chosen the length of a study: it is planned
     again."""
-    others = flow.on_other_machines
-    plans = plans_for(config, studies, flow.results.root, others, flow.request.arguments)
+    plans = plans_for(flow.request, studies, flow.results.root)
     write_plans(plans, flow.results.root)
-    return replace(flow, plans=plans, waiting=waiting_for_a_length(plans, flow.results))
-
-
-def waiting_for_a_length(plans: Iterable[Plan], files: Results) -> list[str]:
-    """Return the names of the studies with a ladder of which no rung is chosen yet."""
-    return [
-        plan.name for plan in plans if plan.study.ladder and length_of(plan.name, files) is None
-    ]
+    return replace(flow, plans=plans)
 
 
 def _is_stale(note: Path, expected: str, outputs: Sequence[Path]) -> bool:

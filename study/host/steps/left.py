@@ -53,8 +53,13 @@ def lend(results: Path, inside: Path, folders: Iterable[Path]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if earlier.is_dir():
             shutil.copytree(earlier, folder, copy_function=shutil.copyfile, dirs_exist_ok=True)
-        for path in [folder, *folder.rglob("*")]:
-            path.chmod(0o777 if path.is_dir() else 0o666)
+        open_to_all(folder)
+
+
+def open_to_all(folder: Path) -> None:
+    """Let whoever is the user in a container write a folder and all below it."""
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o777 if path.is_dir() else 0o666)
 
 
 def take(inside: Path, results: Path, wanted: Iterable[Path]) -> None:

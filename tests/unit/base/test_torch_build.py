@@ -9,8 +9,8 @@ from unittest.mock import Mock
 import pytest
 
 from study.base import devices
+from study.base.devices import TorchBuild
 from study.base.environment import ALL, without_torch
-from study.base.torch_build import TorchBuild
 from tests.conftest import ROOT
 
 VERSION_PY = """from typing import Optional
@@ -72,7 +72,7 @@ def test_an_installed_torch_is_known_without_its_import(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     wanted = TorchBuild("2.11.0+cu128", "12.8")
     assert TorchBuild.of_python(sys.executable) == wanted
-    here = "from study.base.torch_build import TorchBuild; print(TorchBuild.here())"
+    here = "from study.base.devices import TorchBuild; print(TorchBuild.here())"
     own = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     assert (
         subprocess.run([sys.executable, "-c", here], capture_output=True, text=True, env=own).stdout

@@ -15,7 +15,7 @@ from study.config.sections import Training
 from study.config.selection import Selection
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
-from study.host.plan.workflow import plans_for
+from study.host.plan.workflow import Request, plans_for
 from tests.conftest import HERE, ROOT, study_values
 from tests.errors import refused
 
@@ -140,12 +140,14 @@ def test_a_study_is_called_by_its_name_or_its_path(
         Path(name).write_text(pyyaml.safe_dump(study_values(title=title)), encoding="utf-8")
     config = {"container": "none", "devices": ["cpu"]}
     for called, title in (("a", "Below"), ("a.yaml", "Here"), ("sub/a.yaml", "Below")):
-        (plan,) = plans_for(config | {"studies": [called]}, [Path("sub")], Path("results"))
+        (plan,) = plans_for(
+            Request(config=config | {"studies": [called]}), [Path("sub")], Path("results")
+        )
         assert (plan.name, plan.study.title) == ("a", title)
         assert plan.start.files == ({} if called == "a" else {"a": called})
     for wrong in (["b"], ["b.yaml"], ["a.yaml", "sub/a.yaml"], ["a", "a.yaml"]):
         with refused("studies"):
-            plans_for(config | {"studies": wrong}, [Path("sub")], Path("results"))
+            plans_for(Request(config=config | {"studies": wrong}), [Path("sub")], Path("results"))
 
 
 SHIPPED = sorted([*(ROOT / "config").rglob("*.yaml"), *ROOT.glob("replications/*/studies/*.yaml")])

@@ -36,7 +36,7 @@ from study.data.sources import (
 from study.data.splits import item_of
 from study.data.torchvision_sets import Mnist
 from study.host.engine.container import run_mounts
-from study.host.steps import in_image, prepare
+from study.host.steps import prepare
 from tests.conftest import tiny_plan, write_mnist
 from tests.errors import refused
 
@@ -166,7 +166,7 @@ def test_a_source_is_made_in_the_image_if_it_needs_what_is_installed_there(
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{source.__name__}")
     entered: list[str] = []
 
-    def enter(task: in_image.Task, plan: Any, run: Any, results: Path, log: Any) -> None:
+    def enter(task: prepare.Task, plan: Any, run: Any, results: Path, log: Any) -> None:
         entered.append(task.name)
         folder = results / "data" / task.name
         manifest = source_of(run.settings.dataset).make(run.settings.dataset, folder, results)
@@ -201,7 +201,7 @@ def test_two_steps_at_once_download_one_after_the_other(
 
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{Away.__name__}")
     monkeypatch.setattr(Away, "make", make)
-    write_whole(Results(tmp_path).downloads / "toys.zip", b"6")
+    write_whole(Results(tmp_path).downloads / "toys.zip", "6")
     plan, other = (
         tiny_plan(dataset=toy | {"seed": seed}, factors={"training.batch_size": [4]})
         for seed in (1, 2)

@@ -28,8 +28,8 @@ from study.host.engine.container import (
 )
 from study.host.engine.docker import base_of
 from study.host.engine.engine_choice import ENGINES, EngineChoice, engine, request
-from study.host.plan import checks, training_stack
-from study.host.plan.training_stack import check_training_stack
+from study.host.plan import checks
+from study.host.plan.checks import check_training_stack
 from tests.conftest import ROOT, plan_at, tiny_plan
 from tests.errors import refused
 
@@ -376,7 +376,7 @@ def test_what_a_run_imports_is_asked_for_before_any_work_and_nothing_else(
         "importlib.util.find_spec",
         lambda name: None if name == missing else SimpleNamespace(origin=None),
     )
-    monkeypatch.setattr(training_stack, "ROOT", INSTALLED)
+    monkeypatch.setattr(checks, "ROOT", INSTALLED)
     check_training_stack(other)
     with pytest.raises(
         StudyError, match=rf"which lacks {missing}; .*: pip install 'training-study\[train\]'"

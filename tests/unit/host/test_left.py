@@ -19,8 +19,8 @@ from study.host.engine.container import Mount
 from study.host.engine.docker import Docker
 from study.host.engine.engine_choice import EngineChoice
 from study.host.steps import prepare as step
-from study.host.steps.in_image import Task, dataset_task, in_a_container, weights_task
 from study.host.steps.left import discard_odd, take
+from study.host.steps.prepare import Task, dataset_task, in_a_container, weights_task
 from study.host.supervise import Ended
 from tests.conftest import plan_at
 from tests.unit.host.test_engines import BUILT, described

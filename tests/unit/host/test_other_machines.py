@@ -21,7 +21,7 @@ from study.host.engine import lifetime
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import forecast
 from study.host.plan.make import make_plan
-from study.host.plan.workflow import joined, plans_for
+from study.host.plan.workflow import Request, joined, plans_for
 from tests.conftest import study_values
 from tests.errors import refused
 from tests.unit.host.test_blocks import SELECTION
@@ -60,7 +60,8 @@ def test_every_device_counts_as_there_where_an_executor_makes_the_runs(
     (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     config = {"studies": ["tiny"], "container": "none"}
     here, elsewhere = (
-        plans_for(config, [tmp_path], tmp_path, on_other_machines=far)[0] for far in (False, True)
+        plans_for(Request(config=config, on_other_machines=far), [tmp_path], tmp_path)[0]
+        for far in (False, True)
     )
     assert [run.unavailable is None for run in here.runs] == [
         run.settings.device == "cpu" for run in here.runs
@@ -90,8 +91,8 @@ def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def placed(folder: Path, on_other_machines: bool = True, **config: Any) -> str:
     """The engine of the runs of the study on both devices."""
-    whole = {"studies": ["tiny"]} | config
-    return plans_for(whole, [folder], folder / "results", on_other_machines)[0].engine
+    asked = Request(config={"studies": ["tiny"]} | config, on_other_machines=on_other_machines)
+    return plans_for(asked, [folder], folder / "results")[0].engine
 
 
 def test_an_executor_takes_no_engine_that_was_not_asked_for(engines: Path) -> None:

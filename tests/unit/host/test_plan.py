@@ -241,7 +241,7 @@ def test_what_is_not_made_of_what_is_there_is_outdated_and_stays_until_it_is_mad
     (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(study_values()), encoding="utf-8")
     files = Results(tmp_path / "results")
     config: dict[str, Any] = {"studies": ["tiny"], "container": "none", "devices": ["cpu"]}
-    plan = workflow.planned(config, [tmp_path], files.root).plans[0]
+    plan = workflow.planned(workflow.Request(config=config), [tmp_path], files.root).plans[0]
     assert not files.root.exists()
     write_plans([plan], files.root)
     write_records(plan, files.records("tiny"))
@@ -274,13 +274,13 @@ def test_what_is_not_made_of_what_is_there_is_outdated_and_stays_until_it_is_mad
     elif change == "page":
         files.report_made_of.unlink()
     before = {path: path.stat().st_mtime_ns for path in files.root.rglob("*")}
-    flow = workflow.planned(config, [tmp_path], files.root)
+    flow = workflow.planned(workflow.Request(config=config), [tmp_path], files.root)
     if change in ("nothing", "manifest"):
         outdated = set()
     elif change == "page":
         outdated = {files.report}
     assert flow.outdated == outdated
-    assert (str(files.start(1)) in flow.targets) == bool(outdated)
+    assert (files.start(1) in flow.targets) == bool(outdated)
     assert {path: path.stat().st_mtime_ns for path in files.root.rglob("*")} == before
 
 
@@ -302,15 +302,15 @@ def test_a_block_waits_for_its_preparation_and_one_that_is_there_for_nothing(
     needed = [files.manifest(run.dataset), files.weights(plan.name, run.weights)]
     flow = Workflow([plan], files, mark=files.start(1))
     (block,) = flow.blocks
-    assert flow.preparation(*block) == [*map(str, [files.plan(plan.name), *needed])]
+    assert flow.preparation(*block) == [files.plan(plan.name), *needed]
     write_plans([plan], tmp_path)
-    assert flow.preparation(*block)[-1] == str(flow.mark)
+    assert flow.preparation(*block)[-1] == flow.mark
     needed[0].parent.mkdir(parents=True)
     needed[0].touch()
     os.utime(needed[0], (time.time() + 3600,) * 2)
-    assert str(needed[0]) not in flow.preparation(*block)
+    assert needed[0] not in flow.preparation(*block)
     write_records(plan, files.records(plan.name))
-    assert Workflow([plan], files).preparation(*block) == [str(files.plan(plan.name))]
+    assert Workflow([plan], files).preparation(*block) == [files.plan(plan.name)]
 
 
 def test_only_the_named_settings_are_run_each_as_often_as_it_says() -> None:

@@ -152,8 +152,8 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: A
         devices, "absent", lambda device: None if gpus or device == "cpu" else "no GPU in this test"
     )
     monkeypatch.setattr(devices, "count", lambda device: gpus if device == "cuda" else 2)
-    config = {"studies": ["tiny"], "container": "none"}
-    return workflow.planned(config, [folder], folder / "results")
+    asked = workflow.Request(config={"studies": ["tiny"], "container": "none"})
+    return workflow.planned(asked, [folder], folder / "results")
 
 
 class TestRecordsOfGpusThatAreAway:

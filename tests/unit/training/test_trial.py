@@ -11,7 +11,7 @@ import pytest
 from study.artifacts.plan import write_plans
 from study.artifacts.prepared import Weights
 from study.cli import main
-from study.host.steps import in_image
+from study.host.steps import prepare
 from tests.conftest import ROOT, tiny_plan
 
 NET = """
@@ -79,7 +79,7 @@ def test_a_model_that_ends_or_hangs_while_it_is_tried_is_one_error_line(
     body: str, words: str, tried: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "sleep" in body:
-        monkeypatch.setattr(in_image, "TRY_SECONDS", 5.0)
+        monkeypatch.setattr(prepare, "TRY_SECONDS", 5.0)
     code, said = tried(body)
     assert code == 1
     assert said.startswith(f"error: {words}")
@@ -90,7 +90,7 @@ def test_a_model_that_ends_or_hangs_while_it_is_tried_is_one_error_line(
 def test_a_model_that_takes_too_much_memory_while_it_is_tried_is_one_error_line(
     tried: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(in_image, "OWN_SHARE", 4 * 2**30 / psutil.virtual_memory().total)
+    monkeypatch.setattr(prepare, "OWN_SHARE", 4 * 2**30 / psutil.virtual_memory().total)
     assert tried("ours = bytes(2**30)")[0] == 0
     code, said = tried("hog = [bytes(2**30) for _ in range(8)]")
     assert code == 1

@@ -1,14 +1,16 @@
-"""What a user types: plan, start, look at what came out, and go on."""
+"""The verbs of the core: what a user types, and what the rules of the workflow call.
+
+A verb imports what it needs when it is called.
+"""
 
 import argparse
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 
 from study.base import plain_matplotlib
 from study.base.errors import StudyError, printable
-from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, verb
+from study.verbs.declare import LOG, PLAN, RESULTS, argument, free, print_lines, verb
 
 
 @verb(
@@ -30,8 +32,7 @@ from study.verbs.declare import LOG, RESULTS, argument, free, print_lines, say, 
 def start(options: argparse.Namespace) -> None:
     """Measure studies in this folder, up to the report. Snakemake's own words go to its log in
     .snakemake/log."""
-    from study.host.plan.terminal import snakemake
-    from study.host.plan.training_stack import bring_training_stack
+    from study.host.plan.configuration import bring_training_stack, snakemake
 
     bring_training_stack(options.snakemake, options.studies, options.torch)
     sys.exit(snakemake(options.snakemake, options.studies))
@@ -86,9 +87,10 @@ def plan(options: argparse.Namespace) -> None:
     from study.host.plan import configuration, forecast, workflow
 
     config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
-    planned = workflow.plans_for(config, configuration.study_folders(), options.results)[0]
-    for line in (table(planned), *forecast.of_plan(planned, Results(options.results))):
-        print_lines(line)
+    request, folders = workflow.Request(config=config), configuration.study_folders()
+    (planned,) = workflow.plans_for(request, folders, options.results)
+    told = forecast.of_plan(planned, Results(options.results))
+    print_lines("\n".join([table(planned), *told]))
 
 
 @verb(
@@ -115,7 +117,7 @@ def plan(options: argparse.Namespace) -> None:
     ),
     LOG,
 )
-def report(options: argparse.Namespace) -> None:
+def report(options: argparse.Namespace) -> str | None:
     """Render one self-contained page from the records that are there, at any time; nothing is
     measured."""
     plain_matplotlib()
@@ -132,16 +134,20 @@ def report(options: argparse.Namespace) -> None:
         if not options.studies:
             raise StudyError("studies: missing; --from-tables needs the names of the studies")
         render(options.studies, options.results, output)
-        return print_lines("\n".join(ending(options.studies, options.results)))
+        print_lines("\n".join(ending(options.studies, options.results)))
+        return None
     from study.analysis.report.step import report_now
     from study.artifacts.bundle import as_folders, folder_of
 
-    tell = partial(say, log=options.log)
     with as_folders([options.results]) as (results,):
         report_now(
-            options.studies, results, output, tell, folder_of(options.results) if packed else None
+            options.studies,
+            results,
+            output,
+            options.tell,
+            folder_of(options.results) if packed else None,
         )
-    return tell(f"the report: {output}")
+    return f"the report: {output}"
 
 
 @verb(
@@ -175,14 +181,10 @@ def answer(options: argparse.Namespace) -> None:
 )
 def retry(options: argparse.Namespace) -> None:
     """Move records aside so that their runs are made again. Nothing is deleted."""
-    from study.artifacts.record_store import retry_outcomes, retry_weights
+    from study.artifacts import record_store
 
-    if options.weights:
-        moved = retry_weights(options.study, options.results)
-    else:
-        moved = retry_outcomes(
-            options.study, options.results, options.outcome or ["failed", "unavailable"]
-        )
+    outcomes = None if options.weights else options.outcome or ["failed", "unavailable"]
+    moved = record_store.retry(options.study, options.results, outcomes)
     for name in moved:
         print(f"moved to superseded: {name}")
     print(f"{len(moved)} file(s) moved; the next start makes them again")
@@ -205,3 +207,102 @@ def unbundle(options: argparse.Namespace) -> str:
     folder = options.folder or folder_of(options.bundle)
     unpack(options.bundle, folder)
     return f"the results: {folder}"
+
+
+# What follows is called by the rules of the workflow, a verb for each step.
+
+STUDY = argument("study", help="name of a study with a plan")
+
+
+@verb(
+    argument("request", help="the configuration and Snakemake's arguments, in JSON"), RESULTS, LOG
+)
+def begin(options: argparse.Namespace) -> None:
+    """Write the plans of a start, and remove what an earlier one left at work."""
+    from study.host.plan.workflow import begin as first_step
+
+    first_step(options.request, options.results, options.tell)
+
+
+@verb(PLAN, argument("image", help="name of the image in the plan: cpu, cuda"), RESULTS, LOG)
+def image(options: argparse.Namespace) -> str:
+    """Build, load or pull an image of a study, and test it once."""
+    from study.host.steps.prepare import prepare_image
+
+    return prepare_image(options.plan, options.image, options.results, options.log)
+
+
+@verb(PLAN, argument("environment", help="name of the environment in the plan"), RESULTS, LOG)
+def environment(options: argparse.Namespace) -> str:
+    """Make an environment of packages from a lock, and test it once."""
+    from study.host.packages import make
+
+    return make(options.plan, options.environment, options.results, options.log)
+
+
+@verb(PLAN, argument("dataset", help="name of the dataset in the plan"), RESULTS, LOG)
+def dataset(options: argparse.Namespace) -> str:
+    """Draw, verify or download a dataset, and write its manifest."""
+    from study.host.steps.prepare import prepare_dataset
+
+    return prepare_dataset(options.plan, options.dataset, options.results, options.log)
+
+
+@verb(
+    PLAN,
+    argument("weights", help="name of the decision in the plan"),
+    argument("--here", action="store_true", help="decide in this process, which needs torch"),
+    argument(
+        "--memory-bytes",
+        type=int,
+        metavar="BYTES",
+        help="with --here: memory that this process may take",
+    ),
+    argument("--without", metavar="REASON", help="with --here: why ImageNet's could not be had"),
+    RESULTS,
+    LOG,
+)
+def weights(options: argparse.Namespace) -> str | None:
+    """Decide where a model's weights come from, once per study, and try the model."""
+    from study.base.processes import limit_memory
+    from study.host.steps.prepare import decide_weights, prepare_weights
+
+    if not options.here:
+        return prepare_weights(options.plan, options.weights, options.results, options.log)
+    from study.training.trial import decide_and_try
+
+    if options.memory_bytes:
+        limit_memory(options.memory_bytes)
+    decide_weights(options.plan, options.weights, options.results, decide_and_try, options.without)
+    return None
+
+
+@verb(
+    STUDY,
+    argument("block", help="name of the block, as in `snakemake -n`"),
+    RESULTS,
+    LOG,
+)
+def measure(options: argparse.Namespace) -> None:
+    """Measure one block of runs, each in a fresh process, and write its records."""
+    from study.host.steps.block import measure_block
+
+    measure_block(options.study, options.block, options.results, options.tell)
+
+
+@verb(STUDY, RESULTS, LOG)
+def length(options: argparse.Namespace) -> None:
+    """Choose the length of a study that has a ladder, from a few steps of each setting."""
+    from study.host.steps.warm_up import choose_length
+
+    choose_length(options.study, options.results, options.tell)
+
+
+@verb(STUDY, RESULTS, LOG)
+def analyse(options: argparse.Namespace) -> str | None:
+    """Write the table, the analysis and the figures of a study from its records."""
+    plain_matplotlib()
+    from study.analysis.step import write_analysis
+    from study.artifacts.layout import Results
+
+    return write_analysis(options.study, Results(options.results))
