@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from study.artifacts.plan import Plan
 from study.artifacts.record import Aside, Record, is_readable
 from study.artifacts.run import Run
+from study.artifacts.samples import Measurement
 from study.artifacts.setting import cut_paths
 from study.artifacts.telemetry import from_parquet
 from study.base.errors import StudyError
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 WITH_ROWS: tuple[Aside, ...] = ("disturbed", "broken")
 """The folders beside the records whose records the analysis shows."""
+SHORTEST = 1e-9
+"""Seconds of the shortest work that a clock can tell from none."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +151,29 @@ def read_fitting(plan: Plan, run: Run, path: Path) -> Record:
     ]:
         if planned != recorded:
             raise StudyError(key=key, value=recorded, why=f"the plan has {planned!r}")
+    for key, seconds in _durations(record.measurement) if record.measurement else ():
+        if seconds < SHORTEST:
+            raise StudyError(
+                key=f"measurement.{key}", value=seconds, why=f"a clock tells {SHORTEST:g} s or more"
+            )
     if record.measurement and (record.measurement.inference is None) != (
         run.settings.task == "training"
     ):
         raise StudyError(f"measurement.inference: it does not go with the task {run.settings.task}")
     return record
+
+
+def _durations(measured: Measurement) -> Iterator[tuple[str, float]]:
+    """Yield the times that some work took, by their keys: a model allows 0, and an analysis divides
+    by them."""
+    yield "fit_seconds", measured.fit_seconds
+    for index, epoch in enumerate(measured.epochs):
+        yield f"epochs.{index}.train_seconds", epoch.train_seconds
+    if measured.target and measured.target.seconds is not None:
+        yield "target.seconds", measured.target.seconds
+    if measured.inference:
+        for index, batch in enumerate(measured.inference.batches):
+            yield f"inference.batches.{index}.seconds", batch.seconds
 
 
 def _pairs(

@@ -16,8 +16,7 @@ from study.config.times import PHASES
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 """A time that may be 0; 1e9 s are 31 years."""
 Duration = Annotated[float, Field(ge=1e-9, le=1e9)]
-"""A time that some work took, by which an analysis divides: no clock here tells less than a
-nanosecond."""
+"""A time that some work took: no clock here tells less than a nanosecond."""
 Count = Annotated[int, Field(ge=0, le=2**53)]
 """A number of things or of bytes, which a table holds as float64 without loss."""
 Images = Annotated[int, Field(ge=1, le=2**40)]
@@ -76,7 +75,7 @@ class Epoch(Samples):
     """One epoch, with training and validation separate."""
 
     stage: Literal["frozen", "unfrozen"]
-    train_seconds: Duration
+    train_seconds: Seconds
     """Seconds until the device has finished the epoch's last step."""
     valid_seconds: Seconds
     """Seconds of validation; 0 after an epoch without validation."""
@@ -127,7 +126,7 @@ class Target(Samples):
     """False if no epoch of the whole schedule reached it: the time to it is censored."""
     epochs: Count | None = None
     """Epochs until it was reached, the frozen ones included."""
-    seconds: Duration | None = None
+    seconds: Seconds | None = None
     """Wall time from the start of the schedule to the end of the validation that reached it."""
 
 
@@ -149,7 +148,7 @@ class TimedBatch(Samples):
     images: Images
     warm_up: bool
     """True for the first `inference.warm_up_batches` batches; they are in no figure."""
-    seconds: Duration
+    seconds: Seconds
 
 
 class InferenceSamples(Samples):
@@ -247,7 +246,7 @@ class Measurement(Samples):
     if the images stay on the device."""
     model_seconds: Seconds
     """Seconds to build the model, load its weights and move it to the device."""
-    fit_seconds: Duration
+    fit_seconds: Seconds
     """Wall time of the whole schedule, validation and warm-up included."""
     fit_started: Epochal | None = None
     """Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."""
