@@ -9,7 +9,7 @@ from typing import Any
 from study.analysis.stats.estimate import WIDEST
 from study.artifacts.setting import Setting, joined, with_names
 from study.config.names import level_words
-from study.config.settings import KEYS, in_words, known
+from study.config.settings import ARGUMENTS, KEYS, in_words, known
 
 EVIDENCE = {
     "others_cpu_percent": "CPU time of others",
@@ -112,7 +112,8 @@ def setting_words(at: Setting, article: bool = False) -> str:
 def with_key(key: str, word: str) -> str:
     """Return the words of a level, with the key's name where they say too little: ``batch size
     64``, ``bf16``."""
-    return word if known(key).words and not is_number(word) else f"{in_words(key)} {word}"
+    says_enough = known(key).words or key.startswith(ARGUMENTS)
+    return word if says_enough and not is_number(word) else f"{in_words(key)} {word}"
 
 
 def is_number(word: str) -> bool:

@@ -242,7 +242,7 @@ class Timing(Strict):
     is no more than an upper bound."""
     peak_device_reserved_bytes: BytesCell
     """Peak of the memory held by torch's allocator, in the first process."""
-    peak_host_resident_bytes: Annotated[BytesCell, Resource("host memory without workers", "bytes")]
+    peak_host_resident_bytes: Annotated[BytesCell, Resource("host memory", "bytes")]
     """Peak resident memory of the first process, without its workers."""
 
     energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)")]

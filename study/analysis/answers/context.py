@@ -14,7 +14,6 @@ from study.analysis.words import (
     clear_of,
     device_of,
     group_names,
-    is_number,
     listed,
     number,
     place_words,
@@ -24,7 +23,7 @@ from study.analysis.words import (
 from study.artifacts.setting import Setting
 from study.base.errors import quantity
 from study.base.strict import Strict
-from study.config.settings import in_words, known
+from study.config.settings import ARGUMENTS, in_words
 from study.config.study import Study
 from study.config.times import TIMES
 
@@ -45,6 +44,10 @@ class Context:
     @property
     def takes(self) -> str:
         """What takes the time, with its verb."""
+        if self.study.total == "printed_seconds":
+            what = self.study.output.what
+            several = what[0].isdigit() and not what.startswith("1 ")
+            return f"{what} {'take' if several else 'takes'}"
         if not self.job:
             return TIMES[self.study.total].takes
         return f"{self.job} takes" if self.job == "1 epoch" else f"{self.job} take"
@@ -103,9 +106,10 @@ class Context:
     def settings(self, labels: Sequence[str], bold: bool = False) -> str:
         """Return several levels: ``batch sizes 16, 32 and 64``; more than a few are counted."""
         key, many = "", len(labels) > FEW
-        if self.factor and (not known(self.factor).words or any(map(is_number, labels))):
+        if self.factor and with_key(self.factor, labels[0]) != labels[0]:
             # "loader workers" ends with an s already
-            several = len(labels) > 1 and not in_words(self.factor).endswith("s")
+            named = self.factor.startswith(ARGUMENTS)  # by the study, in a form of its own
+            several = len(labels) > 1 and not named and not in_words(self.factor).endswith("s")
             key = f"{in_words(self.factor)}{'s' * several}"
         told = f"{len(labels)} {key or 'settings'}" if many else listed(labels)
         told = f"**{told}**" if bold else told

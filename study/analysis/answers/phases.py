@@ -26,6 +26,8 @@ PARTS = {
     OTHER: "rest",
 }
 """The phase of each column, in the order of a job."""
+OF_A_COMMAND = {"command_start_seconds": "start-up", "marked_seconds": "work"}
+"""The parts of a command that says where its work begins."""
 START_UP, WORKERS = PARTS["graph_warm_up_seconds"], PARTS["workers"]
 COMPUTING = ("forward", "backward", "optimizer")
 WARMED = ("device_transform_seconds", "forward_seconds", "backward_seconds", "optimizer_seconds")
@@ -45,6 +47,9 @@ def phases_of(
     if not columns or known.empty:
         return {}
     sums = known[columns].sum()
+    if TIMES[y].spans == "command":
+        sums *= mean / sums.sum()
+        return {name: float(sums[column]) for column, name in OF_A_COMMAND.items()}
     if VALIDATION not in columns:
         sums[OTHER] = known["train_seconds"].sum() - known[[*STEPS]].sum().sum()
     cold = max(known["warm_up_extra_seconds"].sum(), 0.0)
@@ -65,7 +70,7 @@ def phases_of(
     return {name: float(sums[column]) for column, name in PARTS.items() if sums.get(column)}
 
 
-MAIN = (START_UP, WORKERS, "waiting for data", "computing", "validation")
+MAIN = (START_UP, WORKERS, "waiting for data", "computing", "work", "validation")
 
 
 def summed(phases: Mapping[str, float]) -> dict[str, float]:

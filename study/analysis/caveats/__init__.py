@@ -12,8 +12,11 @@ from study.analysis.caveats.conditions import (
     MachineChanged,
     MayLearnLess,
     NotLearned,
+    OwnClock,
     RandomWeights,
+    ShortCommand,
     Starts,
+    UnknownWork,
 )
 from study.analysis.caveats.runs import (
     DisturbedRuns,
@@ -24,10 +27,13 @@ from study.analysis.caveats.runs import (
 )
 
 Every = (
-    NotLearned
+    UnknownWork
+    | NotLearned
     | CensoredSettings
     | MayLearnLess
     | DecodedBefore
+    | OwnClock
+    | ShortCommand
     | OutlierRuns
     | ExcludedRuns
     | Unsuccessful

@@ -298,6 +298,65 @@ class DecodedBefore(OneCaveat):
         return {label: time + extra.get(label, 0.0) for label, time in group.seconds.items()}
 
 
+class UnknownWork(OneCaveat):
+    """A command that says nothing of the worth of what it did."""
+
+    kind: Literal["unknown_work"] = "unknown_work"
+    EFFECT = "A setting that is faster may do less, and nothing here would show it."
+    ADVICE = "Name the line that tells: `output.accuracy`, or `output.loss`."
+
+    @classmethod
+    def find(cls, seen: Seen) -> Iterator[Self]:
+        if seen.study.command and not (seen.study.output.accuracy or seen.study.output.loss):
+            yield cls()
+
+    def text(self) -> str:
+        """Return what the command does not say."""
+        return "The command prints neither an accuracy nor a loss"
+
+
+class OwnClock(OneCaveat):
+    """Times that a command measured itself."""
+
+    kind: Literal["own_clock"] = "own_clock"
+    EFFECT = "Nothing here shows what its clock leaves out, such as a wait for the GPU."
+    ADVICE = "Our own clock's times stand beside them: `time: command_seconds`."
+
+    @classmethod
+    def find(cls, seen: Seen) -> Iterator[Self]:
+        if seen.study.total == "printed_seconds":
+            yield cls()
+
+    def text(self) -> str:
+        """Return whose clock it is."""
+        return "The times are those that the command printed"
+
+
+SHORT_COMMAND_SECONDS = 0.2
+"""A command that is shorter has a start that our clock counts by a tenth and more."""
+
+
+class ShortCommand(OneCaveat):
+    """A command so short that starting it is a part of its time."""
+
+    kind: Literal["short_command"] = "short_command"
+    seconds: float
+    """Median over the runs of the fastest setting."""
+    EFFECT = "Starting a process is counted, which takes some milliseconds."
+    ADVICE = "Give it more work, or measure it with hyperfine, which is made for such commands."
+
+    @classmethod
+    def find(cls, seen: Seen) -> Iterator[Self]:
+        if seen.study.total == "command_seconds" and len(seen.usable):
+            seconds = float(seen.usable.groupby("level")["command_seconds"].median().min())
+            if seconds < SHORT_COMMAND_SECONDS:
+                yield cls(seconds=seconds)
+
+    def text(self) -> str:
+        """Return how short it is."""
+        return f"The command takes {short(self.seconds)} s"
+
+
 UNKNOWN_SERVER = (
     "Name or service not known|Temporary failure in name resolution|nodename nor "
     "servname provided.*"

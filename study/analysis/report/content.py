@@ -110,6 +110,8 @@ class StudyView:
     axis: str
     total: str
     runs: list[dict[str, Any]]
+    run_columns: list["ResourceRow"]
+    """What the table of all runs has beside a time, an accuracy and an outcome."""
     folder: str
     """Address of the study's files, as seen from the page."""
 
@@ -118,7 +120,7 @@ def view(
     plan: Plan, frame: pd.DataFrame, analysis: Analysis, charts: list[Kept], folder: str = ""
 ) -> StudyView:
     """Return all values that the template shows on one study."""
-    study = plan.study
+    study, runs = plan.study, _runs(plan, frame, analysis.y)
     progress = progress_of(plan, frame)
     return StudyView(
         name=plan.name,
@@ -135,7 +137,10 @@ def view(
         else ("" if study.effects else ", ".join(in_words(key) for key in study.compared))
         or "setting",
         total=TIMES[study.total].heading,
-        runs=_runs(plan, frame, analysis.y),
+        runs=runs,
+        run_columns=[
+            column for column in RUN_COLUMNS if any(run[column.key] is not None for run in runs)
+        ],
         folder=folder,
     )
 
@@ -176,10 +181,7 @@ def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         "outcome",
         y,
         "accuracy",
-        "steps",
-        "images_processed",
-        "peak_device_allocated_bytes",
-        "peak_host_resident_bytes",
+        *(column.key for column in RUN_COLUMNS),
         "session",
         "disturbed",
         "excluded",
@@ -264,6 +266,15 @@ class ResourceRow:
     key: str
     words: str
     show: Callable[[float], str]
+
+
+RUN_COLUMNS = [
+    ResourceRow("loss", "loss", number),
+    ResourceRow("steps", "steps", "{:.0f}".format),
+    ResourceRow("images_processed", "images", "{:.0f}".format),
+    ResourceRow("peak_device_allocated_bytes", "peak memory, device", bytes_words),
+    ResourceRow("peak_host_resident_bytes", "peak memory, host", bytes_words),
+]
 
 
 def resources(group: Group) -> list[ResourceRow]:

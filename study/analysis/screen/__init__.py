@@ -10,6 +10,7 @@ from study.analysis.answers.claim import ClaimRow
 from study.analysis.answers.context import Context
 from study.analysis.answers.switches import Switches
 from study.analysis.caveats import Caveat
+from study.analysis.caveats.conditions import UnknownWork
 from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.screen.law import LawSummary, law_of
 from study.analysis.screen.next_step import Limit, Next, limit_of, next_of
@@ -125,6 +126,10 @@ def changes_of(
             )
     found.sort(key=lambda one: one[0], reverse=True)
     changes = [change for _, change in found]
+    # Nothing that is measured tells whether all settings do the same.
+    for caveat in caveats:
+        if isinstance(caveat, UnknownWork):
+            changes.insert(0, Change(cause=f"{caveat.text()}.", becomes=caveat.effect()))
     # The settings without a run that counts could have been the fastest.
     failed = sum(len(caveat.runs) for caveat in caveats if isinstance(caveat, Unsuccessful))
     group = context.group(first.lacks.group) if first.lacks and first.lacks.group else None

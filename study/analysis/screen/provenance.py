@@ -49,6 +49,8 @@ def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
 
 
 def _training(study: Study, used: Sequence[Record]) -> str:
+    if study.command:
+        return " ".join(plain(study.command.line.split()[:2]))
     told = []
     if "model.name" not in study.factors:
         found = re.fullmatch(r"resnet(\d+)", study.model.name)

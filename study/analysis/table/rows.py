@@ -105,6 +105,8 @@ def values_of(record: Record, sampled: Sampled | None) -> Values:
             values["peak_tree_resident_bytes"] = None
     measured = record.measurement
     if record.command:
+        sizes = [record.command.peak_resident_bytes, values.get("peak_tree_resident_bytes")]
+        values["peak_host_resident_bytes"] = max(filter(None, sizes), default=None)
         return values | _commanded(record.command, record.settings.output)
     if measured and measured.inference:
         return values | _inferred(measured, measured.inference)
@@ -209,7 +211,6 @@ def _commanded(measured: CommandSamples, output: Output) -> Values:
         "printed_seconds": printed_seconds(told.get("seconds", []), output),
         "accuracy": accuracy / 100 if accuracy is not None and accuracy > 1 else accuracy,
         "loss": told["loss"][-1] if told.get("loss") else None,
-        "peak_host_resident_bytes": measured.peak_resident_bytes,
     }
 
 

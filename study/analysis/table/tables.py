@@ -78,15 +78,13 @@ def summary_of(record: Record, path: Path) -> Sampled | None:
     Where the samples do not fit the record, it is the reason. It is None without a measurement or
     without samples.
     """
-    measured, told = record.measurement, record.command
-    if told:
-        start, seconds = told.started, told.seconds
-    elif measured is None:
-        return None
-    else:
-        start, seconds = measured.fit_started, measured.fit_seconds
-    if measured and measured.inference:
+    measured, start, seconds = record.measurement, None, 0.0
+    if record.command:
+        start, seconds = record.command.started, record.command.seconds
+    elif measured and measured.inference:
         start, seconds = measured.inference.started, measured.inference.seconds
+    elif measured:
+        start, seconds = measured.fit_started, measured.fit_seconds
     if start is None:
         return None
     try:

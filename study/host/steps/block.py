@@ -243,7 +243,11 @@ def _told(record: Record) -> str | None:
     """Return the time of a run with the accuracy that it reached, else why it has none."""
     measured = record.measurement
     if record.command:
-        return f"{record.command.seconds:.2f} s"
+        return f"{record.command.seconds:.2f} s" + "".join(
+            f", {key} {numbers[-1]:g}"
+            for key, numbers in record.command.printed.items()
+            if key != "seconds"
+        )
     if measured is None:
         return record.message
     accuracy = measured.inference.accuracy if measured.inference else measured.epochs[-1].accuracy
