@@ -31,10 +31,14 @@ def folder_of(settings: Settings, root: Path) -> Path:
     assert settings.command
     values = {name: str(value) for name, value in settings.values(PLANNED).items()}
     given = settings.command.folder.format_map(values)
-    if Path(given).is_absolute() or ".." in Path(given).parts:
-        why = "it leads out of the copy of the command's files"
-        raise StudyError(key="command.folder", value=given, why=why, allowed="a folder below")
+    _check_below("command.folder", given)
     return root / given
+
+
+def _check_below(key: str, given: str) -> None:
+    if Path(given).is_absolute() or ".." in Path(given).parts:
+        why = "it leads out of the folder where the study is started"
+        raise StudyError(key=key, value=given, why=why, allowed="a path below that folder")
 
 
 def files(settings: Settings, root: Path) -> list[Path]:
@@ -70,12 +74,12 @@ def _check_script(word: str, start: Path) -> None:
 
 def _named(pattern: str, root: Path) -> set[Path]:
     """Return the files that a path or a pattern of ``command.files`` names."""
+    _check_below("command.files", pattern)
     named = [root / one for one in glob.glob(pattern, root_dir=root, recursive=True)]  # noqa: PTH207
-    inside = [path for path in named if Path(os.path.normpath(path)).is_relative_to(root)]
-    if not inside:
+    if not named:
         raise StudyError(key="command.files", value=pattern, why="no such file or folder here")
     found = set[Path]()
-    for path in inside:
+    for path in named:
         found |= set(_below(path)) if path.is_dir() else {path}
         if len(found) > MOST_FILES:
             break

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
+from textwrap import shorten
 from typing import Any
 
 import pandas as pd
@@ -19,6 +20,10 @@ from study.config.sections import is_own, short_name
 from study.config.settings import Settings, get
 from study.config.study import Study
 from study.config.times import INFERENCE
+
+
+LONGEST_COMMAND = 40
+"""Letters of a command in the job line; the whole line is among the facts."""
 
 
 def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
@@ -50,7 +55,7 @@ def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
 
 def _training(study: Study, used: Sequence[Record]) -> str:
     if study.command:
-        return " ".join(plain(study.command.line.split()[:2]))
+        return shorten(plain(study.command.line), LONGEST_COMMAND, placeholder=" …")
     told = []
     if "model.name" not in study.factors:
         found = re.fullmatch(r"resnet(\d+)", study.model.name)

@@ -200,6 +200,9 @@ def unlearned(
 
 
 CAVEATS: list[Caveat] = [
+    conditions.UnknownWork(),
+    conditions.OwnClock(),
+    conditions.ShortCommand(seconds=0.05),
     NotLearned(levels=[unlearned(128, 0.57), unlearned(256, 0.51)], everywhere=True),
     NotLearned(levels=[unlearned(128, 0.75, "unclear")], everywhere=False),
     conditions.CensoredSettings(
