@@ -50,7 +50,7 @@ def _program(told: object) -> object:
     return "study" if told in ("make", "installed", "python") else told
 
 
-class Command(Strict):
+class StartCommand(Strict):
     """What a start was called with, but for the names of its studies."""
 
     program: Annotated[Literal["snakemake", "study"], BeforeValidator(_program)] = "snakemake"
@@ -85,7 +85,7 @@ class Command(Strict):
             f"{shlex.join([called, *(['--', *handed_on] if handed_on else [])])}"
         )
 
-    def without_folders(self) -> "Command":
+    def without_folders(self) -> "StartCommand":
         """Return the command with each absolute path cut to its base name: people share pages."""
         return self.model_validate(plain(self.model_dump()))
 
@@ -146,7 +146,7 @@ class Plan(Versioned):
     packages: dict[str, str] = {}
     """Versions of the packages that the runs import on the host, and that these ask for, as
     installed when the plan was made; empty where images hold them."""
-    start: Command = Command()
+    start: StartCommand = StartCommand()
     """What the start that made the plan was called with, to print it again with one change."""
 
     @classmethod

@@ -4,6 +4,7 @@ line.
 The line names the key, the value and the allowed values.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
@@ -14,8 +15,9 @@ from pydantic import ValidationError
 
 from study.base import strict_yaml
 from study.base.errors import StudyError, check_known
-from study.base.files import write_whole
-from study.config.command import Command
+from study.base.files import digest, write_whole
+from study.base.strict import explain
+from study.config.command import PYTHON, Command, split
 from study.config.effect import check_given
 from study.config.selection import Selection
 from study.config.settings import ARGUMENTS, KEYS, get, setting_keys, with_values
@@ -24,6 +26,8 @@ from study.config.study import Study, StudyFile
 ENDING = ".yaml"
 FIRST = Path(__file__).parent / "first_study.yaml"
 """What `study new` writes."""
+FIRST_COMMAND = Path(__file__).parent / "command_study.yaml"
+"""What `study new --command` writes."""
 RESERVED = ("data", "images", "logs", "weights")
 SECTIONS = (
     *("dataset", "model", "training", "loader", "inference"),
@@ -89,15 +93,53 @@ def study_file(called: str, folders: Sequence[Path]) -> Path:
     return files[name]
 
 
-def write_first_study(file: Path) -> None:
-    """Write the file of a first study, in which each line is explained. Raise :class:`StudyError`
-    if it is there."""
+def command_study(line: str, given: Sequence[str]) -> str:
+    """Return the text of a study of a command; ``given`` are its factors, as ``NAME=LEVEL,LEVEL``.
+
+    A placeholder that has none gets an empty list, to be filled. Raise :class:`StudyError` for a
+    line or a factor that cannot be.
+    """
+    try:
+        command = Command.model_validate({"line": line})
+    except ValidationError as error:
+        raise explain(error, Command, "command") from None
+    factors: dict[str, Any] = {name: [] for name in command.placeholders}
+    for item in given:
+        name, equals, text = item.partition("=")
+        if not equals:
+            raise StudyError(key="--factor", value=item, allowed="NAME=LEVEL,LEVEL")
+        check_known("--factor", name, [*factors, "device"], "the command has no such placeholder")
+        levels = text if text.startswith("[") else f"[{text}]"
+        factors[name] = strict_yaml.parse_leaves(levels, f"--factor {name}")
+    told = "".join(f"\n  {name}: {json.dumps(levels)}" for name, levels in factors.items())
+    text = FIRST_COMMAND.read_text(encoding="utf-8").replace("LINE", json.dumps(line), 1)
+    title = json.dumps(" ".join(command.line.split()[:2]))
+    return text.replace("TITLE", title, 1).replace("FACTORS", told or " {}", 1)
+
+
+def write_first_study(file: Path, text: str | None = None) -> None:
+    """Write the file of a first study, in which each line is explained, or that of a command with
+    its ``text``. Raise :class:`StudyError` if it is there."""
     if file.suffix != ENDING:
         raise StudyError(key="file", value=str(file), allowed=f"a path that ends in {ENDING}")
     _check_name(file.stem, "file")
     if file.exists():
         raise StudyError(f"{file}: it is there already and is kept: name another file")
-    write_whole(file, FIRST.read_text(encoding="utf-8").replace("FILE", str(file)))
+    text = text or FIRST.read_text(encoding="utf-8")
+    write_whole(file, text.replace("FILE", str(file)))
+
+
+def file_of_command(line: str, given: Sequence[str]) -> Path:
+    """Return the file of a study of a command, in the working folder: the same for the same line
+    and factors. It is written if it is not there."""
+    text = command_study(line, given)
+    words = [word for word in split(line) if not word.startswith(("-", "{"))]
+    program = Path(words[1] if len(words) > 1 and words[0] in PYTHON else (words or ["command"])[0])
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", program.stem).strip("-") or "command"
+    file = Path(f"{name}-{digest(text)[:4]}{ENDING}")
+    if not file.exists():
+        write_first_study(file, text)
+    return file
 
 
 def _check_name(name: str, key: str) -> None:

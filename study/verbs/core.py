@@ -12,6 +12,14 @@ from study.base import plain_matplotlib
 from study.base.errors import StudyError, printable
 from study.verbs.declare import LOG, PLAN, RESULTS, argument, free, print_lines, verb
 
+FACTOR = argument(
+    "--factor",
+    action="append",
+    default=[],
+    metavar="NAME=LEVEL,LEVEL",
+    help="levels of a placeholder of a command (repeatable)",
+)
+
 
 @verb(
     argument(
@@ -21,21 +29,32 @@ from study.verbs.declare import LOG, PLAN, RESULTS, argument, free, print_lines,
         "Python of the start "
         "(default: the lock's, or the installed one where only that can use the GPU)",
     ),
+    FACTOR,
     argument(
         "studies",
         nargs="*",
         metavar="STUDY",
-        help="name of a study, or path of its file (default: those of config/config.yaml); "
+        help="name of a study, or path of its file (default: those of config/config.yaml); with "
+        "--factor, or with a space in it, it is a command, whose study is written here; "
         "after --: Snakemake's arguments, such as -- --config time_budget_minutes=10",
     ),
 )
 def start(options: argparse.Namespace) -> None:
     """Measure studies in this folder, up to the report. Snakemake's own words go to its log in
     .snakemake/log."""
+    from study.config.load import ENDING, file_of_command
     from study.host.plan.configuration import bring_training_stack, snakemake
 
-    bring_training_stack(options.snakemake, options.studies, options.torch)
-    sys.exit(snakemake(options.snakemake, options.studies))
+    studies = []
+    for one in options.studies:
+        if options.factor or (" " in one and not one.endswith(ENDING)):
+            one = str(file_of_command(one, options.factor))
+            options.tell(f"the study of this command: {one}")
+        studies.append(one)
+    if options.factor and not studies:
+        raise StudyError("--factor: it belongs to a command, as in: study start 'python a.py {n}'")
+    bring_training_stack(options.snakemake, studies, options.torch)
+    sys.exit(snakemake(options.snakemake, studies))
 
 
 @verb(
@@ -45,13 +64,22 @@ def start(options: argparse.Namespace) -> None:
         type=Path,
         default=Path("my.yaml"),
         help="file to write, *.yaml (default: my.yaml)",
-    )
+    ),
+    argument(
+        "--command",
+        metavar="LINE",
+        help="a program and its arguments, in place of a training: 'python train.py --bs {bs}'",
+    ),
+    FACTOR,
 )
 def new(options: argparse.Namespace) -> str:
     """Write the file of a first study, in which each line is explained."""
-    from study.config.load import write_first_study
+    from study.config.load import command_study, write_first_study
 
-    write_first_study(options.file)
+    if options.factor and not options.command:
+        raise StudyError("--factor: it belongs to --command")
+    text = command_study(options.command, options.factor) if options.command else None
+    write_first_study(options.file, text)
     return (
         f"{options.file} is written. To measure it: {options.program} start "
         f"{shlex.quote(str(options.file))}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.plan import Command
+from study.artifacts.plan import StartCommand
 from study.cli import _parser
 from study.config.load import read_selection
 from study.host.plan.configuration import as_snakemake_reads_it
@@ -129,7 +129,7 @@ def test_the_next_start_that_is_printed_is_the_same_but_for_one_key(
 def test_a_study_that_was_called_by_its_file_is_printed_so_in_the_words_of_its_start(
     program: str, printed: str, with_a_change: str
 ) -> None:
-    start = Command.model_validate({"program": program, "files": {"my": "my.yaml"}})
+    start = StartCommand.model_validate({"program": program, "files": {"my": "my.yaml"}})
     assert start.again("my") == printed
     assert start.again("my", devices=["cpu"]) == printed + with_a_change
     assert start.retry("my").endswith("python -m study retry my")

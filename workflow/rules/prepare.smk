@@ -7,7 +7,7 @@ rule plan:
     conda:
         STACK
     params:
-        request=FLOW.request.model_dump_json(),
+        request=lambda wc: FLOW.request.model_dump_json(),
         told=lambda wc: FLOW.foretold(),
     message:
         "{params.told}"

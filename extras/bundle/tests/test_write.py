@@ -14,7 +14,7 @@ import pytest
 
 from study.artifacts.bundle import CHECKSUMS, is_held, unpack
 from study.artifacts.layout import Results
-from study.artifacts.plan import Command, Plan, write_plans
+from study.artifacts.plan import Plan, StartCommand, write_plans
 from study.artifacts.record import without_paths
 from study.base.errors import StudyError
 from study.base.files import write_new
@@ -233,7 +233,7 @@ def test_the_file_of_a_study_travels_where_a_start_chose_devices_and_length(tmp_
     declared_in(tmp_path / "own", plan, factors=both)
     rung = plan.study.model_copy(update={"rung": {"replicates": plan.study.replicates}})
     for config in ({"devices": ["cpu"]}, {}):
-        made = plan.model_copy(update={"study": rung, "start": Command(config=config)})
+        made = plan.model_copy(update={"study": rung, "start": StartCommand(config=config)})
         path.write_text(made.model_dump_json(indent=1))
         packed(folder, tmp_path / "a.zip")
         assert ("config/studies/tiny.yaml" in names_in(tmp_path / "a.zip")) is bool(config)

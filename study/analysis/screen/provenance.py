@@ -21,7 +21,6 @@ from study.config.settings import Settings, get
 from study.config.study import Study
 from study.config.times import INFERENCE
 
-
 LONGEST_COMMAND = 40
 """Letters of a command in the job line; the whole line is among the facts."""
 

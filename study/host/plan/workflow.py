@@ -19,8 +19,8 @@ from typing import Any
 from study.artifacts.block import Block, blocks_of, is_ahead, made_of, page_made_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import (
-    Command,
     Plan,
+    StartCommand,
     length_of,
     options_of,
     read_earlier,
@@ -395,7 +395,7 @@ def plans_for(request: Request, studies: Sequence[Path], results: Path) -> list[
     return [plan.model_copy(update={"start": command}) for plan in plans]
 
 
-def _command(selection: Selection, arguments: Sequence[str]) -> Command:
+def _command(selection: Selection, arguments: Sequence[str]) -> StartCommand:
     """Return what a start was called with, as far as it decides what runs and where."""
     kept = selection.model_dump(
         mode="json", exclude_defaults=True, exclude={"studies", "time_budget_minutes"}
@@ -406,7 +406,7 @@ def _command(selection: Selection, arguments: Sequence[str]) -> Command:
     files = {
         study_name(called): called for called in selection.studies if called != study_name(called)
     }
-    return Command.model_validate(
+    return StartCommand.model_validate(
         {"program": program, "files": files, "options": options_of(arguments[1:]), "config": kept}
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import Command, options_of, write_plans
+from study.artifacts.plan import StartCommand, options_of, write_plans
 from study.cli import main
 from tests.conftest import tiny_plan
 from tests.examples import STUDIES, with_analysis
@@ -34,7 +34,7 @@ from tests.unit.test_documents import MEANT_BY_A_SHELL
 def test_a_printed_command_repeats_the_words_of_the_start_and_changes_one_key(
     given: dict[str, Any], changes: dict[str, Any], told: list[str]
 ) -> None:
-    command = Command(config=given).again("x", **changes)
+    command = StartCommand(config=given).again("x", **changes)
     assert not MEANT_BY_A_SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", command))
     words = shlex.split(command)
     assert words[words.index("--config") + 1 :] == told
@@ -66,18 +66,18 @@ def test_the_answer_of_the_example_is_printed_with_a_link_that_opens(
 
 MINE = "/home/qbob too/x"
 STARTS = [
-    (Command(), True),
-    (Command(files={"tiny": "tiny.yaml"}), True),
-    (Command(files={"tiny": "gone.yaml"}), False),
-    (Command(program="study", files={"tiny": f"{MINE}/tiny.yaml"}), False),
-    (Command(options=[f"--directory={MINE}/run", "--profile=~/qbob/slurm"]), False),
-    (Command(config={"images": {"cpu": f"{MINE}/a.tar"}, "overrides": {"seed": 7}}), False),
+    (StartCommand(), True),
+    (StartCommand(files={"tiny": "tiny.yaml"}), True),
+    (StartCommand(files={"tiny": "gone.yaml"}), False),
+    (StartCommand(program="study", files={"tiny": f"{MINE}/tiny.yaml"}), False),
+    (StartCommand(options=[f"--directory={MINE}/run", "--profile=~/qbob/slurm"]), False),
+    (StartCommand(config={"images": {"cpu": f"{MINE}/a.tar"}, "overrides": {"seed": 7}}), False),
 ]
 
 
 @pytest.mark.parametrize(("start", "printed"), STARTS)
 def test_a_page_holds_no_folder_of_its_start_and_a_terminal_no_command_of_elsewhere(
-    start: Command,
+    start: StartCommand,
     printed: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -125,7 +125,7 @@ def test_a_page_holds_no_folder_of_its_start_and_a_terminal_no_command_of_elsewh
 def test_a_printed_command_repeats_the_options_of_the_start(
     typed: list[str], told: list[str]
 ) -> None:
-    command = Command(options=options_of(typed))
+    command = StartCommand(options=options_of(typed))
     words = shlex.split(command.again("x"))
     assert [word for word in words[1:] if word in told] == told
     assert words[-2:] == ["--config", "studies=[x]"]

@@ -15,7 +15,7 @@ import pytest
 from study.artifacts.machine import Observed
 from study.base import processes
 from study.config.study import Evidence
-from study.host.steps import attempt, watch
+from study.host.steps import attempt, command, watch
 from study.host.steps.watch import Counters, alone_on_this_machine
 from study.host.supervise import Spawned, supervise
 from tests.conftest import ROOT
@@ -105,7 +105,7 @@ def test_a_shell_around_a_containers_command_keeps_its_exit_code_and_counts_its_
     code = "import sys, time\nwhile time.process_time() < 0.5: pass\nsys.exit(int(sys.argv[1]))"
     line = attempt.timed([sys.executable, "-c", code, "7"], str(tmp_path))
     assert subprocess.run(line).returncode == 7
-    counted = attempt.shell_times((tmp_path / attempt.TIMES).read_text())
+    counted = attempt.shell_times((tmp_path / command.TIMES).read_text())
     assert counted is not None
     assert 0.49 <= counted < 60
 
