@@ -151,7 +151,8 @@ def facts_of(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> 
                 values.setdefault(name, []).append(value)
     for column in MEASURED:
         values[column] = frame[column].dropna().astype(int).tolist()
-    values["precision"] = frame["precision"].dropna().tolist()
+    if not study.command:
+        values["precision"] = frame["precision"].dropna().tolist()
     reduced = [
         f"{key} {study.reduced[key]}, not {value}"
         for key, value in study.full.items()
@@ -159,7 +160,7 @@ def facts_of(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> 
     ]
     facts = {"reduced size": "; ".join(reduced)} if reduced else {}
     for name, every in values.items():
-        known = [value for value in every if value is not None]
+        known = [value for value in every if value not in (None, [])]
         if known and any(value != DEFAULTS.get(name) for value in known):
             facts[name] = _range(name, known)
     absent = [run for run in plan.runs if run.name not in records]
@@ -178,6 +179,9 @@ def _fields(record: Record) -> Iterator[tuple[str, Any]]:
             yield from flat(f"{part}.", values.model_dump(exclude={"libraries"}))
     if record.machine:
         yield "machine.software", record.machine.software
+    if record.command:
+        yield "command.program", record.command.program
+        yield "command.copied_files", record.command.files
     yield "started_as", record.started_as
 
 
