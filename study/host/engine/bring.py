@@ -18,10 +18,18 @@ WITHOUT_GPU = (
 )
 
 
-def make(engine: Docker, wanted: ImageRequest, results: Path, log: TextIO, gpu: bool) -> Image:
+def make(
+    engine: Docker,
+    wanted: ImageRequest,
+    results: Path,
+    log: TextIO,
+    gpu: bool,
+    for_commands: bool = False,
+) -> Image:
     """Build, load or pull the image, test it once, and return its description.
 
-    The test imports the training stack, and with ``gpu`` lets torch look for a GPU. Raise
+    The test imports the training stack, and with ``gpu`` lets torch look for a GPU. A user's image
+    ``for_commands`` needs nothing of ours, and is asked for ``sh`` alone. Raise
     :class:`StudyError` if a step fails.
     """
     seconds = engine.build(wanted, log) if wanted.kind == "built" else None
@@ -30,7 +38,8 @@ def make(engine: Docker, wanted: ImageRequest, results: Path, log: TextIO, gpu: 
     if stored is None:
         raise StudyError(f"images.{wanted.device}: {engine.name} has no image {wanted.reference!r}")
     lock = stored.labels.get(LOCK_LABEL)
-    seen = _try(engine, stored.id, results, log, wanted.device, gpu)
+    of_a_user = for_commands and wanted.kind != "built"
+    seen = _try(engine, stored.id, results, log, wanted.device, gpu, of_a_user)
     return Image(
         request=wanted,
         engine=engine.name,
@@ -70,9 +79,23 @@ class Seen(Strict):
     gpu_trouble: str | None
 
 
-def _try(engine: Docker, image: str, results: Path, log: TextIO, device: Device, gpu: bool) -> Seen:
+NOT_ASKED = Seen(python="not asked for", libraries={}, gpu_trouble=None)
+"""What is known of an image that is a user's, and may hold no Python."""
+
+
+def _try(
+    engine: Docker,
+    image: str,
+    results: Path,
+    log: TextIO,
+    device: Device,
+    gpu: bool,
+    of_a_user: bool,
+) -> Seen:
     with lifetime.scratch_folder(results) as scratch:
         command = ["python", "-m", "study.training.instruments.machine"]
+        if of_a_user:
+            command = ["sh", "-c", f"echo '{NOT_ASKED.model_dump_json()}'"]
         title = f"image {device}"
         try:
             ended = lifetime.enter(
@@ -87,7 +110,8 @@ def _try(engine: Docker, image: str, results: Path, log: TextIO, device: Device,
     except (StopIteration, ValueError):
         said_last = ended.trouble or base.last_words(ended.tail)
         raise StudyError(
-            f"images.{device}: the image cannot run the training code: {said_last}"
+            f"images.{device}: the image cannot run {'sh' if of_a_user else 'the training code'}: "
+            f"{said_last}"
         ) from None
     if gpu and seen.gpu_trouble:
         raise StudyError(

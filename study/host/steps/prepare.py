@@ -249,7 +249,8 @@ def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -
     say(f"image {name}: {wanted.reference}{minutes}")
     with new_log(log or files.log("images", name)) as file:
         gpu = wanted.device == "cuda" and devices.absent("cuda") is None
-        made = bring.make(engine(plan.engine), wanted, results, file, gpu)
+        for_commands = plan.study.command is not None
+        made = bring.make(engine(plan.engine), wanted, results, file, gpu, for_commands)
     write_if_changed(files.image(name), made.model_dump_json(indent=1))
     how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "already there"
     note = engine(plan.engine).gpu_note() if gpu else None
