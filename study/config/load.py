@@ -26,7 +26,7 @@ FIRST = Path(__file__).parent / "first_study.yaml"
 """What `study new` writes."""
 RESERVED = ("data", "images", "logs", "weights")
 SECTIONS = (
-    *("dataset", "model", "training", "loader", "inference"),
+    *("dataset", "model", "training", "loader"),
     *("arguments", "output", "limits", "evidence"),
 )
 
