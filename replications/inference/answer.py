@@ -137,7 +137,7 @@ def train(model: nn.Module, images: Images, given: argparse.Namespace) -> None:
         for step in range(steps):  # each is full: a batch of one has no variance to normalise by
             batch = chosen[step * size : (step + 1) * size]
             optimizer.zero_grad()
-            cross_entropy(model.train()(pixels[batch]), labels[batch]).backward()
+            torch.autograd.backward(cross_entropy(model.train()(pixels[batch]), labels[batch]))
             optimizer.step()
             rates.step()
     if given.epochs:
@@ -160,10 +160,11 @@ def settle(model: nn.Module, pixels: torch.Tensor, size: int) -> None:
 
 def accuracy_of(infer: Infer, images: Images, size: int, device: str) -> float:
     """Return the share of right answers."""
-    hits = 0
-    for pixels, labels in zip(*(tensor.split(size) for tensor in images), strict=True):
-        hits += int((infer(pixels.to(device)).argmax(1).cpu() == labels).sum())
-    return hits / len(images[1])
+    hits, (pixels, labels) = 0, images
+    for first in range(0, len(labels), size):
+        answers = infer(pixels[first : first + size].to(device)).argmax(1).cpu()
+        hits += int((answers == labels[first : first + size]).sum())
+    return hits / len(labels)
 
 
 def converted(model: nn.Module, train: Images, given: argparse.Namespace) -> tuple[Any, Any, Any]:
@@ -183,8 +184,7 @@ def converted(model: nn.Module, train: Images, given: argparse.Namespace) -> tup
     def taken(images: torch.Tensor) -> torch.Tensor:
         return images.to(kind).contiguous(memory_format=order)
 
-    model = model.to(kind).to(memory_format=order)  # type: ignore[call-overload]
-    return model, taken, None
+    return model.to(kind).to(memory_format=order), taken, None
 
 
 def in_onnx_runtime(
@@ -218,7 +218,7 @@ def in_onnx_runtime(
         if given.precision == "int8":
             count = min(given.calibration_images, len(train))
             spread = train[torch.arange(count) * len(train) // count]
-            ranges = ({INPUT: batch.numpy()} for batch in spread.split(32))
+            ranges = ({INPUT: batch.numpy()} for batch in torch.chunk(spread, -(-count // 32)))
             quant_pre_process(path, folded, skip_symbolic_shape=True)  # folds normalisation
             path = path.with_name("int8.onnx")
             quantization.quantize_static(

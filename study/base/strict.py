@@ -175,7 +175,7 @@ class Declared(Strict):
             raise explain(error, cls, source) from None
 
 
-TO_A_COMMAND = "to answer is a command: measure it again, replications/inference/README.md says how"
+TO_A_COMMAND = "inference is a command now, replications/inference/answer.py: measure it again"
 GONE = {
     "study.task": TO_A_COMMAND,
     "study.inference": TO_A_COMMAND,

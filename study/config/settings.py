@@ -160,7 +160,9 @@ def setting_keys(command: Command | None = None) -> list[str]:
 
 
 def description(key: str) -> str:
-    """Return what the models say of the dotted ``key``."""
+    """Return what the models say of the dotted ``key``, or what a placeholder is."""
+    if key.startswith(ARGUMENTS):
+        return "an argument of the command"
     described = {name: field.description for name, field, _ in _fields(Keys)}
     return one_line(described[key] or "")
 
