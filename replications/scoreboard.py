@@ -35,7 +35,7 @@ says that it does not carry over to the machine that is named here. Each claim l
 which measures it on your machine."""
 COLUMNS = ("claim and source", "measured here")
 NOT_MEASURED = "not measured"
-LOST = "An older version measured it in another way: it waits to be measured again."
+LOST = "An older version measured it in another way: it waits to be measured again, as a command."
 
 
 @dataclass(frozen=True)
