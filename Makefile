@@ -129,7 +129,7 @@ LOCK := .uv/bin/uv pip compile --quiet --universal --python-version 3.11 --gener
   --no-annotate --custom-compile-command "make lock"
 
 lock: host  ## Pin every dependency again in the lock files
-	$(LOCK) pyproject.toml --extra train -o requirements.lock
+	$(LOCK) pyproject.toml --extra train --extra onnx -o requirements.lock
 	$(LOCK) pyproject.toml -o requirements-host.lock -c requirements.lock
 	$(LOCK) pyproject.toml --extra dev $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
 	$(LOCK) --group slurm --no-deps -o requirements-slurm.lock -c requirements.lock

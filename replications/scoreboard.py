@@ -35,6 +35,7 @@ says that it does not carry over to the machine that is named here. Each claim l
 which measures it on your machine."""
 COLUMNS = ("claim and source", "measured here")
 NOT_MEASURED = "not measured"
+LOST = "An older version measured it in another way: it waits to be measured again, as a command."
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,14 @@ def made(part: study.StudyResults) -> str:
 def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]:
     """Yield the rows of each claim of a study's file: one for each of the results that measured it,
     or one for none."""
-    parts = [folder[file.stem] for folder in results if file.stem in folder.studies]
-    found = []
-    for part in parts:
-        found += [(row, made(part)) for row in part.claims() if was_measured(row)]
+    found, lost = [], ""
+    for part in (folder[file.stem] for folder in results if file.stem in folder.studies):
+        try:
+            found += [(row, made(part)) for row in part.claims() if was_measured(row)]
+        except study.StudyError as error:
+            if error.key != "study.task":  # its plan asks for what nothing measures any more
+                raise
+            lost = LOST
     for claim in yaml.safe_load(file.read_text(encoding="utf-8")).get("claims", []):
         own = [
             (row, on)
@@ -103,7 +108,7 @@ def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]
                 if key in source
             ]
             yield Row(
-                claim["claim"], ", ".join(told), source.get("address"), "", NOT_MEASURED, file
+                claim["claim"], ", ".join(told), source.get("address"), lost, NOT_MEASURED, file
             )
 
 

@@ -40,7 +40,7 @@ class Ratio(Strict):
     faster_seconds: float
     """Mean time at `faster`, as in its group."""
     slower_images: float | None
-    """Images trained on, mean over the runs of the level; null for inference."""
+    """Images trained on, mean over the runs of the level; null for a command."""
     faster_images: float | None
     slower_accuracy: float | None
     """Mean accuracy, 0 to 1, of the level."""

@@ -156,10 +156,6 @@ def read_fitting(plan: Plan, run: Run, path: Path) -> Record:
             raise StudyError(
                 key=f"measurement.{key}", value=seconds, why=f"a clock tells {SHORTEST:g} s or more"
             )
-    if record.measurement and (record.measurement.inference is None) != (
-        run.settings.task == "training"
-    ):
-        raise StudyError(f"measurement.inference: it does not go with the task {run.settings.task}")
     return record
 
 
@@ -171,9 +167,6 @@ def _durations(measured: Measurement) -> Iterator[tuple[str, float]]:
         yield f"epochs.{index}.train_seconds", epoch.train_seconds
     if measured.target and measured.target.seconds is not None:
         yield "target.seconds", measured.target.seconds
-    if measured.inference:
-        for index, batch in enumerate(measured.inference.batches):
-            yield f"inference.batches.{index}.seconds", batch.seconds
 
 
 def _pairs(

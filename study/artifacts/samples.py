@@ -142,45 +142,6 @@ class Replica(Samples):
     memory: Memory
 
 
-class TimedBatch(Samples):
-    """One timed batch of inference: from images on the device until the device has the outputs."""
-
-    images: Images
-    warm_up: bool
-    """True for the first `inference.warm_up_batches` batches; they are in no figure."""
-    seconds: Seconds
-
-
-class InferenceSamples(Samples):
-    """Raw samples of inference with the trained network. Percentiles are computed on read."""
-
-    started: Epochal
-    """Start of the first batch, in seconds since 1970 UTC."""
-    seconds: Seconds
-    """Wall time of all batches, the time between them included."""
-    conversion_seconds: Seconds
-    """Seconds to convert the trained network for inference: to another number type, or by export,
-    calibration and quantisation."""
-    batches: list[TimedBatch]
-    """Every batch, in the order in which they ran."""
-    accuracy: Share
-    """Share of the validation images classified correctly, 0 to 1."""
-    weights_sha256: str
-    """Checksum of the trained weights, before they were converted."""
-    operators: dict[str, Count]
-    """Number of operators of each kind that the runtime executes; empty if torch executes the
-    network."""
-    memory: Memory
-    """Memory peaks: the device's from the conversion on, the host's of the whole process, training
-    included."""
-
-    @model_validator(mode="after")
-    def _a_batch_is_timed(self) -> Self:
-        if all(batch.warm_up for batch in self.batches):
-            raise ValueError("batches: every one is warm-up: at least one must be timed")
-        return self
-
-
 class PixelDifference(Samples):
     """Distance of a decoder's pixels from Pillow's, as absolute differences of 8-bit values."""
 
@@ -267,9 +228,6 @@ class Measurement(Samples):
     compile_seconds: Seconds | None = None
     """Seconds that torch.compile took in the whole run, validation included; null if nothing is
     compiled."""
-    inference: InferenceSamples | None = None
-    """Samples of inference, if that is the task of the run; all other fields then describe the
-    training before it."""
     threads: Count
     """Number of CPU threads that torch used in each process, read as training ended."""
     workers: Count

@@ -183,8 +183,6 @@ class Timing(Strict):
     """Whether the target accuracy was reached; empty for a training without one."""
     step_seconds: SecondsCell
     """Median steady step: a full batch, everything trained, no warm-up."""
-    thousand_images_seconds: SecondsCell
-    """Inference time of 1000 images."""
     command_seconds: Annotated[SecondsCell, Resource("the whole command (s)")]
     """Wall time of a command, from its start to its end."""
     command_start_seconds: Annotated[SecondsCell, Resource("start-up of the command (s)")]
@@ -196,12 +194,12 @@ class Timing(Strict):
     loss: Annotated[float | None, Resource("loss")]
     """Loss that a command printed, of several the last."""
     images_per_second: Annotated[float | None, Unit("images/s"), Resource("images/s")]
-    """Images over `train_seconds`, or over the time of all timed batches of inference."""
+    """Images over `train_seconds`."""
     learning_rate: float | None
     """Base learning rate of the schedule, after `training.learning_rate_rule`."""
     chance_accuracy: ShareCell
-    """Accuracy of a network that always answers the most frequent class of the validation images;
-    empty for inference."""
+    """Accuracy of a network that always answers the most frequent class of the validation
+    images."""
     accuracy: ShareCell
     """Validation images classified correctly after the last epoch."""
     valid_loss: float | None
@@ -279,29 +277,6 @@ class Timing(Strict):
     ]
     """Mean distance of the pixels of training images from those that Pillow decodes; empty for
     Pillow."""
-
-    latency_p50_seconds: Annotated[
-        SecondsCell, Resource("latency of a batch, median (ms)", "milli")
-    ]
-    """Median time of a timed batch of inference (nearest rank: a measured value)."""
-    latency_p90_seconds: Annotated[SecondsCell, Resource("latency, 90th percentile (ms)", "milli")]
-    """90th percentile of the timed batches of inference (nearest rank)."""
-    latency_p99_seconds: Annotated[SecondsCell, Resource("latency, 99th percentile (ms)", "milli")]
-    """99th percentile of the timed batches of inference (nearest rank)."""
-    batches: int | None
-    """Number of timed batches of inference."""
-    fp32_accuracy: Annotated[
-        ShareCell, Resource("accuracy of the same weights as trained, fp32", "share")
-    ]
-    """Accuracy of the trained network before it was converted for inference."""
-    int8_convolutions_share: Annotated[
-        ShareCell, Resource("convolutions executed in int8", "share")
-    ]
-    """Convolutions that the runtime executes on integers; empty if it executes none so."""
-    conversion_seconds: Annotated[SecondsCell, Resource("conversion, before any batch (s)")]
-    """Time to convert the trained network for inference."""
-    trained_sha256: str | None
-    """Checksum of the trained weights, before their conversion."""
 
 
 def resources() -> dict[str, Resource]:

@@ -80,7 +80,7 @@ class StudyError(Exception):
         allowed: str | Iterable[str] = (),
     ) -> None:
         """``source`` names the file or study, ``context`` what rules the value out, such as "with
-        task inference"."""
+        device cpu"."""
         self.source = source
         self.key = key
         self.value = value

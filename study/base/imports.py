@@ -56,7 +56,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 PYTHON = "python"
 """The interpreter's name among the packages."""
-DISTRIBUTIONS = {"PIL": ["pillow"], "onnx": ["onnx", "onnxscript"], "pynvml": ["nvidia-ml-py"]}
+DISTRIBUTIONS = {"PIL": ["pillow"], "pynvml": ["nvidia-ml-py"]}
 """What a module comes with, where its distribution has another name, or needs one that it does not
 ask for."""
 

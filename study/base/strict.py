@@ -175,13 +175,21 @@ class Declared(Strict):
             raise explain(error, cls, source) from None
 
 
+TO_A_COMMAND = "inference is a command now, replications/inference/answer.py: measure it again"
 GONE = {
+    "study.task": TO_A_COMMAND,
+    "study.inference": TO_A_COMMAND,
+    "settings.task": TO_A_COMMAND,
+    "settings.inference": TO_A_COMMAND,
+    "measurement.inference": TO_A_COMMAND,
     "loader.sharding": "each process takes one contiguous part of a batch",
     "replicates.until": "more `replicates` and another start do the same",
 }
 """Each key of a plan or a record that went and that an older result holds, such as
 `measurement.flops`, and why it went. It is dropped where a file is read: the file stays, and a
 record's checksum is that of all that it holds."""
+LEFT_OUT = {"study.task": "inference", "settings.task": "inference"}
+"""Values of keys that went without which a file would say something else: it is refused."""
 
 
 def without_gone(text: str) -> str:
@@ -197,12 +205,16 @@ def without_gone(text: str) -> str:
 
 def drop_gone(values: Any, above: str = "") -> Any:
     """Return the values of a plan or a record without the keys that went, at any depth. ``above``
-    leads to them."""
+    leads to them. Raise :class:`StudyError` for a value that nothing measures any more."""
     if isinstance(values, list):
         return [drop_gone(inner, above) for inner in values]
     if not isinstance(values, dict):
         return values
     gone = tuple(f".{key}" for key in GONE)
+    for key, value in LEFT_OUT.items():
+        section, _, leaf = key.rpartition(".")
+        if above.endswith(f".{section}") and values.get(leaf) == value:
+            raise StudyError(key=key, value=value, why=GONE[key])
     left = {
         key: drop_gone(inner, f"{above}.{key}")
         for key, inner in values.items()

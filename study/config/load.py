@@ -30,7 +30,7 @@ FIRST_COMMAND = Path(__file__).parent / "command_study.yaml"
 """What `study new --command` writes."""
 RESERVED = ("data", "images", "logs", "weights")
 SECTIONS = (
-    *("dataset", "model", "training", "loader", "inference"),
+    *("dataset", "model", "training", "loader"),
     *("arguments", "output", "limits", "evidence"),
 )
 

@@ -64,16 +64,12 @@ A_PART = Values(f"20 to {SCANS}", lambda images: 20 <= images <= SCANS)
 FASTAI = {"training.loop": one_of("fastai")}
 FASTAI_ON_GPU = FASTAI | {"device": one_of("cuda"), "model.name": TORCHVISION}
 REPLICAS = {"training.strategy": one_of("ddp", "ddp_two_nodes")}
-INFERENCE = {"task": one_of("inference")}
-TRAINED_FIRST = "one process of the plain loop first trains the model"
 TARGET = {"training.target_accuracy": Values("an accuracy", bool)}
 FROZEN = {"training.freeze_epochs": Values("1 and more", bool)}
 A_RULE = {"training.learning_rate_rule": one_of("linear", "square_root")}
 REFERENCE = Values("the images of a step for which training.learning_rate is meant", bool)
 NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers", "alone")}
 THREADS = {"loader.kind": one_of("threads")}
-ONNX = {"inference.precision": one_of("fp32_onnx", "int8")}
-NO_TF32 = one_of("fp32", "bf16", "fp32_onnx", "int8")
 TRAINS = one_of("workers", "threads", "device")
 SWITCHES = {
     "training.compile": False,
@@ -141,31 +137,7 @@ RULES: tuple[Rule, ...] = (
         FASTAI_ON_GPU,
         "its head's pooling has no such backward pass there",
     ),
-    Rule(
-        "training.deterministic",
-        one_of(False),
-        INFERENCE,
-        "it is trained with cuDNN's deterministic algorithms",
-    ),
-    *_only(
-        {"training.loop": "torch", "training.strategy": "single", **SWITCHES},
-        INFERENCE,
-        TRAINED_FIRST,
-    ),
-    *_only(
-        {"training.cuda_graph": False, "inference.cuda_graph": False},
-        NO_GPU,
-        "only a GPU has CUDA graphs",
-    ),
-    Rule("inference.precision", NO_TF32, NO_GPU, "only a GPU has TF32"),
-    Rule(
-        "inference.memory_format",
-        one_of("contiguous"),
-        ONNX,
-        "ONNX Runtime has an order of its own",
-    ),
-    Rule("inference.compile", one_of(False), ONNX, "ONNX Runtime has a compiler of its own"),
-    Rule("loader.kind", TRAINS, INFERENCE, "`alone` trains nothing"),
+    Rule("training.cuda_graph", one_of(False), NO_GPU, "only a GPU has CUDA graphs"),
     Rule(
         "training.precision",
         one_of("auto", "fp32", "bf16", "fp16"),
@@ -197,12 +169,6 @@ RULES: tuple[Rule, ...] = (
         "fastai's `fine_tune` has a schedule of its own",
     ),
     Rule("training.reference_batch_size", REFERENCE, A_RULE),
-    Rule(
-        "training.target_accuracy",
-        one_of(None),
-        INFERENCE,
-        "every level answers with the weights of one training",
-    ),
     Rule(
         "training.validation",
         one_of("epoch"),

@@ -18,8 +18,6 @@ MOST_IMAGES = 100_000_000
 """Images of a dataset or of a step up to which a study is planned: no one trains on more here."""
 SCANS = 1797
 """Images of the source ``digits``."""
-MOST_BATCHES = 1_000_000
-"""Batches of inference of which a record holds each time."""
 MOST_CPUS = 10_000
 MOST_SECONDS = 30_000_000
 """A year, about."""
@@ -543,56 +541,6 @@ class Loader(Declared):
         """Batches that each worker keeps ready, or all threads together: torch's own default is
         2."""
         return self.prefetch_factor or 2
-
-
-class Inference(Declared):
-    """The measurement of `task: inference`: the model classifies the validation images in batches,
-    and each batch is timed by itself. The model is first trained as `training` says, from the
-    study's seed, so that every level has the same weights.
-    """
-
-    precision: Annotated[
-        Literal["fp32", "tf32", "bf16", "fp32_onnx", "int8"],
-        Key(
-            words={"fp32_onnx": "fp32 in ONNX Runtime", "int8": "int8 in ONNX Runtime"},
-            tried=False,
-        ),
-    ] = "fp32"
-    """`fp32` (IEEE single precision), `bf16`: torch, with weights and images in that type. `tf32`:
-    convolutions and matrix products of fp32 in TF32, which NVIDIA GPUs have since Ampere. `int8`:
-    ONNX Runtime on a CPU, with static quantisation that includes convolutions. `fp32_onnx`: ONNX
-    Runtime without quantisation, which separates the effect of the runtime from that of the
-    precision."""
-    memory_format: Annotated[Literal["contiguous", "channels_last"], Key(words=ORDERS)] = (
-        "contiguous"
-    )
-    """Order of images and activations in memory, as `training.memory_format` has it."""
-    compile: Annotated[bool, Key(words=COMPILED, tried=False)] = False
-    """True to compile the trained network with `torch.compile`, before any batch is timed."""
-    cuda_graph: Annotated[bool, Key(words=GRAPHS, tried=False)] = False
-    """True to record the network's work on a batch as a CUDA graph, which one launch replays. With
-    `compile` it is what torch calls `reduce-overhead`."""
-    batch_size: Annotated[int, Key(short="bs")] = Field(1, ge=1, le=MOST_IMAGES)
-    """Images per batch. The validation images are taken in turn, and again from the first."""
-    batches: Annotated[int, Key(small=3)] = Field(100, ge=1, le=MOST_BATCHES)
-    """Least number of timed batches; one pass over the validation images may need more. With fewer
-    than 100 batches the 99th percentile is the slowest batch."""
-    warm_up_batches: Annotated[int, Key(small=1)] = Field(10, ge=0, le=MOST_BATCHES)
-    """Number of batches before the timed ones. They are recorded but used in no figure."""
-    calibration_images: Annotated[
-        int,
-        Key(
-            small=8,
-            idle=[
-                Idle(
-                    {"inference.precision": one_of("fp32", "bf16", "fp32_onnx")},
-                    "inference.precision int8",
-                )
-            ],
-        ),
-    ] = Field(128, ge=2, le=MOST_IMAGES)
-    """`int8`: number of training images, spread over the set, from which the ranges are computed;
-    all of them if there are fewer."""
 
 
 class Limits(Declared):

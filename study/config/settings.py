@@ -17,7 +17,6 @@ from study.config.sections import (
     Dataset,
     Device,
     ImageName,
-    Inference,
     Limits,
     Loader,
     Model,
@@ -39,9 +38,6 @@ class Keys(Declared):
     """The keys that decide what a run does, before factors are applied. Any dotted key of them can
     be a factor."""
 
-    task: Literal["training", "inference"] = "training"
-    """The task that is timed. `inference`: the model is trained first, and then classifies images
-    as the section `inference` says."""
     device: Annotated[
         Device,
         Key(words={"cpu": "CPU", "cuda": "GPU"}, tried=False, in_force=["devices"]),
@@ -62,9 +58,6 @@ class Keys(Declared):
     loader: Annotated[Loader, Key(tried=False, idle=[NOT_A_COMMAND])] = Field(
         default_factory=Loader
     )
-    inference: Annotated[
-        Inference, Key(idle=[Idle({"task": one_of("training")}, "task inference")])
-    ] = Field(default_factory=Inference)
     limits: Annotated[Limits, Key(tried=False)] = Field(default_factory=Limits)
     process: Annotated[
         Literal["forked", "fresh"],
@@ -167,7 +160,9 @@ def setting_keys(command: Command | None = None) -> list[str]:
 
 
 def description(key: str) -> str:
-    """Return what the models say of the dotted ``key``."""
+    """Return what the models say of the dotted ``key``, or what a placeholder is."""
+    if key.startswith(ARGUMENTS):
+        return "an argument of the command"
     described = {name: field.description for name, field, _ in _fields(Keys)}
     return one_line(described[key] or "")
 
@@ -201,8 +196,6 @@ def decisive(settings: Settings) -> dict[str, Any]:
         return _of_a_command(values)
     for section in ("command", "arguments", "output"):
         del values[section]
-    if settings.task == "training":
-        del values["inference"]
     for key, mark in KEYS.items():
         section, _, leaf = key.rpartition(".")
         is_usual = get(settings, key) == get(DEFAULTS, key)
@@ -264,14 +257,6 @@ def few_images(settings: Settings, train: int, valid: int, steps: int = 3) -> tu
         steps *= 4
     last = 0 if training.drop_last else train % size
     return min(train, steps * training.step_images + last), min(valid, 2 * size + valid % size)
-
-
-def loops(settings: Settings) -> list[str]:
-    """Return the loops that a run enters, the outermost last; each is a folder of
-    ``study/training/loops``."""
-    if settings.task == "inference":  # a network is trained, and then asked
-        return ["torch", "inference"]
-    return [settings.training.loop]
 
 
 def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

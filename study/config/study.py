@@ -14,7 +14,7 @@ from study.config.claims import Claim
 from study.config.names import switch_words
 from study.config.sections import short_name
 from study.config.settings import Keys, get, setting_keys
-from study.config.times import INFERENCE, TIMES, TimeName
+from study.config.times import TIMES, TimeName
 
 RungKey = Literal["training.epochs", "training.freeze_epochs", "replicates"]
 MOST_REPLICATES = 1000
@@ -30,8 +30,7 @@ class Curve(Declared):
     x: str = "training.batch_size"
     """The factor on the horizontal axis."""
     y: TimeName = "fit_seconds"
-    """The time that is fitted, in seconds. With `task: inference` it is `thousand_images_seconds`;
-    `target_seconds` needs a `training.target_accuracy`."""
+    """The time that is fitted, in seconds. `target_seconds` needs a `training.target_accuracy`."""
 
 
 class Evidence(Declared):
@@ -101,10 +100,9 @@ class StudyFile(Keys):
     curve: Curve | None = None
     """The time and the factor of the fit; none for no fit."""
     time: TimeName | None = None
-    """The time that is compared in a study without a `curve`. none: `fit_seconds`, or
-    `thousand_images_seconds` with `task: inference`; of a command `printed_seconds` where
-    `output.seconds` is given, else `marked_seconds` where `output.starts` is, else
-    `command_seconds`."""
+    """The time that is compared in a study without a `curve`. none: `fit_seconds`; of a command
+    `printed_seconds` where `output.seconds` is given, else `marked_seconds` where `output.starts`
+    is, else `command_seconds`."""
     learning_margin: float = Field(0.02, ge=0, lt=1)
     """Accuracy, 0 to 1, by which a setting may fall short of the best one and still counts as
     trained. One that falls short by more, beyond the noise between runs, has not learned and is not
@@ -135,13 +133,13 @@ class StudyFile(Keys):
 
     @property
     def total(self) -> TimeName:
-        """The time that is analysed: that of ``curve``, else ``time``, else the task's default."""
+        """The time that is analysed: that of ``curve``, else ``time``, else the default."""
         if self.curve:
             return self.curve.y
         if self.command and not self.time:
             told: TimeName = "marked_seconds" if self.output.starts else "command_seconds"
             return "printed_seconds" if self.output.seconds else told
-        return self.time or (INFERENCE if self.task == "inference" else "fit_seconds")
+        return self.time or "fit_seconds"
 
     @property
     def factor_keys(self) -> list[str]:
@@ -219,10 +217,9 @@ class StudyFile(Keys):
     def _check_time(self, key: str) -> None:
         """Raise ValueError if the runs do not have the time that is compared; ``key`` gives it."""
         of_commands = [name for name, time in TIMES.items() if time.spans == "command"]
-        own = [y for y in TIMES if (y == INFERENCE) == (self.task == "inference")]
-        own = [y for y in own if (y in of_commands) == bool(self.command)]
-        if self.total not in own and "task" not in self.factors:
-            job = "a command" if self.command else f"task {self.task}"
+        own = [y for y in TIMES if (y in of_commands) == bool(self.command)]
+        if self.total not in own:
+            job = "a command" if self.command else "a training"
             raise ValueRefused(key=key, value=self.total, context=f"with {job}", allowed=own)
         needed = TIMES[self.total].needs
         if needed and get(self, needed) is None and needed not in self.factors:

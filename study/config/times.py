@@ -25,7 +25,6 @@ TimeName = Literal[
     "valid_seconds",
     "step_seconds",
     "target_seconds",
-    "thousand_images_seconds",
     "command_seconds",
     "marked_seconds",
     "printed_seconds",
@@ -44,9 +43,9 @@ class Time:
     parts: tuple[str, ...] = ()
     """The columns of the table of timings that add up to it, or whose shares are those of its
     parts."""
-    spans: Literal["training", "part", "target", "inference", "command"] = "part"
-    """What its clock spans: a whole training, a part of one, a training until its target, an
-    inference, or a command."""
+    spans: Literal["training", "part", "target", "command"] = "part"
+    """What its clock spans: a whole training, a part of one, a training until its target, or
+    a command."""
     needs: str = ""
     """The key without which no run has it."""
 
@@ -74,9 +73,6 @@ TIMES: dict[TimeName, Time] = {
         spans="target",
         needs="training.target_accuracy",
     ),
-    "thousand_images_seconds": Time(
-        "1000 images take", "inference time of 1000 images", spans="inference"
-    ),
     "command_seconds": Time(
         "the command takes",
         "time of the command",
@@ -93,5 +89,3 @@ TIMES: dict[TimeName, Time] = {
         needs="output.seconds",
     ),
 }
-INFERENCE: TimeName = "thousand_images_seconds"
-"""The time of an inference."""

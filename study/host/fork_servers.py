@@ -23,7 +23,7 @@ from study.base.errors import StudyError
 from study.base.files import digest, package_sha256
 from study.base.fork_server import FORK_SERVERS, Request, addresses, answer_of, ask
 from study.base.processes import die_with
-from study.config.settings import Settings, loops
+from study.config.settings import Settings
 from study.host import packages
 from study.host.engine import container
 from study.host.engine.lifetime import allowed_cpus
@@ -69,7 +69,7 @@ def start_fork_servers(
             if run.environment
             else Path(sys.executable)
         )
-        modules = [JOB_MODULE, f"study.training.loops.{loops(settings)[-1]}.loop"]
+        modules = [JOB_MODULE, f"study.training.loops.{settings.training.loop}.loop"]
         cpus = allowed_cpus(settings.limits.cpus) if settings.limits.cpus else None
         start_fork_server(
             name, modules, container.environment(settings.device, os.environ), results, cpus, python
@@ -197,7 +197,7 @@ def kind_of(settings: Settings) -> str:
     """
     limit = f".{settings.limits.cpus}" if settings.limits.cpus else ""
     own = f".{digest(settings.environment)}" if settings.environment else ""
-    return f"{settings.device}.{loops(settings)[-1]}{limit}{own}"
+    return f"{settings.device}.{settings.training.loop}{limit}{own}"
 
 
 def fork_server_of(settings: Settings) -> str | None:

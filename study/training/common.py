@@ -25,7 +25,7 @@ from study.base.errors import StudyError, first_line
 from study.base.files import file_sha256, write_whole
 from study.base.privacy import anonymous
 from study.base.strict import Strict
-from study.config.settings import Settings, few_images, loops
+from study.config.settings import Settings, few_images
 from study.data.sources import open_set, source_of
 from study.data.splits import check_batch_size
 from study.training.instruments.machine import set_algorithms
@@ -129,7 +129,7 @@ def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) 
 
 def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
     """Return the loop that the settings name, with the algorithms that they allow in force."""
-    module = importlib.import_module(f"study.training.loops.{loops(settings)[-1]}.loop")
+    module = importlib.import_module(f"study.training.loops.{settings.training.loop}.loop")
     train: Callable[[TrainingJob], Measurement] = module.train
     set_algorithms(settings.training)  # fastai's import lets cuDNN try some
     return train

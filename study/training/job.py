@@ -22,7 +22,7 @@ from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, TELEMETRY, Job
 from study.artifacts.samples import Measurement, ReferenceWorkload
 from study.base.privacy import anonymous
-from study.config.settings import Settings, few_images, get
+from study.config.settings import Settings, few_images
 from study.training.common import (
     Inputs,
     checked_inputs,
@@ -151,9 +151,8 @@ def _no_device(settings: Settings) -> str | None:
     wanted, available = settings.training.replicas, torch.cuda.device_count()
     if available < wanted:
         return f"torch finds {available} CUDA devices, and the run needs {wanted}"
-    for section in ("training", "inference"):
-        if get(settings, f"{section}.precision") == "tf32" and not has_tf32():
-            return f"{section}.precision: this GPU has no tf32; NVIDIA GPUs have it from Ampere on"
+    if settings.training.precision == "tf32" and not has_tf32():
+        return "training.precision: this GPU has no tf32; NVIDIA GPUs have it from Ampere on"
     return None
 
 

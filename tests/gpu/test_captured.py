@@ -15,7 +15,6 @@ from study.training.loops.contract import TrainingJob
 from study.training.loops.torch import loop as torch_loop
 from tests.gpu.conftest import NEEDS_GPU
 from tests.gpu.test_loops import gpu_job
-from tests.unit.training.test_inference import check_answers
 from tests.unit.training.test_switches import losses_of
 
 pytestmark = NEEDS_GPU
@@ -125,11 +124,6 @@ def test_a_recording_leaves_the_statistics_of_the_eager_training(tmp_path: Path)
         )
     for name, eager in found[0].items():
         assert torch.allclose(found[1][name], eager, rtol=1e-3, atol=1e-4), name
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-def test_a_recorded_network_answers_each_batch_as_the_plain_one_does(compiled: bool) -> None:
-    check_answers({"cuda_graph": True, "compile": compiled}, torch.device("cuda"), 1e-3)
 
 
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -54,8 +54,8 @@ def space_of(study: Study, device: Device, train_images: int) -> Space:
     Factors of the study keep their levels; a switch that the study sets has its value, too. Raise
     :class:`StudyError` if the study trains nothing.
     """
-    if study.task != "training":
-        raise StudyError(f"task: {study.task!r} is not allowed: only a training can be tuned")
+    if study.command:
+        raise StudyError("command: it is not allowed: only a training of ours can be tuned")
     factors = _factors(study, device, train_images)
     base = {key: value for key, value in study.model_dump().items() if key in Settings.model_fields}
     plain = {key: levels[0] for key, levels in factors.items()}

@@ -74,5 +74,5 @@ def test_the_order_of_trial_is_seeded_and_what_trains_nothing_is_refused() -> No
     assert any(
         first != second for first, second in pairwise([space(seed=seed).others for seed in (1, 2)])
     )
-    with pytest.raises(StudyError, match="task: 'inference' is not allowed"):
-        space(task="inference")
+    with pytest.raises(StudyError, match="command: it is not allowed"):
+        space(command="python -V")

@@ -138,8 +138,7 @@ class Contrast(Statement):
             ]
             return ", and ".join(told)
 
-        verb = "answers" if context.study.task == "inference" else "trains"
-        verb = "runs" if context.study.command else verb
+        verb = "runs" if context.study.command else "trains"
         # Two ratios with their settings leave no room for the length of the job.
         if context.job and len(shown) == 1:
             verb = f"{verb} {context.job}"

@@ -159,7 +159,7 @@ def name_of(context: Context, end: LevelKey) -> str:
     return f"{who}, {label}" if who else context.setting(label)
 
 
-SIZES = ("training.batch_size", "inference.batch_size")
+SIZE = "training.batch_size"
 LONGEST_SECONDS = 3600.0
 """A next step that takes longer is offered for fewer settings alone."""
 MORE_RUNS = 2
@@ -232,7 +232,7 @@ def _beyond(
     """Return the start that tries a larger batch size, where the largest that was tried is the
     fastest."""
     key = plan.study.curve_key
-    if key not in SIZES or first.about != "times" or len(context.groups) != 1:
+    if key != SIZE or first.about != "times" or len(context.groups) != 1:
         return None
     largest, (group,) = max(plan.study.factors[key]), context.groups
     if group.best != str(largest) or len(group.indistinguishable) > 1:
@@ -253,7 +253,7 @@ def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | Non
     determine it sooner than blocks do."""
     fit = context.groups[0].curve if len(context.groups) == 1 else None
     key = plan.study.curve_key
-    if fit is None or fit.verdict.reason != "wide_interval" or key not in SIZES:
+    if fit is None or fit.verdict.reason != "wide_interval" or key != SIZE:
         return None
     sizes = plan.study.factors[key]
     most = frame["train_images"].max() if key == "training.batch_size" else math.inf

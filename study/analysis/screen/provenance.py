@@ -19,7 +19,6 @@ from study.base.privacy import plain
 from study.config.sections import is_own, short_name
 from study.config.settings import Settings, get
 from study.config.study import Study
-from study.config.times import INFERENCE
 
 LONGEST_COMMAND = 40
 """Letters of a command in the job line; the whole line is among the facts."""
@@ -66,13 +65,12 @@ def _training(study: Study, used: Sequence[Record]) -> str:
     }
     if len(kinds) == 1:
         told.append("random weights" if kinds == {"random"} else "ImageNet weights")
-    timed = study.total != INFERENCE
-    if timed and "training.epochs" not in study.factors:
+    if "training.epochs" not in study.factors:
         most = "at most " * bool(study.training.target_accuracy)
         told.append(f"{most}{quantity(study.training.every_epoch, 'epoch')}")
     for key, words in (("training.batch_size", "batch size {}"), ("training.precision", "{}")):
         level = get(study, key)
-        if timed and key not in study.factors and level not in ("auto", "fp32"):
+        if key not in study.factors and level not in ("auto", "fp32"):
             told.append(words.format(level))
     return ", ".join(told)
 

@@ -15,7 +15,7 @@ from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
-from study.artifacts.samples import CommandSamples, InferenceSamples, Measurement
+from study.artifacts.samples import CommandSamples, Measurement
 from study.artifacts.setting import part_of
 from study.artifacts.timing import Timing, columns, dtype
 from study.config.command import Output
@@ -99,17 +99,11 @@ def values_of(record: Record, sampled: Sampled | None) -> Values:
         values["samples_refused"] = sampled
     elif sampled:
         values |= sampled
-        if record.settings.task == "inference":
-            # The process still holds the host memory of the training before, so that its peak is
-            # not the inference's.
-            values["peak_tree_resident_bytes"] = None
     measured = record.measurement
     if record.command:
         sizes = [record.command.peak_resident_bytes, values.get("peak_tree_resident_bytes")]
         values["peak_host_resident_bytes"] = max(filter(None, sizes), default=None)
         return values | _commanded(record.command, record.settings.output)
-    if measured and measured.inference:
-        return values | _inferred(measured, measured.inference)
     return values | _measured(record, measured) if measured else values
 
 
@@ -158,13 +152,10 @@ def _recorded(record: Record) -> Values:
     }
     if record.data:
         values["valid_images"] = record.data.valid_images
-        # Inference asks one trained network in every setting: there is nothing that one of them
-        # could fail to learn.
-        if record.settings.task == "training":
-            # The share of the most frequent class; where files hold images of several classes,
-            # whose counts are unknown, that of equal ones.
-            most = (record.data.valid_majority_images or 0) / record.data.valid_images
-            values["chance_accuracy"] = max(most, 1 / len(record.data.classes))
+        # The share of the most frequent class; where files hold images of several classes, whose
+        # counts are unknown, that of equal ones.
+        most = (record.data.valid_majority_images or 0) / record.data.valid_images
+        values["chance_accuracy"] = max(most, 1 / len(record.data.classes))
     workload = record.reference_workload
     if workload:
         values["reference_seconds"] = workload.seconds
@@ -211,35 +202,6 @@ def _commanded(measured: CommandSamples, output: Output) -> Values:
         "printed_seconds": printed_seconds(told.get("seconds", []), output),
         "accuracy": accuracy / 100 if accuracy is not None and accuracy > 1 else accuracy,
         "loss": told["loss"][-1] if told.get("loss") else None,
-    }
-
-
-def _inferred(measured: Measurement, asked: InferenceSamples) -> Values:
-    """Return the columns of a run with task inference. Its training is preparation, and its times
-    are left out."""
-    timed = [batch for batch in asked.batches if not batch.warm_up]
-    seconds = [batch.seconds for batch in timed]
-    images = sum(batch.images for batch in timed)
-    convolutions = {name: count for name, count in asked.operators.items() if name.endswith("Conv")}
-    int8 = convolutions.get("QLinearConv")
-    # The nearest rank: always a measured value, never interpolated.
-    p50, p90, p99 = np.percentile(seconds, [50, 90, 99], method="inverted_cdf").tolist()
-    return {
-        "thousand_images_seconds": 1000 * sum(seconds) / images,
-        "images_per_second": images / sum(seconds),
-        "latency_p50_seconds": p50,
-        "latency_p90_seconds": p90,
-        "latency_p99_seconds": p99,
-        "batches": len(timed),
-        "accuracy": asked.accuracy,
-        "fp32_accuracy": measured.epochs[-1].accuracy,
-        "trained_sha256": asked.weights_sha256,
-        "int8_convolutions_share": None if int8 is None else int8 / sum(convolutions.values()),
-        "conversion_seconds": asked.conversion_seconds,
-        "peak_device_allocated_bytes": asked.memory.device_allocated_bytes,
-        "peak_device_reserved_bytes": asked.memory.device_reserved_bytes,
-        "parameters": measured.parameters,
-        "threads": measured.threads,
     }
 
 

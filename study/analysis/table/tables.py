@@ -31,7 +31,6 @@ from study.artifacts.telemetry import COLUMNS as SAMPLED_COLUMNS
 from study.artifacts.timing import Timing, kind
 from study.base.errors import StudyError
 from study.base.files import check_plain, write_whole
-from study.config.times import INFERENCE
 
 LARGEST = 2**28
 """Bytes of a table: a million runs have a tenth of it."""
@@ -73,7 +72,7 @@ def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame
 
 
 def summary_of(record: Record, path: Path) -> Sampled | None:
-    """Return the summary of a run's samples in ``path`` while it trained (or inferred).
+    """Return the summary of a run's samples in ``path`` while it trained.
 
     Where the samples do not fit the record, it is the reason. It is None without a measurement or
     without samples.
@@ -81,8 +80,6 @@ def summary_of(record: Record, path: Path) -> Sampled | None:
     measured, start, seconds = record.measurement, None, 0.0
     if record.command:
         start, seconds = record.command.started, record.command.seconds
-    elif measured and measured.inference:
-        start, seconds = measured.inference.started, measured.inference.seconds
     elif measured:
         start, seconds = measured.fit_started, measured.fit_seconds
     if start is None:
@@ -139,8 +136,7 @@ def epochs_of(plan: Plan, frame: pd.DataFrame, records: Records) -> pd.DataFrame
 
     Beside the fields of an epoch there are the labels of a run's ``group`` and of its setting,
     ``level``; why it is ``excluded``; and ``seconds``, the time of training and validation until
-    the end of the epoch, with the building of the model where that is in the study's time. An
-    inference has none: its training is preparation.
+    the end of the epoch, with the building of the model where that is in the study's time.
     """
     total = plan.study.total
     rows = []
@@ -149,7 +145,7 @@ def epochs_of(plan: Plan, frame: pd.DataFrame, records: Records) -> pd.DataFrame
     for row in frame[[*RUN, "started"]].to_dict("records"):
         record = known.get((row["run"], row["started"]))
         measured = record.measurement if record else None
-        if measured is None or total == INFERENCE:
+        if measured is None:
             continue
         end = measured.model_seconds if total == "blog_seconds" else 0.0
         for number, epoch in enumerate(measured.epochs, start=1):

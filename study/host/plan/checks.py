@@ -28,7 +28,6 @@ from study.host import packages
 from study.host.engine import bring
 from study.host.engine.container import loader_bytes
 from study.host.engine.engine_choice import engine
-from study.host.plan.make import ON_A_CPU_ALONE
 
 
 def check_images(plans: list[Plan]) -> None:
@@ -108,10 +107,8 @@ def _modules(settings: Settings) -> Iterator[str]:
     if settings.command:
         return
     yield from ("torch", "torchvision", *sources.source_of(settings.dataset).packages)
-    if settings.task == "training" and settings.training.loop == "fastai":
+    if settings.training.loop == "fastai":
         yield "fastai"
-    if settings.task == "inference" and settings.inference.precision in ON_A_CPU_ALONE:
-        yield from ("onnx", "onnxruntime", "onnxscript")
     if settings.loader.decoder == "torchcodec":
         yield "torchcodec"
     if settings.model.weights.endswith(".safetensors"):

@@ -20,7 +20,7 @@ from study.base.files import (
 from study.base.imports import distributions, outside, versions
 from study.config import own_model
 from study.config.sections import Dataset, Model, short_name
-from study.config.settings import Settings, decisive, loops
+from study.config.settings import Settings, decisive
 from study.data import sources
 from study.host import packages
 from study.host.engine.engine_choice import EngineChoice, named
@@ -158,7 +158,7 @@ def measured_code(settings: Settings) -> list[str]:
     if settings.command:
         return OF_A_COMMAND
     together = ["training/distributed/*.py"] if settings.training.strategy != "single" else []
-    return [*COMMON, *(f"training/loops/{loop}/*.py" for loop in loops(settings)), *together]
+    return [*COMMON, f"training/loops/{settings.training.loop}/*.py", *together]
 
 
 def _imported(

@@ -22,8 +22,6 @@ from study.host.plan.keys import Parts
 
 MOST_RUNS = 10**6
 """Ten times what was tried (``benchmarks.many_plans``)."""
-ON_A_CPU_ALONE = ("fp32_onnx", "int8")
-"""Precisions of inference that this project cannot execute on a GPU."""
 
 
 def make_plan(
@@ -208,9 +206,6 @@ def _not_here(settings: Settings, parts: Parts, machines: Collection[str] | None
 
     Raise :class:`StudyError` if the executor's machines have no class of this name.
     """
-    precision = settings.inference.precision
-    if settings.task == "inference" and settings.device != "cpu" and precision in ON_A_CPU_ALONE:
-        return f"inference.precision {precision} is executed by ONNX Runtime, on a CPU only"
     if settings.image is not None and not parts.images:
         return (
             "its image needs a container engine, and runs execute on the host "

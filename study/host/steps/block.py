@@ -250,7 +250,7 @@ def _told(record: Record) -> str | None:
         )
     if measured is None:
         return record.message
-    accuracy = measured.inference.accuracy if measured.inference else measured.epochs[-1].accuracy
+    accuracy = measured.epochs[-1].accuracy
     return f"{measured.fit_seconds:.2f} s" + (
         "" if accuracy is None else f", accuracy {accuracy:.0%}"
     )

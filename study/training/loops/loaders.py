@@ -196,15 +196,6 @@ def hold(
     return pixels, torch.tensor([images.labels[index] for index in indices], device=device)
 
 
-def held_in_order(
-    images: ImageSet, indices: list[int], settings: Settings, device: torch.device, batch_size: int
-) -> "ResidentLoader":
-    """Return a loader of the images ``indices`` in this order, all on the device."""
-    return ResidentLoader(
-        *hold(images, indices, settings, device), MicroBatches(len(indices), batch_size)
-    )
-
-
 class ResidentLoader:
     """Batches (n, channels, size, size) uint8 and labels (n,) int64, cut from one tensor on the
     device.

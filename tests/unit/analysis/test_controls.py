@@ -78,6 +78,17 @@ def test_the_two_runs_of_a_null_control_are_no_factor_that_the_page_explains() -
     ]
 
 
+def test_the_page_explains_what_a_placeholder_of_a_command_is() -> None:
+    names = ("precision", "batch_size", "compiled")
+    study = study_of(
+        command="python a.py {precision} {batch_size} {compiled}",
+        curve=None,
+        contrast=None,
+        factors={f"arguments.{name}": ["a", "b"] for name in names},
+    )
+    assert dict(glossary(study))["precision (a, b)"] == "an argument of the command"
+
+
 def test_a_null_control_that_differs_is_found() -> None:
     study = study_of(null_control=True, replicates=4, factors={"device": ["cpu"]}, curve=None)
     found = analysis_of(

@@ -115,9 +115,6 @@ def test_chance_is_the_share_of_the_most_frequent_class_or_in_an_older_record_th
     record = make_record(plan).model_copy(update={"data": data})
     row = table(plan, {record.run: record}).iloc[0]
     assert (row["chance_accuracy"], row["valid_images"]) == (chance, 10)
-    asked = record.settings.model_copy(update={"task": "inference"})
-    row = table(plan, {record.run: record.model_copy(update={"settings": asked})}).iloc[0]
-    assert pd.isna(row["chance_accuracy"])
 
 
 @pytest.mark.parametrize(

@@ -40,13 +40,23 @@ def files_below(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)
 def test_every_record_of_a_committed_bundle_is_read(path: Path, tmp_path: Path) -> None:
-    """Whatever went from the models since, and without the analysis that was made then."""
+    """Whatever went from the models since, and without the analysis that was made then. A study of
+    inference, which nothing measures any more, is refused in a line."""
     unpack(path, tmp_path / "results")
     files = Results(tmp_path / "results")
-    plans = [Plan.read(plan) for plan in files.root.glob("*/plan.json")]
+    plans, refused = list[Plan](), set[str]()
+    for plan_file in files.root.glob("*/plan.json"):
+        try:
+            plans.append(Plan.read(plan_file))
+        except StudyError as error:
+            assert "study.task: 'inference' is not allowed: inference is a command" in str(error)
+            refused.add(plan_file.parent.name)
+    assert refused <= {"channels-last-cpu", "image-size", "reduce-overhead"}
+    assert path.parent.name == "claims" or not refused
     found = [one for plan in plans for one in each_record(plan, files.records(plan.name))]
     with zipfile.ZipFile(path) as zipped:
-        assert len(found) == sum("/records/" in name for name in zipped.namelist()) > 0
+        records = [name for name in zipped.namelist() if "/records/" in name]
+    assert len(found) == sum(name.split("/")[0] not in refused for name in records) > 0
     assert [one for one in found if not isinstance(one, Fitting)] == []
     made = ("fit.json", "timings.csv", ".html")
     assert not [name for name in files_below(files.root) if name.endswith(made)]

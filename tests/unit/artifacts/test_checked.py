@@ -77,6 +77,19 @@ def test_a_key_that_went_is_dropped_at_any_depth_and_the_checksum_is_that_of_the
     assert kept == {"flops": 1, "runs": [{"measurement": {}}]}
 
 
+def test_what_was_measured_as_inference_is_refused_and_a_training_that_could_have_been_is_read() -> (
+    None
+):
+    plan = tiny_plan()
+    values = json.loads(plan.model_dump_json())
+    for section in (values["study"], *(run["settings"] for run in values["runs"])):
+        section |= {"task": "training", "inference": {"batches": 1}}
+    assert Plan.of_text(json.dumps(values)) == plan
+    values["study"]["task"] = "inference"
+    with pytest.raises(StudyError, match=r"study\.task: 'inference' is not allowed: .* command"):
+        Plan.of_text(json.dumps(values))
+
+
 def test_a_plan_of_blocks_until_an_interval_was_narrow_is_read_with_the_most_of_them() -> None:
     plan = tiny_plan(replicates=6)
     values = json.loads(plan.model_dump_json())

@@ -62,4 +62,3 @@ def test_a_package_counts_with_all_that_it_asks_for_here_and_with_the_interprete
 def test_a_module_is_found_in_its_package_whatever_that_is_called(planted: Path) -> None:
     found = distributions(["PIL.Image", "numpy", "numpy.typing", "yaml", "nowhere"])
     assert found == ["pillow", "numpy", "PyYAML"]
-    assert distributions(["onnx"]) == ["onnx", "onnxscript"]

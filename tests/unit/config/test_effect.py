@@ -34,8 +34,6 @@ IN_VAIN: list[tuple[str, dict[str, Any]]] = [
     ("training.cudnn_benchmark", DETERMINISTIC | {"training.cudnn_benchmark": False}),
     ("training.learning_rate", ALONE | {"training.learning_rate": [0.1, 0.01]}),
     ("training.precision", BOTH | {"training.precision": ["fp32", "bf16"]}),
-    ("inference.batch_size", {"inference.batch_size": [1, 8]}),
-    ("inference.calibration_images", {"task": "inference", "inference.calibration_images": 64}),
     ("dataset.path", {"dataset.path": "photos"}),
     ("dataset.images", CIFAR | {"dataset.images": [100, 200]}),
     ("dataset.seed", CIFAR | {"dataset.seed": 7}),

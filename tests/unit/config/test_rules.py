@@ -14,8 +14,7 @@ OWN = {"model.name": "nets:make", "model.weights": "none", "training.freeze_epoc
 FASTAI = {"training.loop": "fastai"}
 ALONE = {"loader.kind": "alone"}
 DDP = {"training.strategy": "ddp"}
-INFERENCE = {"task": "inference"}
-FROZEN, INT8 = {"training.freeze_epochs": 1}, INFERENCE | {"inference.precision": "int8"}
+FROZEN = {"training.freeze_epochs": 1}
 TARGET = {"training.target_accuracy": 0.9}
 IDLE = {"loader.workers": 0}
 THREADS = {"loader.kind": "threads"}
@@ -25,7 +24,6 @@ SWITCHED = {
     "training.memory_format": "channels_last",
     "training.optimizer_implementation": "fused",
 }
-ANSWERED = {"inference.memory_format": "channels_last", "inference.compile": True}
 
 BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("dataset.path", {"dataset.source": "folder"}),
@@ -43,11 +41,6 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     *((key, ALONE | {key: value}) for key, value in SWITCHED.items()),
     ("training.deterministic", ALONE | {"training.deterministic": True}),
     ("training.deterministic", FASTAI | {"device": "cuda", "training.deterministic": True}),
-    ("training.deterministic", INFERENCE | {"training.deterministic": True}),
-    ("training.loop", INFERENCE | FASTAI),
-    ("training.strategy", INFERENCE | DDP),
-    *((key, INFERENCE | {key: value}) for key, value in SWITCHED.items()),
-    ("loader.kind", INFERENCE | ALONE),
     ("training.precision", {"training.precision": "tf32"}),
     ("training.precision", FASTAI | {"training.precision": "bf16"}),
     ("training.optimizer", FASTAI | {"training.optimizer": "sgd"}),
@@ -58,7 +51,6 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("training.schedule", FASTAI | OWN | {"training.schedule": "cosine"}),
     ("training.reference_batch_size", {"training.learning_rate_rule": "linear"}),
     ("training.target_accuracy", TARGET | ALONE),
-    ("training.target_accuracy", TARGET | INFERENCE),
     ("training.validation", TARGET | {"training.validation": "end"}),
     ("loader.prefetch_factor", IDLE | {"loader.prefetch_factor": 2}),
     ("loader.persistent_workers", IDLE | {"loader.persistent_workers": True}),
@@ -66,9 +58,6 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.persistent_workers", FASTAI | {"loader.persistent_workers": True}),
     ("loader.workers", THREADS | {"loader.workers": 0}),
     ("loader.decoder", FASTAI | {"loader.decoder": "torchcodec"}),
-    ("inference.cuda_graph", INFERENCE | {"inference.cuda_graph": True}),
-    ("inference.precision", INFERENCE | {"inference.precision": "tf32"}),
-    *((key, INT8 | {key: value}) for key, value in ANSWERED.items()),
 ]
 
 

@@ -19,11 +19,6 @@ from tests.conftest import ROOT, plan_at, tiny_plan
 
 FASTAI = {"loop": "fastai", "freeze_epochs": 0, "batch_size": 4}
 DDP = {"strategy": "ddp", "processes": 2, "freeze_epochs": 0, "batch_size": 4}
-INFERENCE: dict[str, Any] = {
-    "task": "inference",
-    "curve": None,
-    "factors": {"inference.batch_size": [1]},
-}
 
 
 def files_in_the_key(plan: Plan) -> set[str]:
@@ -40,7 +35,6 @@ EXECUTED: list[tuple[str, dict[str, Any]]] = [
     ("loops.torch.loop", {}),
     ("loops.torch.loop distributed.ranks distributed.rank", {"training": DDP}),
     ("loops.fastai.loop", {"training": FASTAI, "loader": {"kind": "workers"}}),
-    ("loops.torch.loop loops.inference.loop loops.inference.onnx_runtime", INFERENCE),
 ]
 """The modules of :mod:`study.training` that a run executes beside its job, and what its study
 has."""

@@ -1,1 +1,0 @@
-"""A network that is trained, and then asked."""
