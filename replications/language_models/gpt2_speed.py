@@ -157,7 +157,7 @@ def now(o: Options) -> Any:
     host."""
     if o.device != "cuda":
         return time.perf_counter()
-    event = torch.cuda.Event(enable_timing=True)
+    event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
     event.record()
     return event
 

@@ -279,7 +279,8 @@ class CommandRun:
         if ended.code:
             said = next((line for line in reversed(ended.tail) if line.strip()), "nothing")[:300]
             words = f"the command ended with exit code {ended.code}; it said: {said}"
-            short = any(sign in line for line in ended.tail for sign in OUT_OF_MEMORY)
+            every = "\n".join(ended.tail)
+            short = any(sign in every for sign in OUT_OF_MEMORY)
             change = {"outcome": "out_of_memory"} if short else {}
             return failed.model_copy(update=change | {"message": anonymous(printable(words))})
         if lost := heard.lost():
