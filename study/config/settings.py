@@ -43,7 +43,11 @@ class Keys(Declared):
         Key(words={"cpu": "CPU", "cuda": "GPU"}, tried=False, in_force=["devices"]),
     ] = "cpu"
     """The device on which the model is trained."""
-    command: Annotated[Command | None, BeforeValidator(_line_alone), Key(tried=False)] = None
+    command: Annotated[
+        Command | None,
+        BeforeValidator(_line_alone, json_schema_input_type=Command | str | None),
+        Key(tried=False),
+    ] = None
     """A program as a run, in place of a training of ours, in any language. A text is its `line`."""
     arguments: Annotated[dict[str, Argument], Key(tried=False)] = {}
     """Values of the placeholders of `command`, by their names. As a factor, a list of values."""
