@@ -33,8 +33,10 @@ COMMON = (
     "training/models/*.py",
     "training/loops/*.py",
     "data/decode.py",
+    "base/hardware.py",
 )
-"""The part of the training side that every run executes, and the decoder of its images."""
+"""The part of the training side that every run executes, the decoder of its images, and what
+tells of the machine."""
 
 OF_A_COMMAND = ["host/steps/command.py", "host/supervise.py"]
 """The code that starts a command, and hears what it prints."""
