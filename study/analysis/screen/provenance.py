@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
+from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
@@ -53,7 +54,8 @@ def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
 
 def _training(study: Study, used: Sequence[Record]) -> str:
     if study.command:
-        return shorten(plain(study.command.line), LONGEST_COMMAND, placeholder=" …")
+        words = " ".join(Path(word).name or word for word in study.command.line.split())
+        return shorten(words, LONGEST_COMMAND, placeholder=" …")
     told = []
     if "model.name" not in study.factors:
         found = re.fullmatch(r"resnet(\d+)", study.model.name)
