@@ -57,8 +57,8 @@ def cpu_max_mhz() -> float | None:
 
 
 def told_by_nvml() -> dict[str, str | float]:
-    """Return the driver's version, and the highest clock (MHz) and power limit (watts) of torch's
-    first GPU."""
+    """Return the name of torch's first GPU, the driver's version, and its highest clock (MHz) and
+    power limit (watts)."""
     told: dict[str, str | float] = {}
     with suppress(Exception):
         import pynvml
@@ -67,6 +67,8 @@ def told_by_nvml() -> dict[str, str | float]:
         with suppress(pynvml.NVMLError):
             told["driver"] = str(pynvml.nvmlSystemGetDriverVersion())
         gpu = nvml_handle(pynvml)
+        with suppress(pynvml.NVMLError):
+            told["device_name"] = str(pynvml.nvmlDeviceGetName(gpu))
         with suppress(pynvml.NVMLError):
             told["device_max_sm_mhz"] = int(
                 pynvml.nvmlDeviceGetMaxClockInfo(gpu, pynvml.NVML_CLOCK_SM)

@@ -44,13 +44,13 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
     properties = torch.cuda.get_device_properties(0)
     return Machine.model_validate(
         common
+        | told_by_nvml()
         | {
             "device_name": properties.name,
             "device_memory_bytes": properties.total_memory,
             "cuda": torch.version.cuda,
             "cudnn": torch.backends.cudnn.version(),
         }
-        | told_by_nvml()
     )
 
 

@@ -12,6 +12,7 @@ import torch
 
 from study.artifacts.layout import Results
 from study.artifacts.samples import WARM_UP_REPETITIONS
+from study.base import hardware
 from study.base.devices import usable_cpus
 from study.base.fork_server import FORK_SERVERS
 from study.config.settings import Settings
@@ -79,7 +80,7 @@ def test_a_hypervisor_and_the_processors_units_are_seen(
     )
     (tmp_path / "arm").write_text("processor: 0\nFeatures: fp asimd\n")
     for name, units, virtualised in (("cpuinfo", ["amx_bf16", "avx2"], True), ("arm", None, None)):
-        monkeypatch.setattr(machine, "CPUINFO", tmp_path / name)
+        monkeypatch.setattr(hardware, "CPUINFO", tmp_path / name)
         described = machine.describe("cpu")
         assert (described.cpu_units, described.virtualised) == (units, virtualised)
 
