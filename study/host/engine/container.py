@@ -65,6 +65,8 @@ class Box:
     shared_memory_bytes: int = 64 * MIB
     memory_bytes: int | None = None
     cpus: tuple[int, ...] | None = None
+    folder: str = WORK
+    """Where the command begins: a user's image has no folder of ours but the scratch folder."""
 
 
 def id_file(scratch: Path) -> Path:

@@ -135,7 +135,7 @@ class Docker:
         line = [self.name, *self._runtime(box), "run", "--name", box.name]
         line += ["--cidfile", str(id_file(box.scratch))]
         line += shlex.split(
-            f"--init --pull never --log-driver none --hostname {HOST} --workdir {WORK} "
+            f"--init --pull never --log-driver none --hostname {HOST} --workdir {box.folder} "
             f"--user {uid}:{gid} --network none"
         )
         line += self._root(box)

@@ -73,9 +73,10 @@ def enter(
     gpus: bool = False,
     heard: Callable[[str], None] | None = None,
     full: Callable[[], str | None] = lambda: None,
+    folder: str = container.WORK,
 ) -> Ended:
-    """Execute ``command`` in ``image``, and return how it ended. ``heard`` gets what it prints, and
-    ``full`` may say why it is ended.
+    """Execute ``command`` in ``image``, from ``folder`` there, and return how it ended. ``heard``
+    gets what it prints, and ``full`` may say why it is ended.
 
     With ``settings`` it is a measurement: the only container of its name on this machine, under the
     settings' limits. Otherwise ``limits`` hold. Raise :class:`StudyError` if nothing was started.
@@ -101,6 +102,7 @@ def enter(
         else Box.shared_memory_bytes,
         memory_bytes=int(limits.memory_gib * 2**30) if limits.memory_gib else None,
         cpus=cpus,
+        folder=folder,
     )
     return _execute(engine, box, log, title, limits.timeout_seconds, heard, full)
 

@@ -249,6 +249,7 @@ class CommandRun:
                 gpus=bool(self.settings.gpus),
                 heard=take,
                 full=heard.too_much,
+                folder=SCRATCH,
             )
         end = arrived.get("ends", time.perf_counter())
         seconds = end - arrived.get("starts", end)
