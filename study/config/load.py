@@ -6,7 +6,7 @@ The line names the key, the value and the allowed values.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from study.config.study import Study, StudyFile
 ENDING = ".yaml"
 FIRST = Path(__file__).parent / "first_study.yaml"
 """What `study new` writes."""
+HOLD_LEVELS = {"x", "slower", "faster", "best", "of", "at", "setting"}
+"""Fields of a curve and of a claim that hold keys of factors."""
 FIRST_COMMAND = Path(__file__).parent / "command_study.yaml"
 """What `study new --command` writes."""
 RESERVED = ("data", "images", "logs", "weights")
@@ -203,36 +205,29 @@ def with_whole_keys(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, s
     whole = {name: ARGUMENTS + name for name in line.placeholders if name not in setting_keys()}
 
     def renamed(levels: Any) -> Any:
-        if not isinstance(levels, dict):
-            return levels
-        return {whole.get(key, key): level for key, level in levels.items()}
+        if isinstance(levels, dict):
+            return {whole.get(key, key): level for key, level in levels.items()}
+        if isinstance(levels, list):
+            return [renamed(one) if isinstance(one, dict) else one for one in levels]
+        return whole.get(levels, levels) if isinstance(levels, str) else levels
 
-    def inside(holder: Any, *fields: str) -> Any:
-        if not isinstance(holder, dict):
-            return holder
-        return holder | {field: renamed(holder[field]) for field in fields if field in holder}
+    def inside(value: Any) -> Any:
+        if isinstance(value, list):
+            return [inside(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        return {
+            key: renamed(one) if key in HOLD_LEVELS else inside(one) for key, one in value.items()
+        }
 
-    def each(listed: Any, change: Callable[[Any], Any]) -> Any:
-        return [change(one) for one in listed] if isinstance(listed, list) else listed
-
-    def of_a_claim(claim: Any) -> Any:
-        claim = inside(claim, "slower", "faster", "best", "of", "at")
-        if not isinstance(claim, dict) or "shares" not in claim:
-            return claim
-        return claim | {"shares": each(claim["shares"], lambda share: inside(share, "setting"))}
-
-    values = inside(values, "factors", "reduced")
-    changed = {
-        "only": each(values.get("only"), renamed),
-        "claims": each(values.get("claims"), of_a_claim),
-    }
+    changed = dict(values)
+    for key in changed.keys() & {"factors", "reduced", "only", "contrast"}:
+        changed[key] = renamed(values[key])
+    for key in changed.keys() & {"curve", "claims"}:
+        changed[key] = inside(values[key])
     if isinstance(names := values.get("names"), dict):
         changed["names"] = {name: renamed(levels) for name, levels in names.items()}
-    if isinstance(curve := values.get("curve"), dict) and isinstance(curve.get("x"), str):
-        changed["curve"] = curve | {"x": whole.get(curve["x"], curve["x"])}
-    if isinstance(contrast := values.get("contrast"), str):
-        changed["contrast"] = whole.get(contrast, contrast)
-    return values | {key: value for key, value in changed.items() if value is not None}, whole
+    return changed, whole
 
 
 def _check_claims(declared: StudyFile, written: Any, source: str) -> None:
