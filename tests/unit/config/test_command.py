@@ -83,8 +83,7 @@ def test_short_names_stand_for_arguments_everywhere_in_a_study(
     assert plan.study.curve.x == "arguments.bs"
     assert plan.study.claims[0].slower == {"arguments.bs": 8}
     assert len(plan.runs) == 3 * 3, "the settings that `only` leaves"
-    seeds_of = {run.settings.arguments["bs"]: run.dataset for run in plan.runs}
-    assert {*seeds_of.values()} == {""}, "a command has no data of ours"
+    assert {run.dataset for run in plan.runs} == {""}, "a command has no data of ours"
 
 
 def bad_studies(seed: int) -> dict[str, Any]:
