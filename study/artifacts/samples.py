@@ -260,7 +260,7 @@ class CommandSamples(Samples):
     line: str = Field(max_length=200_000)
     """The program and its arguments; a path is cut to its base name."""
     program: str = Field(max_length=200)
-    """Name of the program, with the version of the start's Python."""
+    """Name of the program."""
     files: Number
     """Number of the files of which the run had a copy."""
     started: Epochal

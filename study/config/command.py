@@ -155,6 +155,11 @@ class Command(Declared):
         return [name for name in dict.fromkeys(names) if name not in OF_THE_RUN]
 
 
+def line_alone(given: Any) -> Any:
+    """Return the values of a command that is given as its line alone; all else as it is."""
+    return {"line": given} if isinstance(given, str) else given
+
+
 class Output(Declared):
     """What is read from the lines that a command prints. A number is found by a regular expression
     with one group, such as `time ([0-9.]+)ms`, or by the key of a line of JSON, such as

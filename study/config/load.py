@@ -17,7 +17,7 @@ from study.base import strict_yaml
 from study.base.errors import StudyError, check_known
 from study.base.files import digest, write_whole
 from study.base.strict import explain
-from study.config.command import PYTHON, Command, split
+from study.config.command import PYTHON, Command, line_alone, split
 from study.config.effect import check_given
 from study.config.selection import Selection
 from study.config.settings import ARGUMENTS, KEYS, get, setting_keys, with_values
@@ -95,8 +95,9 @@ def study_file(called: str, folders: Sequence[Path]) -> Path:
     return files[name]
 
 
-def command_study(line: str, given: Sequence[str]) -> str:
-    """Return the text of a study of a command; ``given`` are its factors, as ``NAME=LEVEL,LEVEL``.
+def command_study(line: str, given: Sequence[str]) -> dict[str, str]:
+    """Return what the file of a study of a command says, by its marks in :data:`FIRST_COMMAND`;
+    ``given`` are the factors, as ``NAME=LEVEL,LEVEL``.
 
     A placeholder that has none gets an empty list, to be filled. Raise :class:`StudyError` for a
     line or a factor that cannot be.
@@ -114,33 +115,35 @@ def command_study(line: str, given: Sequence[str]) -> str:
         levels = text if text.startswith("[") else f"[{text}]"
         factors[name] = strict_yaml.parse_leaves(levels, f"--factor {name}")
     told = "".join(f"\n  {name}: {json.dumps(levels)}" for name, levels in factors.items())
-    text = FIRST_COMMAND.read_text(encoding="utf-8").replace("LINE", json.dumps(line), 1)
     title = json.dumps(" ".join(command.line.split()[:2]))
-    return text.replace("TITLE", title, 1).replace("FACTORS", told or " {}", 1)
+    return {"LINE": json.dumps(line), "TITLE": title, "FACTORS": told or " {}"}
 
 
-def write_first_study(file: Path, text: str | None = None) -> None:
-    """Write the file of a first study, in which each line is explained, or that of a command with
-    its ``text``. Raise :class:`StudyError` if it is there."""
+def write_first_study(file: Path, of_a_command: Mapping[str, str] | None = None) -> None:
+    """Write the file of a first study, in which each line is explained, or that of a command. Raise
+    :class:`StudyError` if it is there."""
     if file.suffix != ENDING:
         raise StudyError(key="file", value=str(file), allowed=f"a path that ends in {ENDING}")
     _check_name(file.stem, "file")
     if file.exists():
         raise StudyError(f"{file}: it is there already and is kept: name another file")
-    text = text or FIRST.read_text(encoding="utf-8")
-    write_whole(file, text.replace("FILE", str(file)))
+    text = (FIRST_COMMAND if of_a_command else FIRST).read_text(encoding="utf-8")
+    marks = {"FILE": str(file), **(of_a_command or {})}
+    write_whole(file, re.sub("|".join(marks), lambda mark: marks[mark[0]], text))
 
 
 def file_of_command(line: str, given: Sequence[str]) -> Path:
     """Return the file of a study of a command, in the working folder: the same for the same line
     and factors. It is written if it is not there."""
-    text = command_study(line, given)
+    told = command_study(line, given)
     words = [word for word in split(line) if not word.startswith(("-", "{"))]
-    program = Path(words[1] if len(words) > 1 and words[0] in PYTHON else (words or ["command"])[0])
-    name = re.sub(r"[^A-Za-z0-9_]+", "-", program.stem).strip("-") or "command"
-    file = Path(f"{name}-{digest(text)[:4]}{ENDING}")
+    if len(words) > 1 and words[0] in PYTHON:
+        del words[0]
+    stem = Path(words[0]).stem if words else ""
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", stem).strip("-") or "command"
+    file = Path(f"{name}-{digest(told)[:4]}{ENDING}")
     if not file.exists():
-        write_first_study(file, text)
+        write_first_study(file, told)
     return file
 
 
@@ -197,9 +200,8 @@ def read_study(
 def with_whole_keys(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the values of a study's file with the whole key of each placeholder of its command
     where its name alone stands, and these keys by the names."""
-    command = values.get("command")
     try:
-        line = Command.model_validate({"line": command} if isinstance(command, str) else command)
+        line = Command.model_validate(line_alone(values.get("command")))
     except ValidationError:  # no command, or one that the study's model refuses
         return values, {}
     whole = {name: ARGUMENTS + name for name in line.placeholders if name not in setting_keys()}

@@ -8,7 +8,7 @@ found from everywhere. No torch is needed and nothing is imported.
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -174,14 +174,20 @@ def _below(unit: Path, name: str) -> list[Path]:
     if unit.is_file():
         return [unit]
     paths: list[Path] = []
-    for at, folders, names in os.walk(unit):
-        folders[:] = [one for one in folders if one not in SKIPPED and not one.startswith(".")]
-        paths += (
-            path for one in names if not one.startswith(".") and (path := Path(at, one)).is_file()
-        )
+    for path in files_below(unit):
+        paths.append(path)
         if len(paths) > MOST_FILES:
             raise _too_much(name)
     return sorted(paths)
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, but hidden ones, results, and those of installed packages."""
+    for at, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if one not in SKIPPED and not one.startswith(".")]
+        yield from (
+            path for one in names if not one.startswith(".") and (path := Path(at, one)).is_file()
+        )
 
 
 def _too_much(name: str) -> StudyError:

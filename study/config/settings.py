@@ -9,7 +9,15 @@ from pydantic.fields import FieldInfo
 
 from study.base.strict import Declared, one_line
 from study.config import rules
-from study.config.command import OF_THE_RUN, Argument, Command, Output, check_arguments, words_of
+from study.config.command import (
+    OF_THE_RUN,
+    Argument,
+    Command,
+    Output,
+    check_arguments,
+    line_alone,
+    words_of,
+)
 from study.config.keys import Idle, Key, Values, one_of
 from study.config.sections import (
     LARGEST_SEED,
@@ -30,10 +38,6 @@ ARGUMENTS = "arguments."
 """How the dotted key of a placeholder's value begins."""
 
 
-def _line_alone(given: Any) -> Any:
-    return {"line": given} if isinstance(given, str) else given
-
-
 class Keys(Declared):
     """The keys that decide what a run does, before factors are applied. Any dotted key of them can
     be a factor."""
@@ -45,7 +49,7 @@ class Keys(Declared):
     """The device on which the model is trained."""
     command: Annotated[
         Command | None,
-        BeforeValidator(_line_alone, json_schema_input_type=Command | str | None),
+        BeforeValidator(line_alone, json_schema_input_type=Command | str | None),
         Key(tried=False),
     ] = None
     """A program as a run, in place of a training of ours, in any language. A text is its `line`."""

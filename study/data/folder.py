@@ -235,14 +235,16 @@ def listing(folder: Path, given: str) -> Listing:
         )
     elif kinds and all(min(depths[top]) > 2 for top in kinds):
         first, *others = kinds
+        if others:
+            raise refused(
+                given,
+                f"its folders {_these(kinds)} hold folders, and no picture themselves",
+                "a folder for each class, or train and val above the classes",
+            )
         raise refused(
             given,
-            f"its folders {_these(kinds)} hold folders, and no picture themselves"
-            if others
-            else f"its only folder with pictures, {first!r}, holds folders",
-            "a folder for each class, or train and val above the classes"
-            if others
-            else _joined(given, first),
+            f"its only folder with pictures, {first!r}, holds folders",
+            _joined(given, first),
         )
     at = 1 if parts else 0
     _check_below(images, at, given)

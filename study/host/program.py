@@ -5,9 +5,7 @@ What the key of a run holds of a command is here: contents of files, and version
 
 import glob
 import os
-import platform
 import shutil
-from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,9 @@ from study.base.errors import StudyError
 from study.base.files import content_of
 from study.base.imports import distributions, imported, outside, versions
 from study.config.command import PYTHON
-from study.config.own_model import SKIPPED, is_part
+from study.config.own_model import LARGEST_MIB, MOST_FILES, files_below, is_part
 from study.config.settings import Settings
 
-MOST_FILES, LARGEST_MIB = 1000, 64
-"""What the files of a command may be at most: each run gets a copy."""
 PLANNED = "0"
 """The seed with which a plan looks at the words of a command."""
 
@@ -55,8 +51,9 @@ def files(settings: Settings, root: Path) -> list[Path]:
             path = Path(os.path.normpath(start / text))
             if not Path(text).is_absolute() and is_part(path, root) and path.is_file():
                 found |= {path, *_imported_from(path, root)}
-        if place == 1 and words[0] in PYTHON and word.endswith(".py"):
-            _check_script(word, start)
+        is_script = place == 1 and words[0] in PYTHON and word.endswith(".py")
+        if is_script and not (start / word).is_file():
+            raise StudyError(key="command.line", value=word, why="no such file here")
     for pattern in settings.command.files:
         found |= _named(pattern, root)
     size = sum(path.stat().st_size for path in found)
@@ -67,11 +64,6 @@ def files(settings: Settings, root: Path) -> list[Path]:
     return sorted(path.relative_to(root) for path in found)
 
 
-def _check_script(word: str, start: Path) -> None:
-    if not (start / word).is_file():
-        raise StudyError(key="command.line", value=word, why="no such file here")
-
-
 def _named(pattern: str, root: Path) -> set[Path]:
     """Return the files that a path or a pattern of ``command.files`` names."""
     _check_below("command.files", pattern)
@@ -80,17 +72,10 @@ def _named(pattern: str, root: Path) -> set[Path]:
         raise StudyError(key="command.files", value=pattern, why="no such file or folder here")
     found = set[Path]()
     for path in named:
-        found |= set(_below(path)) if path.is_dir() else {path}
+        found |= set(files_below(path)) if path.is_dir() else {path}
         if len(found) > MOST_FILES:
             break
     return {Path(os.path.normpath(path)) for path in found}
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder, without those of installed packages, results and versions."""
-    for at, folders, names in os.walk(folder):
-        folders[:] = [one for one in folders if one not in SKIPPED and not one.startswith(".")]
-        yield from (path for one in names if (path := Path(at, one)).is_file())
 
 
 def _imported_from(script: Path, root: Path) -> set[Path]:
@@ -150,7 +135,7 @@ def identity(settings: Settings, root: Path, on_the_host: bool) -> dict[str, Any
 
 def _traces(path: Path) -> list[tuple[str, int, int]]:
     """Return name, size and time of change of a file, or of each file below a folder."""
-    every = sorted(_below(path)) if path.is_dir() else [path]
+    every = sorted(files_below(path)) if path.is_dir() else [path]
     told = [(one, one.stat()) for one in every]
     start = path if path.is_dir() else path.parent
     return [(one.relative_to(start).as_posix(), now.st_size, now.st_mtime_ns) for one, now in told]
@@ -172,17 +157,4 @@ def packages_beside(found: Path) -> dict[str, str]:
     if not found.name.startswith("python"):
         return {}
     folders = [str(path) for path in found.parent.parent.glob("lib*/python3*/*-packages")]
-    told = _told(metadata.distributions(path=folders))
-    return dict(sorted(told))
-
-
-def _told(every: Iterable[metadata.Distribution]) -> Iterator[tuple[str, str]]:
-    for one in every:
-        if name := one.metadata["Name"]:
-            yield str(name).lower(), one.version
-
-
-def described(settings: Settings, root: Path) -> str:
-    """Return the program of a command for a record: its name, and the version of a Python."""
-    found = program(settings, root)
-    return f"python {platform.python_version()}" if found is None else found.name
+    return {str(one.name).lower(): one.version for one in metadata.distributions(path=folders)}

@@ -78,8 +78,8 @@ def new(options: argparse.Namespace) -> str:
 
     if options.factor and not options.command:
         raise StudyError("--factor: it belongs to --command")
-    text = command_study(options.command, options.factor) if options.command else None
-    write_first_study(options.file, text)
+    told = command_study(options.command, options.factor) if options.command else None
+    write_first_study(options.file, told)
     return (
         f"{options.file} is written. To measure it: {options.program} start "
         f"{shlex.quote(str(options.file))}"

@@ -198,7 +198,7 @@ def snakemake(arguments: Sequence[str], studies: Sequence[str] = ()) -> int:
     """Run Snakemake with ``arguments`` in this process, with our words on the terminal; return the
     exit code.
 
-    ``studies`` are names, or paths of files; without one, those of the  The workflow
+    ``studies`` are names, or paths of files; without one, those of the configuration. The workflow
     is that of the current folder, if its Snakefile names ours, or else ours, and the number of
     cores is one where nothing says it. Raise :class:`StudyError` if Snakemake refuses the
     arguments.

@@ -135,15 +135,21 @@ def attempt(context: RunContext) -> Attempt:
         started_as: Started = "fresh"
         elsewhere: float | None = None
         if run.settings.command:
-            end, told = _command(context, image, scratch)
-            elsewhere = 0.0
+            command = _command(context, image, scratch)
+            if image:
+                end, told = command.in_a_container(engine(plan.engine), image.id)
+            else:
+                end, told = command.on_the_host()
+            elsewhere = command.workload_cpu_seconds
         elif image is None:
             end, started_as, elsewhere = _on_the_host(context, scratch)
         else:
-            end = _in_a_container(context, image, scratch)
+            end, elsewhere = _in_a_container(context, image, scratch), 0.0
         process_seconds = time.perf_counter() - clock
         discard_odd(scratch, LIMITS)
-        elsewhere = elsewhere if image is None else _elsewhere(scratch)
+        if image:
+            inside = _elsewhere(scratch)
+            elsewhere = None if inside is None or elsewhere is None else elsewhere + inside
         seen = watch.between(first, watch.read(cpus), elsewhere)
         processes_after = watch.still_there(context.gpus) if context.gpus else None
         result = told or result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
@@ -238,31 +244,26 @@ def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, fl
     return replace(ended, oom_killed=killed), started_as, process.elsewhere_seconds
 
 
-def _command(
-    context: RunContext, image: Image | None, scratch: Path
-) -> tuple[Ended, JobResult | None]:
-    """Return how the command of a run ended, and what is recorded of it."""
-    libraries: Mapping[str, str] = context.plan.packages
-    python = sys.executable
-    if image:
-        libraries = image.libraries
-    elif name := context.run.environment:
-        python = str(packages.python_of(name, Results(context.results)))
-        libraries = Packages.read(Results(context.results).environment(name)).libraries
-    run = CommandRun(
+def _command(context: RunContext, image: Image | None, scratch: Path) -> CommandRun:
+    """Return the command of a run, which is to be executed in ``image``, or on the host."""
+    command = CommandRun(
         settings=context.run.settings,
         seed=str(context.seed),
         scratch=scratch,
         title=context.title,
         log=context.log,
         root=Path(),
-        python=python,
-        libraries=libraries,
+        libraries=context.plan.packages,
         with_workload=not context.paced and os.environ.get(INSTRUMENTS) != "off",
     )
-    if image is None:
-        return run.on_the_host()
-    return run.in_a_container(engine(context.plan.engine), image.id)
+    made: Image | Packages | None = image
+    if name := context.run.environment:
+        files = Results(context.results)
+        command.python = str(packages.python_of(name, files))
+        made = Packages.read(files.environment(name))
+    if made:
+        command.python_version, command.libraries = made.python, made.libraries
+    return command
 
 
 def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:

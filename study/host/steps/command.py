@@ -4,6 +4,7 @@ that it prints."""
 import json
 import math
 import os
+import platform
 import re
 import secrets
 import shutil
@@ -28,6 +29,7 @@ from study.base import hardware
 from study.base.devices import visible_gpus
 from study.base.errors import printable
 from study.base.files import PACKAGE
+from study.base.imports import PYTHON as PACKAGE_OF_PYTHON
 from study.base.privacy import anonymous, plain
 from study.base.processes import oom_kills_of_the_group
 from study.config.command import PYTHON, Output, text_of
@@ -43,6 +45,8 @@ WORKLOAD = "study.training.instruments.reference_workload"
 SAMPLER = "study.training.instruments.sampler"
 WORKLOAD_SECONDS = 120
 """Seconds after which a reference workload is given up."""
+COPY = "copy"
+"""Folder in the scratch folder with the copy of the command's files."""
 TIMES = "times"
 """File in the scratch folder with the CPU time of a container's processes."""
 SAMPLER_SECONDS = 10.0
@@ -126,7 +130,7 @@ def _numbers(pattern: str, line: str, told: Mapping[str, object]) -> Iterator[fl
             yield float(str(text).replace(",", ""))
 
 
-@dataclass(frozen=True)
+@dataclass
 class CommandRun:
     """A command that is to be run once: what it is, where, and who is told of it."""
 
@@ -139,9 +143,13 @@ class CommandRun:
     """The folder where the study is started."""
     python: str = sys.executable
     """The Python that ``python`` stands for."""
+    python_version: str = platform.python_version()
+    """Its version, for the record."""
     libraries: Mapping[str, str] = field(default_factory=dict)
     """Versions of the packages, for the record."""
     with_workload: bool = True
+    workload_cpu_seconds: float = 0.0
+    """CPU time of the reference workloads, whose processes are no children of ours."""
 
     @cached_property
     def words(self) -> list[str]:
@@ -151,21 +159,34 @@ class CommandRun:
     @cached_property
     def folder(self) -> Path:
         """The folder in which the command is started, below that of its copy."""
-        return program.folder_of(self.settings, self.scratch / "work").relative_to(self.scratch)
+        return program.folder_of(self.settings, self.scratch / COPY).relative_to(self.scratch)
 
-    def copy_files(self, links: bool) -> None:
-        """Make the fresh copy of the files, and with ``links`` one to each of the data."""
-        work = self.scratch / "work"
-        for path in program.files(self.settings, self.root):
-            copy = work / path
+    @cached_property
+    def files(self) -> list[Path]:
+        """The files of which it gets a copy."""
+        return program.files(self.settings, self.root)
+
+    @cached_property
+    def data(self) -> list[Path]:
+        """The files and folders that it reads where they lie."""
+        return program.data(self.settings, self.root)
+
+    def copy_files(self) -> None:
+        """Make the fresh copy of the files."""
+        for path in self.files:
+            copy = self.scratch / COPY / path
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(self.root / path, copy)
             copy.chmod((self.root / path).stat().st_mode & 0o777 | 0o444)
-        for path in program.data(self.settings, self.root) if links else []:
-            if not path.is_absolute():
-                (work / path).parent.mkdir(parents=True, exist_ok=True)
-                (work / path).symlink_to((self.root / path).resolve())
         (self.scratch / self.folder).mkdir(parents=True, exist_ok=True)
+
+    def link_data(self) -> None:
+        """Make a link in the copy to each of the data that lie below the folder of the start."""
+        for path in self.data:
+            link = self.scratch / COPY / path  # an absolute path leads to itself
+            if not path.is_absolute():
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to((self.root / path).resolve())
 
     def variables(self, scratch: str) -> dict[str, str]:
         """Return the environment variables that the study gives the command, and the folders that
@@ -181,7 +202,8 @@ class CommandRun:
         all."""
         heard, limits = Heard(self.settings.output), self.settings.limits
         words = [self.python, *self.words[1:]] if self.words[0] in PYTHON else self.words
-        self.copy_files(links=True)
+        self.copy_files()
+        self.link_data()
         given = _inherited(self.settings.device) | self.variables(str(self.scratch))
         if self.settings.gpus:
             every = visible_gpus() or [str(number) for number in range(self.settings.gpus)]
@@ -195,20 +217,20 @@ class CommandRun:
                 why = f"{words[0]}: it cannot be started ({error.strerror})"
                 return Ended(1, []), JobResult(outcome="failed", message=anonymous(why))
             watch(child.pid)
-            ended = self._supervised(child, heard, heard.take)
+            ended = self._supervised(child, heard)
         killed = oom_kills_of_the_group() > kills and ended.code == -signal.SIGKILL
         ended = replace(ended, oom_killed=killed)
         times = (child.started, child.seconds or 0.0, child.began + (child.seconds or 0.0))
         return ended, self._result(ended, heard, times, before, child.peak_resident_bytes)
 
-    def _supervised(self, child: Spawned, heard: Heard, take: Callable[[str], None]) -> Ended:
+    def _supervised(self, child: Spawned, heard: Heard) -> Ended:
         room = shutil.disk_usage(self.scratch).free // 2
 
         def full() -> str | None:
             return heard.too_much() or lifetime.overfull(self.scratch, room)
 
         limit = self.settings.limits.timeout_seconds
-        return supervise(child, self.log, self.title, limit, full, take, LONGEST_LOG)
+        return supervise(child, self.log, self.title, limit, full, heard.take, LONGEST_LOG)
 
     def in_a_container(self, engine: Docker, image: str) -> tuple[Ended, JobResult | None]:
         """Run the command in the image of its own, which needs ``sh`` and nothing of ours.
@@ -225,14 +247,18 @@ class CommandRun:
             elif "starts" in arrived:
                 heard.take(line)
 
-        self.copy_files(links=False)
-        for path in [self.scratch / "work", *(self.scratch / "work").rglob("*")]:
+        self.copy_files()
+        copy = self.scratch / COPY
+        for path in [copy, *copy.rglob("*")]:  # another user executes it
             path.chmod(0o777 if path.is_dir() else path.stat().st_mode | 0o666)
         inside = f"{SCRATCH}/{self.folder.as_posix()}"
         shell = (
             f'cd "$0" && echo {word}starts; "$@"; code=$?; echo; echo {word}ends; '
             f"times > {SCRATCH}/{TIMES}; exit $code"
         )
+        given = self.variables(SCRATCH)
+        if self.settings.gpus:  # the container has every GPU, numbered from 0
+            given["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, range(self.settings.gpus)))
         before = self._workload()
         with sampling(self.scratch / TELEMETRY, self.settings.gpus) as watch:
             watch(0)
@@ -245,24 +271,22 @@ class CommandRun:
                 self.log,
                 self.title,
                 settings=self.settings,
-                environment=self.variables(SCRATCH),
+                environment=given,
                 gpus=bool(self.settings.gpus),
                 heard=take,
                 full=heard.too_much,
                 folder=SCRATCH,
             )
-        end = arrived.get("ends", time.perf_counter())
-        seconds = end - arrived.get("starts", end)
-        times = (time.time() - (time.perf_counter() - end) - seconds, seconds, end)
+        now = time.perf_counter()
+        end = arrived.get("ends", now)
+        start = arrived.get("starts", end)
+        times = (time.time() - (now - start), end - start, end)
         return ended, self._result(ended, heard, times, before, None)
 
     def _mounts(self) -> list[Mount]:
         """Return the mounts of the data, which nothing inside can change."""
-        found = []
-        for path in program.data(self.settings, self.root):
-            target = str(path) if path.is_absolute() else f"{SCRATCH}/work/{path.as_posix()}"
-            found.append(Mount((self.root / path).resolve(), target))
-        return found
+        inside = Path(SCRATCH, COPY)  # an absolute path stays as it is
+        return [Mount((self.root / path).resolve(), str(inside / path)) for path in self.data]
 
     def _result(
         self,
@@ -275,7 +299,7 @@ class CommandRun:
         """Return what is recorded of a command that ended by itself; None for any other."""
         if ended.trouble or ended.oom_killed or ended.code < 0:
             return None
-        machine = described(self.settings, self.libraries)
+        machine = self._machine()
         failed = JobResult(outcome="failed", machine=machine)
         if ended.code:
             said = next((line for line in reversed(ended.tail) if line.strip()), "nothing")[:300]
@@ -289,8 +313,8 @@ class CommandRun:
         started, seconds, end = times
         measured = CommandSamples(
             line=" ".join(plain(self.words)),
-            program=program.described(self.settings, self.root)[:200],
-            files=len(program.files(self.settings, self.root)),
+            program=Path(self.words[0]).name[:200],
+            files=len(self.files),
             started=started,
             seconds=max(seconds, 1e-9),
             marked_seconds=None if heard.marked is None else max(0.0, end - heard.marked),
@@ -313,6 +337,14 @@ class CommandRun:
             outcome="ok", command=measured, machine=machine, reference_workload=workload
         )
 
+    def _machine(self) -> Machine:
+        """Return the machine, as the launcher sees it."""
+        known = hardware.processor() | {"python": self.python_version}
+        libraries = {name: one for name, one in self.libraries.items() if name != PACKAGE_OF_PYTHON}
+        gpu = hardware.told_by_nvml() if self.settings.gpus else {}
+        named = {"device_name": known["cpu_name"], "libraries": libraries}
+        return Machine.model_validate(known | named | gpu)
+
     def _workload(self) -> Mapping[str, list[float]]:
         """Return the seconds of the repetitions of the reference workload, by what it was on; none
         where the start has no torch.
@@ -331,6 +363,7 @@ class CommandRun:
             lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
         )
         ended = supervise(child, StringIO(), f"{self.title}: reference workload", WORKLOAD_SECONDS)
+        self.workload_cpu_seconds += child.elsewhere_seconds or 0.0
         told = _json_of(ended.tail[-1]) if ended.tail and ended.code == 0 else {}
         return {str(name): one for name, one in told.items() if isinstance(one, list)}
 
@@ -379,17 +412,3 @@ def sampling(path: Path, gpus: int) -> Iterator[Callable[[int], None]]:
                 sampler.wait(2)
             sampler.kill()
             sampler.communicate()
-
-
-def described(settings: Settings, libraries: Mapping[str, str]) -> Machine:
-    """Return the machine of a command's run, as its launcher sees it."""
-    known = hardware.processor()
-    gpu = hardware.told_by_nvml() if settings.gpus else {}
-    return Machine.model_validate(
-        known
-        | {
-            "device_name": gpu.pop("device_name", known["cpu_name"]),
-            "libraries": {name: one for name, one in libraries.items() if name != "python"},
-        }
-        | gpu
-    )

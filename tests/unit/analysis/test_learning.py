@@ -9,7 +9,7 @@ import pytest
 
 from study.analysis.caveats import Caveat
 from study.analysis.caveats.conditions import CensoredSettings, NotLearned
-from study.analysis.stats.learning import learning_of
+from study.analysis.stats.learning import learning_by_loss, learning_of
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
@@ -176,3 +176,13 @@ def test_runs_that_missed_the_target_are_a_caveat_that_names_their_setting_and_n
     )
     (caveat,) = only(CensoredSettings, found)
     assert [(one.setting.label, one.missed, one.runs) for one in caveat.missed] == [("8", 1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"), [([3.3, 3.31, 3.29], "learned"), ([3.6, 3.61, 3.62], "below_best")]
+)
+def test_a_loss_above_the_lowest_by_more_than_the_margin_is_not_learned(
+    other: list[float], reason: str
+) -> None:
+    found = learning_by_loss({"a": [3.28, 3.29, 3.27], "b": other}, margin=0.02)
+    assert (found["a"].reason, found["b"].reason, found["b"].accuracy) == ("learned", reason, None)

@@ -15,33 +15,23 @@ from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from tests.conftest import repeats
 
-SOURCE = {"title": "A talk"}
-GOOD: dict[str, Any] = {
-    "title": "t",
-    "question": "q?",
-    "command": {
-        "line": "python train.py --bs {bs} --precision={precision} --seed {seed} {shuffle}",
-        "files": ["conf/*.yaml"],
-        "variables": {"LEVEL": "{bs}"},
-        "small": {"epochs_": 1},
-    },
-    "arguments": {"shuffle": True, "epochs_": 3},
-    "output": {"seconds": "took ([0-9.]+) ms", "unit": "ms", "starts": "^ready"},
-    "factors": {"bs": [8, 16], "precision": ["fp32", "bf16"]},
-    "curve": {"x": "bs", "y": "printed_seconds"},
-    "only": [{"bs": 8}, {"precision": "bf16"}],
-    "names": {"small batches": {"bs": 8}},
-    "claims": [
-        {
-            "claim": "it is twice as fast",
-            "ratio": 2,
-            "slower": {"bs": 8},
-            "faster": {"bs": 16},
-            "source": SOURCE,
-        }
-    ],
-}
-GOOD["command"]["line"] += " --epochs {epochs_}"
+GOOD: dict[str, Any] = yaml.safe_load("""
+title: t
+question: q?
+command:
+  line: python train.py --bs {bs} --precision={precision} --seed {seed} {shuffle} --epochs {epochs_}
+  files: [conf/*.yaml]
+  variables: {LEVEL: "{bs}"}
+  small: {epochs_: 1}
+arguments: {shuffle: true, epochs_: 3}
+output: {seconds: "took ([0-9.]+) ms", unit: ms, starts: ^ready}
+factors: {bs: [8, 16], precision: [fp32, bf16]}
+curve: {x: bs, y: printed_seconds}
+only: [{bs: 8}, {precision: bf16}]
+names: {small batches: {bs: 8}}
+claims:
+  - {claim: twice as fast, ratio: 2, slower: {bs: 8}, faster: {bs: 16}, source: {title: A talk}}
+""")
 
 
 def planned(values: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -1,5 +1,6 @@
 """A command as a run: what it finds, what is read from it, and every end that it can have."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ import yaml
 from study.analysis.table.rows import printed_seconds
 from study.artifacts.block import Block
 from study.artifacts.layout import Results
+from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.record_store import Session
@@ -20,6 +22,7 @@ from study.config.load import read_study
 from study.config.selection import Selection
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
+from study.host.steps import attempt, command
 from study.host.steps import block as step
 from study.verbs.declare import say
 
@@ -33,9 +36,9 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def plan_of(line: str, script: str = "", **values: Any) -> Plan:
     """The plan of a study with this command, in the working folder, where ``script`` is a.py."""
     Path("a.py").write_text(script)
-    command = {"line": line} | values.pop("command", {})
+    own = {"line": line} | values.pop("command", {})
     evidence = {"evidence": {"others_cpu_percent": None, "steal_percent": None}}
-    study = {"title": "t", "question": "q?", "replicates": 1, "command": command}
+    study = {"title": "t", "question": "q?", "replicates": 1, "command": own}
     Path("one.yaml").write_text(yaml.safe_dump(study | evidence | values))
     read = read_study("one.yaml", [], Selection())
     return make_plan("one", read, EngineChoice("none", "asked for"), {"cpu": None})
@@ -59,21 +62,13 @@ print('{"key": "final_loss", "value": 0.25}')
 
 
 def test_a_command_is_timed_by_our_clock_and_by_what_it_prints() -> None:
-    output = {
-        "seconds": "epoch [0-9]+: ([0-9.]+) ms",
-        "unit": "ms",
-        "starts": "^data ready",
-        "accuracy": "accuracy ([0-9.]+)%",
-        "loss": "final_loss",
-    }
+    output = {"seconds": "epoch [0-9]+: ([0-9.]+) ms", "unit": "ms", "starts": "^data ready"}
+    output |= {"accuracy": "accuracy ([0-9.]+)%", "loss": "final_loss"}
     record = ran(plan_of("python a.py", PRINTS, output=output))
     assert (record.outcome, record.message) == ("ok", None)
     told = record.command
-    assert told and told.printed == {
-        "seconds": [100, 99, 98],
-        "accuracy": [95, 96, 97],
-        "loss": [0.25],
-    }
+    printed = {"seconds": [100, 99, 98], "accuracy": [95, 96, 97], "loss": [0.25]}
+    assert told and told.printed == printed
     assert told.marked_seconds is not None
     assert told.seconds - told.marked_seconds > 0.2, "start-up is before the line"
     assert (told.line, told.files) == ("python a.py", 1)
@@ -156,6 +151,29 @@ def test_a_command_sees_the_callers_environment_and_nothing_of_ours(
         assert f"('{name}', '{Path('results').resolve()}" in log, name
 
 
+class Workload:
+    """A reference workload, as a fork server executes it: its CPU time is none of our children's."""
+
+    elsewhere_seconds = 0.7
+
+    def __init__(self, *_: object) -> None:
+        told = {"first_use": [0.1], "device": [0.01] * 5, "host": []}
+        self.lines, self.wait, self.end = iter([json.dumps(told)]), lambda: 0, lambda: None
+
+
+def test_a_reference_workload_stands_around_a_command_and_is_no_disturbance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours: list[float | None] = []
+    monkeypatch.delenv("STUDY_INSTRUMENTS")
+    monkeypatch.setattr(command, "begin", Workload)
+    monkeypatch.setattr(
+        attempt.watch, "between", lambda *given: ours.append(given[2]) or Observed()
+    )
+    workload = ran(plan_of("python a.py")).reference_workload
+    assert workload and (len(workload.before), len(workload.after), ours) == (5, 5, [1.4])
+
+
 def test_what_a_command_leaves_behind_is_ended_with_it() -> None:
     script = (
         "import subprocess; c = subprocess.Popen(['sleep', '3600'], start_new_session=True);"
@@ -175,9 +193,9 @@ def test_the_key_holds_what_the_command_reads_and_nothing_else() -> None:
         Path(name).write_text(text)
 
     def key(**values: Any) -> str:
-        command = {"files": ["extra"], "data": ["weights.bin"]} | values.pop("command", {})
+        own = {"files": ["extra"], "data": ["weights.bin"]} | values.pop("command", {})
         line = values.pop("line", "python a.py --config=conf.json")
-        return plan_of(line, "import pack", command=command, **values).runs[0].key
+        return plan_of(line, "import pack", command=own, **values).runs[0].key
 
     first = key()
     Path("README.md").write_text("other")
