@@ -22,8 +22,8 @@ from study.config.load import read_study
 from study.config.selection import Selection
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
-from study.host.steps import attempt, command
 from study.host.steps import block as step
+from study.host.steps import command, watch
 from study.verbs.declare import say
 
 
@@ -128,9 +128,9 @@ def test_each_run_has_a_fresh_copy_and_leaves_nothing() -> None:
     plan = plan_of("python a.py {seed}", script, output={"loss": "was (False)"}, replicates=2)
     before = {path.name for path in Path().iterdir()}
     for number in range(2):
-        record = ran(plan, number)
+        message = ran(plan, number).message
         log = next(Path("results/logs").rglob(f"{plan.runs[number].name}*")).read_text()
-        assert "was False" in log, record.message
+        assert "was False" in log, message
     assert {path.name for path in Path().iterdir()} - before == {"results"}
 
 
@@ -165,11 +165,14 @@ def test_a_reference_workload_stands_around_a_command_and_is_no_disturbance(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ours: list[float | None] = []
+
+    def between(*seen: Any) -> Observed:
+        ours.extend(seen[2:])
+        return Observed()
+
     monkeypatch.delenv("STUDY_INSTRUMENTS")
     monkeypatch.setattr(command, "begin", Workload)
-    monkeypatch.setattr(
-        attempt.watch, "between", lambda *given: ours.append(given[2]) or Observed()
-    )
+    monkeypatch.setattr(watch, "between", between)
     workload = ran(plan_of("python a.py")).reference_workload
     assert workload and (len(workload.before), len(workload.after), ours) == (5, 5, [1.4])
 
@@ -215,6 +218,5 @@ def test_the_key_holds_what_the_command_reads_and_nothing_else() -> None:
 def test_a_record_of_a_command_holds_no_path_of_this_machine(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("x")
     plan = plan_of(f"cat {tmp_path}/in.txt --", command={"data": [f"{tmp_path}/in.txt"]})
-    record = ran(plan)
+    assert str(tmp_path) not in (record := ran(plan)).model_dump_json()
     assert record.outcome == "ok", record.message
-    assert str(tmp_path) not in record.model_dump_json()
