@@ -165,9 +165,11 @@ def read_study(
     ``rung`` are the values of its ladder that were chosen. In the reduced size there is no ladder.
     """
     values = strict_yaml.read_mapping(study_file(called, folders))
-    values, whole = with_whole_keys(values)
+    whole = whole_keys(values)
+    values = with_whole_keys(values, whole)
     written, source = values, f"study {study_name(called)}"
-    asked = overrides = {whole.get(key, key): value for key, value in _plain(selection).items()}
+    given = with_whole_keys(_plain(selection), whole)
+    asked = overrides = {whole.get(key, key): value for key, value in given.items()}
     if "command" in {key.partition(".")[0] for key in overrides}:
         why = "a command stands in its study's file, and no start changes it"
         raise StudyError(key="overrides", value="command", why=why, allowed="arguments")
@@ -197,14 +199,18 @@ def read_study(
     return Study.model_validate(declared.model_dump() | {"full": full, "rung": taken})
 
 
-def with_whole_keys(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the values of a study's file with the whole key of each placeholder of its command
-    where its name alone stands, and these keys by the names."""
+def whole_keys(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the key of each placeholder of a study's command, by its name."""
     try:
         line = Command.model_validate(line_alone(values.get("command")))
     except ValidationError:  # no command, or one that the study's model refuses
-        return values, {}
-    whole = {name: ARGUMENTS + name for name in line.placeholders if name not in setting_keys()}
+        return {}
+    return {name: ARGUMENTS + name for name in line.placeholders if name not in setting_keys()}
+
+
+def with_whole_keys(values: dict[str, Any], whole: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of a study's file, or of a start, with the key of each placeholder where
+    its name alone stands."""
 
     def renamed(levels: Any) -> Any:
         if isinstance(levels, dict):
@@ -229,7 +235,7 @@ def with_whole_keys(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, s
         changed[key] = inside(values[key])
     if isinstance(names := values.get("names"), dict):
         changed["names"] = {name: renamed(levels) for name, levels in names.items()}
-    return changed, whole
+    return changed
 
 
 def _check_claims(declared: StudyFile, written: Any, source: str) -> None:

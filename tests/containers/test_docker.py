@@ -155,6 +155,14 @@ def test_inside_there_is_no_network_no_capability_no_writable_root_and_no_root_u
     }
 
 
+JOB = """
+test "$(ls /sys/class/net)" = lo && test "$(ls | tr '\\n' ' ')" = "job.sh numbers " || exit 3
+echo 2 > numbers/one && exit 4
+sleep 1; echo ready; sleep 1; echo "lo=$(cat numbers/one) took 3"
+"""
+"""A program that ends well only where all is as it shall be."""
+
+
 class TestAStudyInContainers:
     @pytest.mark.gate
     def test_quickstart_runs_on_both_devices_and_a_missing_gpu_is_unavailable(
@@ -175,7 +183,27 @@ class TestAStudyInContainers:
         assert {path.stat().st_uid for path in written} == {os.getuid()}
         assert (left_over(), scratch_folders(contained.root)) == ([], [])
 
-    def test_odd_folders_own_models_workers_ranks_and_int8_serve_inside(
+    @pytest.mark.gate
+    def test_a_command_finds_its_own_files_data_it_cannot_change_and_no_network(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        (contained.root / "numbers").mkdir()
+        (contained.root / "numbers" / "one").write_text("1")
+        (contained.root / "job.sh").write_text(JOB)
+        command = {"line": "sh job.sh {seed}", "data": ["numbers"]}
+        plain = {"title": "t", "question": "q?", "replicates": 1, "command": command}
+        output = {"output": {"seconds": "took ([0-9]+)", "starts": "^ready", "loss": "lo=(.+)"}}
+        study = json.dumps(plain | output | {"image": built.cpu.id})
+        (contained.root / "config" / "studies" / "job.yaml").write_text(study)
+        contained.good("studies=[job]", *built.selection, extra=RECORDS)
+        record = only(contained, "job")
+        assert (record.outcome, record.message) == ("ok", None)
+        assert record.command and record.command.marked_seconds
+        assert record.command.printed == {"seconds": [3], "loss": [1]}
+        assert 1 < record.command.marked_seconds < record.command.seconds
+        assert (left_over(), scratch_folders(contained.root)) == ([], [])
+
+    def test_odd_folders_own_models_workers_and_ranks_serve_inside(
         self, built: Built, contained: Checkout
     ) -> None:
         """Three studies of one run in one start. The ranks of two nodes find each other without a

@@ -156,8 +156,8 @@ def _blocks(shared: Sequence[Run], replicates: Sequence[int], seed: int) -> list
     """Return the runs: in each block every setting that has a replicate left, in the block's own
     seeded order.
 
-    Two alternate: drawn orders of three blocks agree in one study of four, and then a slope within
-    blocks is theirs.
+    Of two settings each goes first in one block of every two. Which one begins these two is drawn:
+    if they alternated, a neighbour that wakes up every four runs would fall on one of them alone.
     """
     # Checked once: a replicate differs in three values alone, and all share one set of the names of
     # what was given.
@@ -165,7 +165,8 @@ def _blocks(shared: Sequence[Run], replicates: Sequence[int], seed: int) -> list
     runs: list[Run] = []
     for block in range(1, max(replicates, default=0) + 1):
         order = [index for index, count in enumerate(replicates) if count >= block]
-        random.Random(f"{seed}/{1 if len(order) == 2 else block}").shuffle(order)
+        draw = (block + 1) // 2 if len(order) == 2 else block
+        random.Random(f"{seed}/{draw}").shuffle(order)
         if len(order) == 2 and block % 2 == 0:
             order.reverse()
         for index in order:

@@ -74,6 +74,10 @@ def test_short_names_stand_for_arguments_everywhere_in_a_study(
     assert plan.study.claims[0].slower == {"arguments.bs": 8}
     assert len(plan.runs) == 3 * 3, "the settings that `only` leaves"
     assert {run.dataset for run in plan.runs} == {""}, "a command has no data of ours"
+    overrides = {"bs": [8, 32], "only": [{"bs": 32}], "names": {"large": {"bs": 32}}, "claims": []}
+    study = read_study("study.yaml", [], Selection(overrides=overrides))
+    assert study.only == [{"arguments.bs": 32}]
+    assert study.names == {"large": {"arguments.bs": 32}}
 
 
 def bad_studies(seed: int) -> dict[str, Any]:
