@@ -101,9 +101,10 @@ def analyse(
     for kind in KINDS:
         caveats.extend(kind.find(seen))  # type: ignore[arg-type]
     first = first_answer(study, answers, switches)
+    claims = Judge(study, fitted, groups, ratios).rows()
     return Analysis(
         answer=first.text(context),
-        screen=screen_of(plan, frame, kept.included, context, answers, first, caveats),
+        screen=screen_of(plan, frame, kept.included, context, answers, first, caveats, claims),
         y=y,
         groups=groups,
         ratios=ratios,
@@ -111,7 +112,7 @@ def analyse(
         switches=switches,
         answers=answers,
         warnings=caveats,
-        claims=Judge(study, fitted, groups, ratios).rows(),
+        claims=claims,
         length=length_of(study, frame, epochs, first) if epochs is not None else None,
         facts=facts_of(plan, frame, kept.included),
     )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from study.analysis.groups import GroupFit
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.log_model import Critical, LogModel, fit_log_model, together
+from study.analysis.stats.log_model import Critical, LogModel, fit_log_model, one_sided, together
 from study.analysis.stats.usable import mean_drift_bias, mean_of, survives_drift
 from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
@@ -35,6 +35,8 @@ class Ratio(Strict):
     together: Estimate
     """The same with bounds that hold for all settings of this contrast at once, with 95%
     probability: an extreme of several ratios is read with these."""
+    one_sided: Estimate
+    """The same with bounds of which each holds by itself with 95%: a claim is judged by these."""
     slower_seconds: float
     """Mean time at `slower`, as in its group."""
     faster_seconds: float
@@ -123,13 +125,17 @@ LevelIndex = tuple[int, str]
 
 
 def quotient_of(
-    groups: Sequence[GroupFit], slower: LevelIndex, faster: LevelIndex, y: str, tests: int
+    groups: Sequence[GroupFit],
+    slower: LevelIndex,
+    faster: LevelIndex,
+    y: str,
+    critical: Critical | None = None,
 ) -> Estimate:
     """Return the mean time of one level over that of one of another group, with the noise of their
     pairs in blocks.
 
-    The other levels of both groups are paired, too, for they tell of the noise. The bounds hold for
-    ``tests`` such quotients at once (Bonferroni). There are none where a mean is not determined, or
+    The other levels of both groups are paired, too, for they tell of the noise. ``critical`` is
+    that of :meth:`LogModel.interval`. There are no bounds where a mean is not determined, or
     without replicates.
     """
     (first, level), (second, other) = slower, faster
@@ -145,7 +151,7 @@ def quotient_of(
         return Estimate(value=times[0] / times[1])
     paired = _model_of_pairs(pairs, y, pairs["pair"].tolist())
     known = _has_noise(pairs[pairs["pair"] == level], groups, paired)
-    return _quotient(times, paired if known else None, level, together(tests))
+    return _quotient(times, paired if known else None, level, critical)
 
 
 def _model_of_pairs(pairs: pd.DataFrame, y: str, levels: Sequence[Hashable]) -> LogModel:
@@ -216,9 +222,9 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
         images = _means(at, groups, "images_processed")
         reached = _means(at, groups, "accuracy")
         bias = 0.0 if overall.contrast == "control" else mean_drift_bias(_drift_bias(at))
-        own, joint = (
+        own, joint, alone = (
             _quotient(times, known[setting], setting, reach).widened(bias)
-            for reach in (None, critical)
+            for reach in (None, critical, one_sided(1))
         )
         found.append(
             Ratio(
@@ -229,6 +235,7 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
                 faster=overall.faster,
                 ratio=own.bare if overall.drift_confounded else own,
                 together=joint.bare if overall.drift_confounded else joint,
+                one_sided=alone.bare if overall.drift_confounded else alone,
                 slower_seconds=times[0],
                 faster_seconds=times[1],
                 slower_images=images[0],

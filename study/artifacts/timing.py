@@ -168,6 +168,8 @@ class Timing(Strict):
     """`model_seconds` + `fit_seconds`."""
     train_seconds: SecondsCell
     """Training time of all epochs, without validation."""
+    steady_seconds: SecondsCell
+    """`train_seconds` without `warm_up_extra_seconds`."""
     epoch_seconds: Annotated[SecondsCell, Resource("training of an epoch (s)")]
     """Training time of an epoch, mean over the epochs."""
     valid_seconds: Annotated[SecondsCell, Resource("validation, all epochs (s)")]

@@ -195,7 +195,7 @@ LEFT_OUT = {"study.task": "inference", "settings.task": "inference"}
 def without_gone(text: str) -> str:
     """Return the JSON of a file without the keys that went; the text itself if it holds none, or is
     no JSON."""
-    if not any(f'{key.rpartition(".")[2]}"' in text for key in GONE):
+    if not any(f'{key.rpartition(".")[2]}"' in text for key in (*GONE, "differs")):
         return text
     try:
         return json.dumps(drop_gone(json.loads(text)))
@@ -210,6 +210,8 @@ def drop_gone(values: Any, above: str = "") -> Any:
         return [drop_gone(inner, above) for inner in values]
     if not isinstance(values, dict):
         return values
+    if above.endswith(".claims") and (told := values.get("source", {}).pop("differs", None)):
+        values["differs"] = [told]  # until 0.3 the source said it, in one sentence
     gone = tuple(f".{key}" for key in GONE)
     for key, value in LEFT_OUT.items():
         section, _, leaf = key.rpartition(".")

@@ -3,14 +3,15 @@ who says so."""
 
 from collections.abc import Iterator
 from datetime import date
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, PositiveFloat, field_validator, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
+from study.config.times import TimeName
 
-Kind = Literal["ratio", "best", "shares", "seconds", "accuracy", "images_per_second"]
+Kind = Literal["ratio", "best", "rank", "shares", "seconds", "accuracy", "images_per_second"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NEEDS: dict[str, tuple[str, ...]] = {"ratio": ("slower", "faster"), "shares": ("of",)}
 """The settings that a claim of a kind is about, beside `at`."""
@@ -19,6 +20,16 @@ MOST_WORDS, MOST_SOURCE_WORDS = 12, 27
 
 Chosen = dict[str, bool | int | float | str]
 """Levels by the dotted keys of the settings that they are of."""
+Clock = Literal["steady", "training", "whole"]
+CLOCKS: dict[Clock, TimeName] = {
+    "steady": "steady_seconds",
+    "training": "train_seconds",
+    "whole": "fit_seconds",
+}
+"""The time of each clock."""
+Grade = Literal["A", "B", "C"]
+GRADES: dict[Grade, str] = {"A": "the same job", "B": "one difference", "C": "another job"}
+"""How like the job here is to that of the source, hardware and versions apart."""
 
 
 class Source(Declared):
@@ -34,12 +45,27 @@ class Source(Declared):
     """The part of the document, such as `table 2`."""
     hardware: str | None = None
     """What it was measured on, such as `an RTX 3060 Ti`."""
+    software: str | None = None
+    """The versions there, such as `torch 1.12`."""
     runs: str | None = None
     """How often it was measured, such as `one run each`."""
-    differs: str | None = None
-    """What was done otherwise than here, as a sentence."""
+    same_machine: bool = False
+    """Whether it was measured on the machine that measures it here. Only then can a claim be
+    `contradicted`."""
+    runs_a_side: int = Field(1, ge=1)
+    """Runs of each setting there: so far off it may be by chance."""
+    noise_percent: float | None = Field(None, gt=0)
+    """Noise of one run there, in percent. none: the noise here."""
     address: str | None = Field(None, pattern=r"^https?://\S+$")
     """Its web address."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _differences_are_of_the_claim(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "differs" in values:
+            why = "it stands beside `source` now, as a list of a few words each"
+            raise ValueRefused(key="differs", value=values["differs"], why=why)
+        return values
 
     @field_validator("date", mode="before")
     @classmethod
@@ -59,7 +85,8 @@ class Source(Declared):
     @model_validator(mode="after")
     def _fits_one_line(self) -> Self:
         parts = self.model_dump(exclude={"address"}).values()
-        if (words := sum(len(part.split()) for part in parts if part)) > MOST_SOURCE_WORDS:
+        told = [part for part in parts if isinstance(part, str)]
+        if (words := sum(len(part.split()) for part in told)) > MOST_SOURCE_WORDS:
             raise ValueRefused(
                 why=f"{words} words: a line holds {MOST_SOURCE_WORDS} words without the address"
             )
@@ -79,20 +106,26 @@ class ClaimedShare(Declared):
 
 class Claim(Declared):
     """A claim that somebody makes, to be compared with what is measured. It has one of the kinds:
-    `ratio` (with `slower` and `faster`), `best`, `shares` (with `of`), `seconds`, `accuracy` or
-    `images_per_second`.
+    `ratio` (with `slower` and `faster`), `best`, `rank`, `shares` (with `of`), `seconds`,
+    `accuracy` or `images_per_second`.
     """
 
     claim: str = Field(min_length=1)
     """The claim in words, 12 at most."""
     ratio: float | None = Field(None, gt=0)
-    """How many times as fast as `slower` it is with `faster`."""
+    """How many times as fast as `slower` it is with `faster`. 1: there is no gain."""
+    to: float | None = Field(None, gt=0)
+    """The most, where `ratio` is the least of a range."""
+    sense: Literal["about", "at least", "up to"] = "about"
+    """How `ratio` is meant. `up to`: the best of all settings that `at` leaves reaches it."""
     slower: Chosen = Field(default_factory=dict)
     """Levels of the slower side: `{device: cpu}`."""
     faster: Chosen = Field(default_factory=dict)
     """Levels of the faster side, of the same keys."""
     best: Chosen = Field(default_factory=dict)
     """Levels that are claimed to be the fastest."""
+    rank: list[Chosen] = Field(default_factory=list)
+    """Settings from the fastest to the slowest."""
     shares: list[ClaimedShare] = Field(default_factory=list)
     """What other settings reach of the speed of `of`."""
     of: Chosen = Field(default_factory=dict)
@@ -109,12 +142,30 @@ class Claim(Declared):
     at: Chosen = Field(default_factory=dict)
     """Levels at which all of the claim holds. The report has a row for each setting that this
     leaves."""
+    clock: Clock | None = None
+    """The time that is meant: `steady` is a training without its warm-up (images a second, seconds
+    of many steps), `training` is one without validation, `whole` one with it. none: the time that
+    the study compares."""
+    within: float | None = Field(None, gt=0, lt=1)
+    """How far off it may be and still be the same, as a share; of an accuracy as a difference.
+    none: the study's `claim_margin`; of no gain and of the fastest its `equivalence_margin`, of an
+    accuracy its `learning_margin`."""
+    differs: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
+    """What was done otherwise there, each as a few words, hardware and versions apart. With one
+    difference the job is like that of the source, with several it is another job, of which no word
+    is said."""
     source: Source
+    """Where it stands. none: the study's `source`."""
 
     @property
     def kind(self) -> Kind:
         """What is claimed."""
         return self._kinds[0]
+
+    @property
+    def grade(self) -> Grade:
+        """How like the job here is to that of the source."""
+        return (*GRADES,)[min(len(self.differs), 2)]
 
     @property
     def _kinds(self) -> list[Kind]:
@@ -142,6 +193,15 @@ class Claim(Declared):
                     raise ValueRefused(
                         key=side, value=given, context=f"with {first}", why=f"it belongs to {kind}"
                     )
+        for key, plain in (("to", None), ("sense", "about")):
+            if first != "ratio" and getattr(self, key) != plain:
+                raise ValueRefused(
+                    key=key, value=getattr(self, key), context=f"with {first}", why="it is of ratio"
+                )
+        if self.to and (self.to <= (self.ratio or 0) or self.sense != "about"):
+            raise ValueRefused(key="to", value=self.to, allowed="more than `ratio`, about")
+        if len(self.rank) == 1:
+            raise ValueRefused(key="rank", value=self.rank, allowed="two settings and more")
         if self.printed and len(self.best or self.of) != 1:
             raise ValueRefused(key="printed", why="it belongs to a `best` or `of` with one key")
         if self.slower.keys() != self.faster.keys() or (self.slower and self.slower == self.faster):
@@ -154,7 +214,7 @@ class Claim(Declared):
         """Yield each level that the claim names: where, its key, and the level."""
         shares = {
             f"shares.{place}.setting": share.setting for place, share in enumerate(self.shares)
-        }
+        } | {f"rank.{place}": chosen for place, chosen in enumerate(self.rank)}
         sides = {side: getattr(self, side) for side in ("slower", "faster", "best", "of", "at")}
         for where, chosen in (sides | shares).items():
             for key, level in chosen.items():

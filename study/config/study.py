@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from study.base.errors import ValueRefused, check_known
 from study.base.strict import Declared
 from study.config import names
-from study.config.claims import Claim
+from study.config.claims import Claim, Source
 from study.config.names import switch_words
 from study.config.sections import short_name
 from study.config.settings import Keys, get, setting_keys
@@ -120,6 +120,11 @@ class StudyFile(Keys):
     evidence: Evidence = Field(default_factory=Evidence)
     claims: list[Claim] = Field(default_factory=list)
     """What somebody claims, to be compared with what is measured here."""
+    source: Source | None = None
+    """Where the claims stand that name no source of their own."""
+    claim_margin: float = Field(0.1, gt=0, lt=1)
+    """How far a claimed number may lie from what is measured here, as a share, and still be the
+    same."""
 
     @property
     def compared(self) -> list[str]:
@@ -174,6 +179,18 @@ class StudyFile(Keys):
             if isinstance(factors, dict) and "control" not in factors:
                 return values | {"factors": factors | {"control": ["first", "second"]}}
         return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _claims_inherit_their_source(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or not isinstance(values.get("claims"), list):
+            return values
+        source = values.get("source")
+        claims = [
+            {"source": source} | claim if source and isinstance(claim, dict) else claim
+            for claim in values["claims"]
+        ]
+        return values | {"claims": claims}
 
     @model_validator(mode="after")
     def _reduced_names_keys(self) -> Self:

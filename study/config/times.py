@@ -21,6 +21,7 @@ TimeName = Literal[
     "fit_seconds",
     "blog_seconds",
     "train_seconds",
+    "steady_seconds",
     "epoch_seconds",
     "valid_seconds",
     "step_seconds",
@@ -63,6 +64,10 @@ TIMES: dict[TimeName, Time] = {
         "training time without validation",
         (*STEPS, OTHER),
         "training",
+    ),
+    "steady_seconds": Time(
+        "the training takes, warm,",
+        "training time without warm-up and validation",
     ),
     "epoch_seconds": Time("an epoch takes", "training time of an epoch", (*STEPS, OTHER)),
     "valid_seconds": Time("the validation takes", "validation time"),

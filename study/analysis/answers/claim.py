@@ -1,24 +1,38 @@
-"""A claim beside what was measured here: the same quantity with its interval, and one of three
-words."""
+"""A claim beside what was measured here: the same quantity with its interval, ours over theirs, and
+one word."""
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
-from itertools import product
+from functools import partial
+from itertools import pairwise, product
 
-from study.analysis.answers.compared import MeasuredStudy, Word, against, note_of, told_of, word_of
-from study.analysis.answers.group import TimedSetting
+import pandas as pd
+
+from study.analysis.answers.compared import Claimed, MeasuredStudy, Quantity, Word, told_of
+from study.analysis.answers.group import TimedSetting, group_of
+from study.analysis.groups import groups_of
+from study.analysis.ratios import overalls_of, ratios_of
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.learning import accuracy_of
-from study.analysis.stats.log_model import together
+from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.usable import model_of
-from study.analysis.words import at_setting, listed, number, short
+from study.analysis.words import at_setting, clear_of, listed, number, short
 from study.artifacts.setting import Levels, setting_of
+from study.base.errors import quantity
 from study.base.strict import Strict
-from study.config.claims import Claim, ClaimedShare, Source
+from study.config.claims import CLOCKS, Claim, ClaimedShare, Clock, Source
+from study.config.study import Study
+from study.config.times import TIMES
 
 MOST_WORDS = 18
 """Of what was measured."""
+BY_CHANCE = 1.645
+"""Standard errors that one of twenty exceeds, to one side."""
+BIASED = 0.5
+"""Share of the margin from which a clock that holds start-up cannot judge a claim, and share of the
+variance from which start-up is what hides the word."""
 
 
 class Mark(Strict):
@@ -37,18 +51,47 @@ class ClaimRow(Strict):
     claimed: float | None
     """The claimed number; null where it is a setting or several numbers."""
     here: Estimate | None
-    """The same quantity here; null where it was not measured."""
+    """The same quantity here with its 95% interval; null where it was not measured."""
+    over: Estimate | None
+    """Ours over theirs with the 90% interval that decides, of an accuracy ours less theirs; null
+    where the claim is no number."""
+    points: bool
+    """Whether it is an accuracy."""
+    within: float
+    """The margin: a share, of an accuracy a difference."""
     measured: str
-    """The same in words."""
+    """What was measured in words."""
     word: Word
     note: str
-    """`less here` or `more here` where a number is contradicted."""
+    """Why no more can be told, or what the word does not say."""
+    better: str
+    """What another time tells of a claim on which this one cannot; else nothing."""
+    grade: str
+    """`A`: the same job as the source's, `B`: one difference, `C`: another job."""
+    differs: list[str]
+    """What was done otherwise there."""
     source: str
-    """Where the claim stands, and what differs there."""
+    """Where the claim stands, and what was measured there."""
     address: str | None
     """The web address of its source."""
     marks: list[Mark]
     """Where the claim puts rows of the chart of times."""
+
+    @property
+    def quotient(self) -> str:
+        """Ours over theirs in words, with digits that bear the word; nothing without a number."""
+        if self.over is None:
+            return ""
+        known = [one for one in (self.over.value, self.over.low, self.over.high) if one is not None]
+        edges, told = (
+            (1 / (1 + self.within), 1 + self.within),
+            [short(one, like=known[0]) for one in known],
+        )
+        if self.points:
+            known = [100 * one for one in known]
+            edges, told = (-100 * self.within, 100 * self.within), [f"{one:+.1f}" for one in known]
+        value, *ends = (clear_of(one, edges, text) for one, text in zip(known, told, strict=True))
+        return f"{value} (90%: {' to '.join(ends)})" if ends else value
 
 
 @dataclass(frozen=True)
@@ -59,7 +102,9 @@ class _Found:
     word: Word
     measured: str
     here: Estimate | None = None
+    over: Estimate | None = None
     note: str = ""
+    better: str = ""
     marks: tuple[Mark, ...] = ()
     brief: str = ""
     """What was measured, where the place leaves no room for all of it."""
@@ -68,23 +113,42 @@ class _Found:
 class Judge(MeasuredStudy):
     """What a study measured, before which its claims are brought."""
 
+    @classmethod
+    def of(cls, study: Study, frame: pd.DataFrame) -> "Judge":
+        """Return the judge of a study's marked table of timings."""
+        fitted = groups_of(study, frame)
+        overalls = overalls_of(study, fitted, study.contrast) if study.contrast else []
+        groups = [group_of(study, group) for group in fitted]
+        return cls(study, fitted, groups, ratios_of(study, fitted, overalls))
+
+    def at_clock(self, clock: Clock | None) -> "Judge":
+        """Return the judge by the time that a claim means; this one where it is that of the
+        study."""
+        time = CLOCKS[clock] if clock else self.study.total
+        whole = clock == "whole" and TIMES[self.study.total].spans == "training"
+        if time == self.study.total or whole or self.study.command:
+            return self
+        curve = self.study.curve and self.study.curve.model_copy(update={"y": time})
+        study = self.study.model_copy(update={"curve": curve} if curve else {"time": time})
+        return Judge.of(study, pd.concat([group.part for group in self.fitted]))
+
     def rows(self) -> list[ClaimRow]:
         """Return the rows of every claim; one about a level that the start left out says so."""
         rows = list[ClaimRow]()
         for claim in self.study.claims:
-            rows += self._rows(claim)
+            rows += self.at_clock(claim.clock)._rows(claim)
         return rows
 
     def _rows(self, claim: Claim) -> Iterator[ClaimRow]:
         left = [
             self.name_of(key, level) for _, key, level in claim.levels() if not self.has(key, level)
         ]
-        judged = {"ratio": self._ratio, "best": self._best, "shares": self._shares}.get(
-            claim.kind, self._value
-        )(claim)
+        judged = {
+            "ratio": self._ratio, "best": self._best, "rank": self._rank, "shares": self._shares,
+        }.get(claim.kind, self._value)(claim)  # fmt: skip
         why = f"this start left out {listed(left)}" if left else "no run of this setting counts"
         found = [] if left else [*judged]
-        found = found or [_Found({}, "not decided", f"Not measured: {why}.")]
+        found = found or [_Found({}, "cannot tell", f"Not measured: {why}.")]
         varied = [
             key
             for key in found[0].at
@@ -100,13 +164,20 @@ class Judge(MeasuredStudy):
             measured = f"{one.measured} {where}".rstrip()
             if one.brief and len(measured.split()) > MOST_WORDS:
                 measured = f"{one.brief} {where}".rstrip()
+            other = claim.grade == "C"
             yield ClaimRow(
                 claim=claim.claim,
                 claimed=number if isinstance(number, (int, float)) else None,
                 here=one.here,
+                over=one.over,
+                points=claim.kind == "accuracy",
+                within=self._margin(claim),
                 measured=measured,
-                word=one.word,
-                note=one.note,
+                word="another job" if other else one.word,
+                note="" if other else one.note,
+                better="" if other else one.better,
+                grade=claim.grade,
+                differs=claim.differs,
                 source=source_line(claim.source, self._less_work),
                 address=claim.source.address,
                 marks=[] if self._less_work else printed or list(one.marks),
@@ -117,12 +188,65 @@ class Judge(MeasuredStudy):
         """Whether the study does less work at its reduced size."""
         return bool(self.study.full.keys() - {"replicates", "device"})
 
-    @property
-    def _margin(self) -> float:
-        return self.study.equivalence_margin
+    def _margin(self, claim: Claim) -> float:
+        if claim.kind == "accuracy":
+            return claim.within or self.study.learning_margin
+        no_gain = claim.kind in ("best", "rank") or (claim.kind == "ratio" and claim.ratio == 1)
+        return claim.within or (
+            self.study.equivalence_margin if no_gain else self.study.claim_margin
+        )
+
+    def _noise(self, end: TimedSetting) -> float:
+        """Return the standard deviation of a run's log seconds."""
+        model = self.fitted[end.place].model
+        return model.spreads["noise"] if model else 0.0
+
+    def _told(
+        self, claim: Claim, claimed: Claimed, found: Quantity, ends: Sequence[TimedSetting]
+    ) -> tuple[Word, str]:
+        """Return the word for a number about these settings, and what is to be said beside it."""
+        word, source = claimed.word(found), claim.source
+        noise = max(self._noise(end) for end in ends)
+        if word in ("less here", "more here"):
+            own = source.noise_percent / 100 if source.noise_percent else noise
+            chance = BY_CHANCE * own * math.sqrt(len(ends) / source.runs_a_side)
+            off, joint = abs(claimed.off(found.here.value)), found.joint.bounds or (0.0, 0.0)
+            surely = min(abs(claimed.off(one)) for one in joint)
+            if source.same_machine and surely > claimed.reach + chance:
+                return "contradicted", word
+            by_chance = not claimed.points and off < claimed.reach + chance
+            return word, "one run there may be that far off by chance" * by_chance
+        if word == "same here" or claimed.points:
+            return word, ""
+        return word, self._lacks(claimed, found, ends, noise)
+
+    def _lacks(
+        self, claimed: Claimed, found: Quantity, ends: Sequence[TimedSetting], noise: float
+    ) -> str:
+        """Return what would tell, where nothing is told."""
+        if found.joint.bounds is None:
+            moved = any(end.group.drift_confounded for end in ends)
+            few = any(end.level.undetermined for end in ends)
+            return "the machine changed as much" if moved else "too few runs" * few
+        low, high = found.joint.bounds
+        shown = ""
+        if claimed.apart(high, claimed.low) < 0:
+            shown = "less"
+        elif claimed.high is not None and claimed.apart(low, claimed.high) > 0:
+            shown = "more"
+        if shown:
+            return f"{shown} here, but not shown to be by {claimed.margin:.0%}"
+        blocks = claimed.blocks(noise, len(ends[0].group.timed))
+        made = max(end.level.runs for end in ends)
+        if blocks is None:
+            return "too noisy a machine"
+        return f"about {quantity(blocks, 'block')} would tell" if blocks > made else ""
 
     def _ratio(self, claim: Claim) -> Iterator[_Found]:
-        claimed = claim.ratio or 1
+        low, high = claim.ratio or 1, claim.to or claim.ratio or 1
+        claimed = Claimed(
+            low, None if claim.sense == "at least" else high, self._margin(claim), ratio=True
+        )
         pairs = [
             (slower, faster)
             for slower, faster in product(
@@ -130,80 +254,141 @@ class Judge(MeasuredStudy):
             )
             if self.rest(slower, claim.slower) == self.rest(faster, claim.faster)
         ]
-        for slower, faster in pairs:
-            here = self.over(slower, faster, len(pairs))
-            word = word_of(claimed, claimed, here, self._margin, ratio=True)
-            yield _Found(
+        found = [(self.over(*pair, len(pairs)), pair) for pair in pairs]
+        if claim.sense == "up to" and found:
+            found = [max(found, key=lambda one: one[0].here.value)]
+        for measured, (slower, faster) in found:
+            word, note = self._told(claim, claimed, measured, (slower, faster))
+            one = _Found(
                 self.rest(slower, claim.slower),
                 word,
-                told_of(here, " times", against(word, claimed)),
-                here,
-                note_of(word, here, claimed),
-                (_mark(faster, slower.time.value / claimed),),
+                "at most " * (claim.sense == "up to") + told_of(measured.here, " times"),
+                measured.here,
+                claimed.over(measured.alone),
+                note,
+                marks=(_mark(faster, slower.time.value / low),),
             )
+            yield self._by_its_clock(claim, claimed, one, slower, faster)
+
+    def _by_its_clock(
+        self,
+        claim: Claim,
+        claimed: Claimed,
+        one: _Found,
+        slower: TimedSetting,
+        faster: TimedSetting,
+    ) -> _Found:
+        """Return a row that is silent where its time holds so much start-up that a claim about
+        steady steps would show as another number: no source said which time it means."""
+        if claim.clock or self.study.command or self.study.total == "steady_seconds":
+            return one
+        columns = [self.study.total, "warm_up_extra_seconds"]
+        known = [self._runs(end)[columns].dropna() for end in (slower, faster)]
+        if not all(len(rows) for rows in known) or not TIMES[self.study.total].parts:
+            return one
+        totals, starts = ([float(rows[key].median()) for rows in known] for key in columns)
+        works = [max(total - start, ROUNDING) for total, start in zip(totals, starts, strict=True)]
+        shows = (starts[0] + claimed.low * works[1]) / (starts[1] + works[1])
+        share = sum(starts) / sum(totals)
+        noisy = 0.0
+        if min(map(len, known)) > 1:
+            spread = [rows[key].var() for key in columns for rows in known]
+            noisy = sum(spread[2:]) / max(sum(spread[:2]), ROUNDING)
+        hides = abs(math.log(shows / claimed.low)) > BIASED * claimed.reach
+        if not hides and (one.word != "cannot tell" or noisy <= BIASED):
+            return one
+        told = f"start-up is {share:.0%} of this time"
+        why = f"{told}: {short(claimed.low)} in steady steps would show as {short(shows)}"
+        steady = self.at_clock("steady")._ratio(claim.model_copy(update={"clock": "steady"}))
+        same = [found for found in steady if found.at == one.at and found.word != "cannot tell"]
+        better = f"{told}. Without it {same[0].measured}: {same[0].word}" if same else ""
+        changed = replace(one, better=better)
+        return replace(changed, word="cannot tell", note=why) if hides else changed
+
+    def _runs(self, end: TimedSetting) -> pd.DataFrame:
+        """Return the runs of a setting that count."""
+        clean = self.fitted[end.place].clean
+        return clean[clean["level"] == end.level.label]
 
     def _best(self, claim: Claim) -> Iterator[_Found]:
         ends = self.ends(claim.at | claim.best)
+        margin = self._margin(claim)
         for own in ends:
             others, rest = self.others(own, claim.at, claim.best), self.rest(own, claim.best)
             if not others:
-                yield _Found(rest, "not decided", "Not measured: no run of another setting counts.")
+                yield _Found(rest, "cannot tell", "Not measured: no run of another setting counts.")
                 continue
             rival = min(
                 others, key=lambda end: (end.level.label in end.group.ineligible, end.time.value)
             )
             tests = len(ends) * len(others)
-            here = self.over(own, rival, tests)
+            here = self.over(own, rival, tests).here
             if own.place == rival.place and tests == len(others):
                 # One number has one interval: the answer's, which is of all levels at once.
                 here = own.group.ratio(own.level.label, rival.level.label) or here
             names = [self.name(end, claim.best) for end in (own, rival)]
-            word = self._fastest(own, others, here, tests)
+            word = self._fastest(own, others, tests, margin)
             longer = here.inverse if here.value < 1 else here
-            # A group tells the best of all at once; the interval of one ratio may be wider.
-            agrees = word != "holds" or (here.high or 0) < 1 or here.within(self._margin)
             first, second = names if here.value >= 1 else names[::-1]
-            tied = len(own.group.indistinguishable) > 1
-            at_once = f"equal within {self._margin:.0%}" if tied else "told from all at once"
             whole, brief = (
-                told_of(longer, unit, (1.0,))
-                if agrees
-                else f"{short(longer.value)}{unit}, {at_once}"
-                for unit in (" times as long", f" times as long as {second}")
+                told_of(longer, unit) for unit in (" times as long", f" times as long as {second}")
             )
             seconds = [end.time.value for end in (own, rival)]
             digits = number if len({short(one) for one in seconds}) == 1 else short
             pair = " and ".join(
                 f"{name} takes {digits(one)} s" for name, one in zip(names, seconds, strict=True)
             )
-            yield _Found(rest, word, f"{pair}: {whole}", here, brief=f"{first} takes {brief}")
+            tied = "as fast as the fastest" * (
+                word == "same here" and len(own.group.indistinguishable) > 1
+            )
+            yield _Found(
+                rest, word, f"{pair}: {whole}", here, note=tied, brief=f"{first} takes {brief}"
+            )
 
     def _fastest(
-        self, own: TimedSetting, others: Sequence[TimedSetting], here: Estimate, tests: int
+        self, own: TimedSetting, others: Sequence[TimedSetting], tests: int, margin: float
     ) -> Word:
-        """Return the word for a setting that is claimed to be the fastest; ``here`` is its time
-        over the best other's.
+        """Return the word for a setting that is claimed to be the fastest.
 
-        Beside the rest of its group it is told from all others at once, as the group's own answer
-        is. A claim about several settings has them equal by bounds that hold for all of them.
+        It is if no other may be: the group's own answer, or bounds for all at once. It is as fast
+        as the fastest if none is faster by more than the margin. It is not if one surely is.
         """
         group, label = own.group, own.level.label
         if group.drift_confounded or label in group.ineligible:
-            return "not decided"
-        if here.low is not None and here.low > 1 + self._margin:
-            return "contradicted"
-        timed = [level.label for level in group.levels if level.time]
-        if {(end.place, end.level.label) for end in (own, *others)} == {
-            (own.place, name) for name in timed
-        }:
-            alone = group.best == label and group.tied_are_equal
-            equal = label in group.equivalent and (
-                tests == len(others) or here.within(self._margin)
-            )
-            return "holds" if alone or equal else "not decided"
-        most = [self.over(own, end, tests).high for end in others]
-        faster = all(high is not None and high < 1 for high in most)
-        return "holds" if faster or here.within(self._margin) else "not decided"
+            return "cannot tell"
+        found = [self.over(own, end, tests) for end in others]
+        timed = {(own.place, level.label) for level in group.levels if level.time}
+        whole = timed == {(end.place, end.level.label) for end in (own, *others)}
+        alone = whole and group.best == label and group.indistinguishable == [label]
+        if alone or all((one.joint.high or math.inf) < 1 for one in found):
+            return "same here"
+        if all((one.alone.high or math.inf) <= 1 + margin for one in found):
+            return "same here"
+        slower = any((one.joint.low or 0.0) > 1 + margin for one in found)
+        return "not here" if slower else "cannot tell"
+
+    def _rank(self, claim: Claim) -> Iterator[_Found]:
+        """Yield the word on an order: the same if each setting is faster than the next."""
+        named = dict.fromkeys(key for chosen in claim.rank for key in chosen)
+        for first in self.ends(claim.at | claim.rank[0]):
+            rest = self.rest(first, named)
+            ends = [
+                end
+                for chosen in claim.rank
+                for end in self.ends(claim.at | chosen)
+                if self.rest(end, named) == rest
+            ]
+            if len(ends) < len(claim.rank):
+                continue
+            found = [self.over(two, one, len(ends) - 1) for one, two in pairwise(ends)]
+            turned = any((one.joint.high or math.inf) < 1 for one in found)
+            kept = all((one.alone.low or 0.0) > 1 for one in found)
+            told = [
+                f"{self.name(two, named)} over {self.name(one, named)} {told_of(over.here, '')}"
+                for over, (one, two) in zip(found, pairwise(ends), strict=True)
+            ]
+            word: Word = "same here" if kept else "not here" if turned else "cannot tell"
+            yield _Found(rest, word, "; ".join(told))
 
     def _shares(self, claim: Claim) -> Iterator[_Found]:
         asked = []
@@ -226,71 +411,97 @@ class Judge(MeasuredStudy):
         chosen: Sequence[tuple[ClaimedShare, TimedSetting]],
         tests: int,
     ) -> _Found:
-        """Return the word on several shares of one setting's speed, and those that are contradicted
-        by name."""
-        words, found, marks = list[Word](), list[Estimate](), list[Mark]()
-        beyond, notes, names = list[str](), set[str](), list[str]()
+        """Return the word on several shares of one setting's speed, and by name those that are
+        beyond the claim."""
+        words, found, marks = list[Word](), list[Quantity](), list[Mark]()
+        beyond, notes = list[str](), list[str]()
         for share, end in chosen:
             low, high = share.percent / 100, (share.to or share.percent) / 100
-            here = self.over(base, end, tests)
-            words.append(word_of(low, high, here, self._margin, ratio=True))
-            found.append(here)
+            claimed = Claimed(low, high, self._margin(claim), ratio=True)
+            found.append(self.over(base, end, tests))
+            word, note = self._told(claim, claimed, found[-1], (base, end))
+            words.append(word)
+            notes.append(note)
             marks += [_mark(end, base.time.value / low)] if low == high else []
-            if words[-1] == "contradicted":
-                claimed = tuple({100 * low: None, 100 * high: None})
-                said = " to ".join(f"{short(one)}%" for one in claimed)
-                names.append(self.name(end, claim.of))
-                told = told_of(here.times(100), "%", claimed, not beyond, decimals=0)
-                beyond.append(f"{names[-1]}: {told}, claimed {said}")
-                notes.add(note_of("contradicted", here, low))
-        rest, values = self.rest(base, claim.of), [one.value for one in found]
+            if word not in ("same here", "cannot tell"):
+                said = " to ".join(f"{short(100 * one)}%" for one in dict.fromkeys((low, high)))
+                told = told_of(found[-1].here.times(100), "%", not beyond, decimals=0)
+                beyond.append(f"{self.name(end, claim.of)}: {told}, claimed {said}")
+        values = [one.here.value for one in found]
         told = " to ".join(
             dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values)))
         )
+        rest, word, note = self.rest(base, claim.of), _joint(words), ""
         if beyond:
+            names = [text.partition(":")[0] for text in beyond]
             brief = f"{told}; beyond the claim (95%): {listed(names)}"
-            told = f"{told}. {'; '.join(beyond)}"
-            note = notes.pop() if len(notes) == 1 else ""
-            return _Found(rest, "contradicted", told, None, note, tuple(marks), brief)
-        word: Word = "holds" if {*words} == {"holds"} else "not decided"
-        one = found[0] if len(found) == 1 else None
-        told = told_of(one.times(100), "%", (), decimals=0) if one else told
-        return _Found(rest, word, f"{told} of its speed", one, marks=tuple(marks))
+            return _Found(
+                rest, word, f"{told}. {'; '.join(beyond)}", marks=tuple(marks), brief=brief
+            )
+        if word == "cannot tell":
+            note = next((one for one in notes if one), "")
+        if len(found) > 1:
+            return _Found(rest, word, f"{told} of its speed", note=note, marks=tuple(marks))
+        (only,) = found
+        told = told_of(only.here.times(100), "%", decimals=0)
+        over = claimed.over(only.alone)
+        return _Found(rest, word, f"{told} of its speed", only.here, over, note, marks=tuple(marks))
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
         points, ends = claim.kind == "accuracy", self.ends(claim.at)
-        margin = self.study.learning_margin if points else self._margin
+        number = float(getattr(claim, claim.kind))
+        claimed = Claimed(number, number, self._margin(claim), points)
+        units = {"seconds": " s", "accuracy": "%"}
         for end in ends:
-            clean = self.fitted[end.place].clean
-            own = clean[clean["level"] == end.level.label]
-            here: Estimate | None
-            if claim.seconds is not None:
-                claimed, unit, here = claim.seconds, " s", self.time(end, len(ends))
-            elif claim.accuracy is not None:
-                claimed, unit = claim.accuracy, "%"
-                here = accuracy_of(own["accuracy"].dropna().tolist(), len(ends))
-            elif own["images_per_second"].notna().any():
-                claimed, unit = claim.images_per_second or 0, " images/s"
-                # A run is an outlier by its time: so rates are fitted as times.
-                known = clean.dropna(subset=["images_per_second"])
-                model = model_of(known.assign(each=1 / known["images_per_second"]), "each")
-                rate = model.mean(end.level.label, together(len(ends))).inverse
-                here = rate if end.time.bounds else rate.bare
-            else:
+            found = self._quantity(claim, end, len(ends))
+            if found is None:
                 continue
-            if here is None:
-                continue
-            word, scale = word_of(claimed, claimed, here, margin, points), 100 if points else 1
+            word, note = self._told(claim, claimed, found, (end,))
             told = told_of(
-                here.times(scale),
-                unit,
-                against(word, scale * claimed),
+                found.here.times(100 if points else 1),
+                units.get(claim.kind, " images/s"),
                 decimals=1 if points else None,
             )
             if claim.kind == "seconds" and self._less_work:
-                word, told = "not decided", f"{told} at the reduced size, which does less work"
-            marks = (_mark(end, claimed),) if claim.kind == "seconds" else ()
-            yield _Found(end.levels, word, told, here, note_of(word, here, claimed), marks)
+                word, told = "cannot tell", f"{told} at the reduced size, which does less work"
+            yield _Found(
+                end.levels,
+                word,
+                told,
+                found.here,
+                claimed.over(found.alone),
+                note,
+                marks=(_mark(end, number),) if claim.kind == "seconds" else (),
+            )
+
+    def _quantity(self, claim: Claim, end: TimedSetting, tests: int) -> Quantity | None:
+        """Return the time, the accuracy or the rate of a setting, one of so many; None where it was
+        not measured."""
+        if claim.kind == "seconds":
+            return self.time(end, tests)
+        if claim.kind == "accuracy":
+            own = self._runs(end)["accuracy"].dropna().tolist()
+            return Quantity.of(partial(accuracy_of, own), tests) if own else None
+        clean = self.fitted[end.place].clean
+        # A run is an outlier by its time: so rates are fitted as times.
+        each = 1 / clean["images_per_second"]
+        if claim.clock:
+            each = clean[self.study.total] / clean["images_processed"]
+        known = clean.assign(each=each).dropna(subset=["each"])
+        if not (known["level"] == end.level.label).any():
+            return None
+        model = model_of(known, "each")
+        rate = Quantity.of(lambda critical: model.mean(end.level.label, critical).inverse, tests)
+        return rate if end.time.bounds else rate.changed(lambda one: one.bare)
+
+
+def _joint(words: Sequence[Word]) -> Word:
+    """Return the word for a claim of several parts: each must be the same, and one that is not
+    decides."""
+    beyond = [word for word in words if word not in ("same here", "cannot tell")]
+    if beyond:
+        return beyond[0] if len({*beyond}) == 1 else "not here"
+    return "same here" if {*words} == {"same here"} else "cannot tell"
 
 
 def _mark(end: TimedSetting, seconds: float) -> Mark:
@@ -298,11 +509,11 @@ def _mark(end: TimedSetting, seconds: float) -> Mark:
 
 
 def source_line(source: Source, less_work: bool) -> str:
-    """Return the document, its kind and date, what was measured there on what, and what differs, in
-    one line."""
+    """Return the document, its kind and date, and what was measured there on what, in one line."""
     document = ", ".join(filter(None, (source.title, source.place, source.kind, _day(source.date))))
     made = " on ".join(filter(None, (source.runs, source.hardware)))
-    told = [f"{document}{f': {made}' if made else ''}.", source.differs or ""]
+    made = ", ".join(filter(None, (made, source.software)))
+    told = [f"{document}{f': {made}' if made else ''}."]
     return " ".join(filter(None, [*told, "Here: the reduced size." * less_work]))
 
 

@@ -1,25 +1,35 @@
 """What a claim is set beside: the settings that it is about, with their ratios, and the word for
 its number.
 
-A claim holds if the whole interval lies within the study's margin around the claimed number, or if
-the number lies in an interval whose upper end is at most twice its lower. It is contradicted if the
-whole interval lies beyond the margin.
+One quotient decides, ours over theirs, and one margin both ways. A claim is the same here where
+two tests of one side show that the quotient lies within the margin (Schuirmann 1987), less or more
+where one test shows that it lies beyond. A claim of several parts is the same where each part is
+(Berger 1982), and less or more by bounds that hold for all parts at once. So each word is wrong in
+at most one of twenty studies, and noise makes all of them rarer.
 """
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from scipy import special
 
 from study.analysis.answers.group import Group, TimedSetting, ends_with
 from study.analysis.groups import GroupFit
 from study.analysis.ratios import Ratio, quotient_of
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.log_model import together
-from study.analysis.words import clear_of, device_words, number, short, with_key
+from study.analysis.stats.log_model import Critical, one_sided, together
+from study.analysis.stats.noise import ROUNDING
+from study.analysis.words import device_words, number, short, with_key
 from study.artifacts.setting import Levels
 from study.config.names import level_words
 from study.config.settings import get
 from study.config.study import Study, display_level
+
+TINY = 1e-300
+"""A bound of 0 stands this far below all numbers."""
+MOST_BLOCKS = 200
 
 
 @dataclass(frozen=True)
@@ -60,22 +70,22 @@ class MeasuredStudy:
         rest, ends = self.rest(own, named), self.ends(at)
         return [end for end in ends if self.rest(end, named) == rest and end.levels != own.levels]
 
-    def name(self, end: TimedSetting, named: Levels) -> str:
+    def name(self, end: TimedSetting, named: Collection[str]) -> str:
         """Return what the claim tells a setting by, in words."""
         return ", ".join(
             device_words(self.words(key, end.levels[key])) for key in named if key in end.levels
         )
 
-    def time(self, end: TimedSetting, tests: int) -> Estimate:
-        """Return the time of a setting, with bounds that hold for so many at once."""
+    def time(self, end: TimedSetting, tests: int) -> "Quantity":
+        """Return the time of a setting, one of so many parts of a claim."""
         model = self.fitted[end.place].model
-        if tests == 1 or end.time.bounds is None or model is None:
-            return end.time
-        return model.mean(end.level.label, together(tests))
+        if end.time.bounds is None or model is None:
+            return Quantity.without_bounds(end.time.value)
+        return Quantity.of(lambda critical: model.mean(end.level.label, critical), tests)
 
-    def over(self, slower: TimedSetting, faster: TimedSetting, tests: int) -> Estimate:
-        """Return the time of one setting over that of another; without bounds where the machine may
-        explain it."""
+    def over(self, slower: TimedSetting, faster: TimedSetting, tests: int) -> "Quantity":
+        """Return the time of one setting over that of another, one of so many parts of a claim;
+        without bounds where the machine may explain it."""
         for one in self.ratios:
             sides = [
                 str(display_level(self.study, one.contrast, end.levels[one.contrast]))
@@ -87,86 +97,143 @@ class MeasuredStudy:
                 and sides == [one.slower, one.faster]
                 and one.at.levels.items() <= slower.levels.items()
             ):
-                return one.together
+                return Quantity(
+                    one.together, one.one_sided, one.together if tests > 1 else one.one_sided
+                )
         if any(end.level.undetermined or end.group.drift_confounded for end in (slower, faster)):
-            return Estimate(value=slower.time.value / faster.time.value)
+            return Quantity.without_bounds(slower.time.value / faster.time.value)
         model = self.fitted[slower.place].model
+        labels = slower.level.label, faster.level.label
         if slower.place == faster.place and model:
-            return model.ratio(slower.level.label, faster.level.label, together(tests))
-        ends = ((slower.place, slower.level.label), (faster.place, faster.level.label))
-        return quotient_of(self.fitted, *ends, self.study.total, tests)
+            return Quantity.of(lambda critical: model.ratio(*labels, critical), tests)
+        ends = (slower.place, labels[0]), (faster.place, labels[1])
+        return Quantity.of(
+            lambda critical: quotient_of(self.fitted, *ends, self.study.total, critical), tests
+        )
 
 
-Word = Literal["holds", "contradicted", "not decided"]
+Word = Literal[
+    "same here",
+    "less here",
+    "more here",
+    "not here",
+    "contradicted",
+    "cannot tell",
+    "another job",
+]
+"""What is said of a claim. `not here` is of a setting, or an order, that another one beats;
+`contradicted` is said only where the source's machine is this one."""
 
 
-NARROW = 1.5
-"""How many times the lower end the upper end of an interval is at most, where a number in it is
-said to hold."""
+@dataclass(frozen=True)
+class Quantity:
+    """What was measured of one part of a claim, with three intervals."""
+
+    here: Estimate
+    """With the 95% interval, which holds for all parts at once."""
+    alone: Estimate
+    """With bounds of which each holds by itself with 95%: the 90% interval."""
+    joint: Estimate
+    """With bounds of which each holds for all parts at once with 95%."""
+
+    @classmethod
+    def of(cls, told: Callable[[Critical], Estimate], tests: int) -> "Quantity":
+        """Return the quantity that is ``told`` with a critical value, one of so many parts."""
+        return cls(told(together(tests)), told(one_sided(1)), told(one_sided(tests)))
+
+    @classmethod
+    def without_bounds(cls, value: float) -> "Quantity":
+        """Return a quantity of which nothing tells how well it is known."""
+        return cls(*[Estimate(value=value)] * 3)
+
+    def changed(self, change: Callable[[Estimate], Estimate]) -> "Quantity":
+        """Return the quantity with each of its estimates changed in the same way."""
+        return Quantity(change(self.here), change(self.alone), change(self.joint))
 
 
-def word_of(
-    low: float,
-    high: float,
-    here: Estimate,
-    margin: float,
-    points: bool = False,
-    ratio: bool = False,
-) -> Word:
-    """Return the word for a claimed number, or a range of them, by the interval of what was
-    measured.
+@dataclass(frozen=True)
+class Claimed:
+    """A claimed number, or a range of them, and how near to it counts as the same."""
 
-    The margin is a factor, or a difference with ``points``. A number has to lie in the interval,
-    and what was measured in a range: an interval that only reaches into it decides nothing. An
-    interval that holds 1 shows no gain and no loss: with ``ratio`` a claimed gain needs one without
-    it, and "no gain" one within the margin.
-    """
-    if here.low is None or here.high is None:
-        return "not decided"
-    least, most = (
-        (low - margin, high + margin) if points else (low / (1 + margin), high * (1 + margin))
-    )
-    if least <= here.low and here.high <= most:
-        return "holds"
-    if here.high < least or here.low > most:
-        return "contradicted"
-    none = ratio and here.low <= 1 <= here.high and not low < 1 < high
-    meets = here.low <= low <= here.high if low == high else low <= here.value <= high
-    return "holds" if meets and here.high <= NARROW * here.low and not none else "not decided"
+    low: float
+    high: float | None
+    """None: it is meant as at least ``low``."""
+    margin: float
+    """A share of the number, or a difference with ``points``."""
+    points: bool = False
+    """Whether ours less theirs is told, not ours over theirs."""
+    ratio: bool = False
+    """Whether 1 says that there is no gain."""
+
+    @property
+    def reach(self) -> float:
+        """How far a quantity may lie beyond the number, in log units or as a difference. No gain
+        never counts as a gain: half way to 1 is the most."""
+        if self.points:
+            return self.margin
+        ends = [self.low, self.high or self.low] if self.ratio else []
+        gains = [abs(math.log(one)) for one in ends]
+        return min([math.log1p(self.margin), *(one / 2 for one in gains if one > ROUNDING)])
+
+    def apart(self, value: float, end: float) -> float:
+        """Return how far a value lies above one end of the claim, in log units or as a
+        difference."""
+        return value - end if self.points else math.log(max(value, TINY) / end)
+
+    def off(self, value: float) -> float:
+        """Return how far a value lies beyond the claim: below 0 below it, 0 within a range."""
+        below = min(self.apart(value, self.low), 0.0)
+        return below or (0.0 if self.high is None else max(self.apart(value, self.high), 0.0))
+
+    def over(self, found: Estimate) -> Estimate:
+        """Return ours over theirs, or ours less theirs; of a range the end counts beyond which a
+        value lies."""
+
+        def beside(value: float | None) -> float | None:
+            if value is None or self.points:
+                return None if value is None else value - self.low
+            return value / self.low if self.high is None else math.exp(self.off(value))
+
+        value, low, high = map(beside, (found.value, found.low, found.high))
+        return Estimate(value=value or 0.0, low=low, high=high)
+
+    def word(self, found: Quantity) -> Word:
+        """Return the word for what was measured."""
+        alone, joint = found.alone.bounds, found.joint.bounds
+        if alone is None or joint is None:
+            return "cannot tell"
+        most = self.high is None or self.apart(alone[1], self.high) <= self.reach
+        if self.apart(alone[0], self.low) >= -self.reach and most:
+            return "same here"
+        if self.apart(joint[1], self.low) < -self.reach:
+            return "less here"
+        if self.high is not None and self.apart(joint[0], self.high) > self.reach:
+            return "more here"
+        return "cannot tell"
+
+    def blocks(self, noise: float, levels: int) -> int | None:
+        """Return about how many blocks tell a ratio that is exactly as claimed, in four studies of
+        five; None where it would take too many. ``noise`` is that of a run's log seconds."""
+        for blocks in range(2, MOST_BLOCKS):
+            degrees = (max(levels, 2) - 1) * (blocks - 1)
+            # both one-sided tests must pass: each side with half of what may fail
+            reach = sum(special.stdtrit(degrees, share) for share in (0.95, 0.9))
+            if blocks >= 2 * (noise * reach / self.reach) ** 2:
+                return blocks
+        return None
 
 
-def told_of(
-    here: Estimate,
-    unit: str,
-    claimed: Sequence[float],
-    first: bool = True,
-    decimals: int | None = None,
-) -> str:
-    """Return what was measured; its digits stand on its side of the numbers ``claimed``, so that
-    they bear the word.
-
-    Documents print accuracies with one of the ``decimals``, and shares with none.
-    """
+def told_of(here: Estimate, unit: str, first: bool = True, decimals: int | None = None) -> str:
+    """Return what was measured, with its interval. Documents print accuracies with one of the
+    ``decimals``, and shares with none."""
     known = [one for one in (here.value, here.low, here.high) if one is not None]
-    forms = (
+    value, *ends = (
         short(one, like=here.value) if decimals is None else f"{one:.{decimals}f}" for one in known
     )
-    value, *ends = (clear_of(one, claimed, form) for one, form in zip(known, forms, strict=True))
     if len(set(ends)) < len(ends):  # so narrow that two digits tell nothing of it
-        value, *ends = (clear_of(one, claimed, number(one)) for one in known)
+        value, *ends = map(number, known)
     return (
         f"{value}{unit} ({'95%: ' * first}{' to '.join(ends)})"
         if ends
         else f"{value}{unit} (no interval)"
     )
-
-
-def against(word: Word, claimed: float) -> tuple[float, ...]:
-    """Return the number of which the digits of what was measured must stand clear: none where the
-    claim holds."""
-    return () if word == "holds" else (claimed,)
-
-
-def note_of(word: Word, here: Estimate, claimed: float) -> str:
-    """Return in which direction a number is contradicted."""
-    return f"{'less' if here.value < claimed else 'more'} here" if word == "contradicted" else ""

@@ -28,6 +28,7 @@ from study.analysis.answers.ways import Ways
 from study.analysis.groups import GroupFit, groups_of
 from study.analysis.ratios import Overall, Ratio, overalls_of, quotient_of, ratios_of, sides_of
 from study.analysis.stats.estimate import Estimate
+from study.analysis.stats.log_model import together
 from study.analysis.stats.usable import counted
 from study.analysis.words import at_setting, device_words, listed, short, with_key
 from study.artifacts.setting import EVERYWHERE, Setting, setting_of
@@ -367,7 +368,11 @@ def _ratios(study: Study, frame: pd.DataFrame, answer: Ways | Contrast) -> dict[
         ends = [answer.beside, answer.ways[0]]
         pair = [groups_of(study, frame[frame["group"] == way.group.label])[0] for way in ends]
         slower, faster = enumerate(way.level.label for way in ends)
-        return {EVERYWHERE: quotient_of(pair, slower, faster, study.total, len(answer.ways) - 1)}
+        return {
+            EVERYWHERE: quotient_of(
+                pair, slower, faster, study.total, together(len(answer.ways) - 1)
+            )
+        }
     groups = groups_of(study, frame)
     shown = {answer.least.at, answer.most.at}
     turned = answer.most.ratio.value < 1

@@ -26,7 +26,7 @@ from study.analysis.groups import GroupFit
 from study.analysis.ratios import quotient_of
 from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.log_model import LogModel, fit_log_model
+from study.analysis.stats.log_model import LogModel, fit_log_model, together
 from study.analysis.stats.optimum import has_noise, may_be_fastest
 from study.analysis.words import agreeing, listed, short
 from study.artifacts.setting import Setting
@@ -185,7 +185,9 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group]) -
             group=groups[index].setting,
             level=fitted[index].levels[bests[index]],
             seconds=fitted[index].times[bests[index]].value,
-            times=None if index == first else quotient_of(fitted, *ends, study.total, len(others)),
+            times=None
+            if index == first
+            else quotient_of(fitted, *ends, study.total, together(len(others))),
             mean=model.ratio(places[index], places[first], against_one(len(bests)))
             if model and index != first
             else None,

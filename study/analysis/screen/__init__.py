@@ -55,12 +55,9 @@ class Screen(Strict):
         parts = [("answer", answer.replace("**", "")), ("job", "; ".join(self.job))]
         for row, before in zip(claims, [None, *claims], strict=False):
             claim = "the same" if before and before.claim == row.claim else f'"{row.claim}"'
-            parts.append(
-                (
-                    "claim",
-                    f"{row.word}: {claim}. {row.measured}{f': {row.note}' if row.note else ''}",
-                )
-            )
+            over = f"; ours / theirs {row.quotient}" * bool(row.quotient)
+            note = f": {row.note}" * bool(row.note)
+            parts.append(("claim", f"{row.word}: {claim}. {row.measured}{over}{note}"))
         if self.limit:
             parts.append(
                 ("limit", f"{self.limit.phase}: {self.limit.text[0].lower()}{self.limit.text[1:]}")
@@ -89,12 +86,18 @@ def screen_of(
     answers: Sequence[Answer],
     first: Answer | Switches,
     caveats: Sequence[Caveat],
+    claims: Sequence[ClaimRow] = (),
 ) -> Screen:
     """Return the first screen of a study, whose question asks for the answer ``first``."""
     title = first.title(context) or "Every run"
     law = law_of(context, title)
     limit = limit_of(plan, context, first)
-    changes = changes_of(context, first, caveats)
+    better = [
+        Change(cause=f"“{row.claim}” is not told:", becomes=f"{row.better}.")
+        for row in claims
+        if row.better
+    ]
+    changes = [*changes_of(context, first, caveats), *better][:MOST]
     following = next_of(plan, context, first, answers, limit, frame)
     if following and plan.start != plan.start.without_folders():
         text = f"{following.text} Start it as before, with folders that are left out here."
@@ -106,7 +109,7 @@ def screen_of(
         scope=context.scope,
         limit=limit,
         changes=changes,
-        other_notes=len(caveats) - len(changes),
+        other_notes=len(caveats) - len([one for one in changes if one not in better]),
         next=following,
     )
 

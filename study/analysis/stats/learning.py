@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special, stats
 
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.log_model import SIGNIFICANCE
+from study.analysis.stats.log_model import SIGNIFICANCE, Critical
 from study.base.strict import Strict
 
 FEW_RUNS = 3
@@ -126,18 +126,17 @@ def learning_by_loss(
     return {level: Learning(reason=one.reason, accuracy=None) for level, one in found.items()}
 
 
-def accuracy_of(accuracies: Sequence[float], tests: int) -> Estimate | None:
-    """Return the mean accuracy of some runs with a t interval, of which so many hold at once.
+def accuracy_of(accuracies: Sequence[float], critical: Critical) -> Estimate:
+    """Return the mean accuracy of some runs with the interval that ``critical`` standard errors
+    reach.
 
     There is no interval below three runs, or where all are equal.
     """
-    if not len(accuracies):
-        return None
     mean, runs = fmean(accuracies), len(accuracies)
     spread = float(np.std(accuracies, ddof=1)) if runs >= FEW_RUNS else 0.0
     if not spread:
         return Estimate(value=mean)
-    reach = float(special.stdtrit(runs - 1, 1 - SIGNIFICANCE / 2 / tests)) * spread / runs**0.5
+    reach = critical(runs - 1) * spread / runs**0.5
     return Estimate(value=mean, low=mean - reach, high=mean + reach)
 
 

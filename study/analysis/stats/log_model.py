@@ -331,3 +331,9 @@ def _without_negative(covariance: Array) -> Array:
 def together(tests: int) -> Critical:
     """Return the quantile of t with which so many intervals hold at once (Bonferroni)."""
     return lambda degrees: float(special.stdtrit(degrees, 1 - (1 - CONFIDENCE) / 2 / tests))
+
+
+def one_sided(tests: int) -> Critical:
+    """Return the quantile of t with which one bound of so many intervals holds for all at once
+    (Bonferroni)."""
+    return lambda degrees: float(special.stdtrit(degrees, 1 - (1 - CONFIDENCE) / tests))

@@ -222,6 +222,7 @@ def _measured(record: Record, measured: Measurement) -> Values:
         f"{name}_seconds": sum(getattr(step, f"{name}_seconds") for step in measured.steps)
         for name in PHASES
     }
+    warm_up_extra_seconds = _warm_up_extra(measured, stages)
     last, target = measured.epochs[-1], measured.target
     # The peaks of tensors' memory of all training processes.
     memories = [replica.memory for replica in measured.replicas] or [measured.memory]
@@ -229,6 +230,7 @@ def _measured(record: Record, measured: Measurement) -> Values:
     return measured.model_dump(include=MEASURED) | {
         "blog_seconds": measured.model_seconds + measured.fit_seconds,
         "train_seconds": train_seconds,
+        "steady_seconds": train_seconds - warm_up_extra_seconds if step_seconds else None,
         "epoch_seconds": train_seconds / len(measured.epochs),
         "valid_seconds": valid_seconds,
         "step_seconds": step_seconds,
@@ -240,7 +242,7 @@ def _measured(record: Record, measured: Measurement) -> Values:
         if measured.workers
         else None,
         "loader_end_seconds": sum(epoch.loader_end_seconds for epoch in measured.epochs),
-        "warm_up_extra_seconds": _warm_up_extra(measured, stages),
+        "warm_up_extra_seconds": warm_up_extra_seconds,
         "decoder_difference": measured.decoder_difference.mean
         if measured.decoder_difference
         else None,

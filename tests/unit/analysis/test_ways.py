@@ -84,7 +84,7 @@ def test_the_interval_holds_the_planted_ratio_as_often_as_it_says(broken: bool) 
         study, frame = measured(seed, 5, broken=broken)
         frame = ruled(study, frame)
         outliers = {run.rpartition("-")[0] for run in frame.loc[frame["outlier"] != 0, "run"]}
-        found = quotient_of(groups_of(study, frame), (0, "32"), (1, "64"), "fit_seconds", tests=1)
+        found = quotient_of(groups_of(study, frame), (0, "32"), (1, "64"), "fit_seconds")
         assert found.low and found.high
         bounds.append((found.low, found.high))
         assert (found.high / 4.0 < 1.3) or "fastai-32" in outliers

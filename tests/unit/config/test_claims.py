@@ -1,5 +1,6 @@
 """What a study's file may claim: each bad claim is one line before any run."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def study_of(folder: Path, *claims: dict[str, Any], **overrides: Any) -> Study:
 @pytest.mark.parametrize(
     ("claim", "line"),
     [
-        ({}, "0: it claims nothing; allowed: ratio, best, shares, seconds, accuracy, images_per_second"),
+        ({}, "0: it claims nothing; allowed: ratio, best, rank, shares, seconds, accuracy, images_per_second"),
         ({**RATIO, "seconds": 3}, "0.seconds: 3.0 is not allowed with ratio: a claim is of one kind"),
         ({"best": {"training.batchsize": 4}}, "0.best: 'training.batchsize' is not allowed: no such key; allowed: "),
         ({"best": {SIZE: 16}}, f"0.best.{SIZE}: 16 is not allowed: no level of this study; allowed: 4, 8"),
@@ -52,6 +53,12 @@ def study_of(folder: Path, *claims: dict[str, Any], **overrides: Any) -> Study:
         ({"seconds": 3, "source": SOURCE | {"address": "javascript:alert(1)"}}, "0.source.address: "),
         ({"seconds": 3, "source": {"title": "word " * 28}}, "0.source: 28 words: a line holds 27 words"),
         ({"seconds": 3, "claim": "so " * 13}, "0.claim: 'so so so so so so so so so so so so so ' is not allowed"),
+        ({"seconds": 3, "source": SOURCE | {"differs": "Photographs."}},
+         "0.source.differs: 'Photographs.' is not allowed: it stands beside `source` now, as a list of a few words"),
+        ({**RATIO, "to": 1.5}, "0.to: 1.5 is not allowed; allowed: more than `ratio`, about"),
+        ({"seconds": 3, "sense": "up to"}, "0.sense: 'up to' is not allowed with seconds: it is of ratio"),
+        ({"rank": [{SIZE: 4}]}, f"0.rank: [{{'{SIZE}': 4}}] is not allowed; allowed: two settings and more"),
+        ({"rank": [{SIZE: 4}, {SIZE: 5}]}, f"0.rank.1.{SIZE}: 5 is not allowed: no level of this study"),
         ({"seconds": 3, "speed": 4}, "0.speed: 4 is not allowed: unknown key; allowed: "),
     ],
 )  # fmt: skip
@@ -79,3 +86,18 @@ def test_a_claim_changes_no_key_of_a_run_and_is_in_the_plan() -> None:
     without, plan = tiny_plan(), tiny_plan(claims=claims)
     assert [run.key for run in plan.runs] == [run.key for run in without.runs]
     assert type(plan).of_text(plan.model_dump_json()) == plan
+
+
+def test_a_source_stands_once_and_the_claims_inherit_it(tmp_path: Path) -> None:
+    claims = [{"claim": "A", "seconds": 3}, {"claim": "B", "seconds": 4, "source": {"title": "C"}}]
+    values = study_values(claims=claims, source=SOURCE)
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    study = read_study("mine", [tmp_path], read_selection({"studies": ["mine"]}))
+    assert [claim.source.title for claim in study.claims] == ["A report", "C"]
+
+
+def test_a_plan_of_an_older_version_is_read_with_what_its_source_said_to_differ() -> None:
+    plan = tiny_plan(claims=[{"claim": "A claim", "seconds": 3, "source": SOURCE}])
+    values = json.loads(plan.model_dump_json())
+    values["study"]["claims"][0]["source"]["differs"] = "Photographs there."
+    assert type(plan).of_text(json.dumps(values)).study.claims[0].differs == ["Photographs there."]
