@@ -211,7 +211,8 @@ class Fastest(Statement):
             )
             return (
                 f"{lead}{short(self.time.value)} "
-                f"s{bounds(self.time, context.scope)}{self._behind(context)}."
+                f"s{bounds(self.time, context.scope)}{self._behind(context)}"
+                f"{self._unlearned(context)}."
             )
         times = context.group(self.group).seconds
         leaders = [label for label in times if label in self.leaders] or self.leaders
@@ -219,8 +220,23 @@ class Fastest(Statement):
         verdict = f"equal within {context.margin}" if equal else "tied for the fastest"
         return (
             f"{capital(context.settings(leaders, bold=True))} are **{verdict}**{where}, "
-            f"{self._times(context, leaders)}{self._cost(context)}{self._behind(context)}."
+            f"{self._times(context, leaders)}{self._cost(context)}{self._behind(context)}"
+            f"{self._unlearned(context)}."
         )
+
+    def _unlearned(self, context: Context) -> str:
+        """Return the fastest of the settings that take less time and learned less, too."""
+        faster = [
+            (seconds, label)
+            for label, why in self.ineligible.items()
+            if why == "not_learned"
+            and (seconds := context.seconds(self.group, label))
+            and seconds < self.time.value
+        ]
+        if not faster:
+            return ""
+        seconds, label = min(faster)
+        return f"; {context.setting(label)} takes {short(seconds)} s and learned less"
 
     def _cost(self, context: Context) -> str:
         """Return how much longer than the fastest the tied settings may take."""

@@ -26,8 +26,8 @@ class Unlearned(Strict):
     """The level after its group, where the study has several groups."""
     reason: Literal["at_chance", "below_best", "unclear"]
     """`unclear`: its runs' accuracies differ too much to tell."""
-    accuracy: float
-    """Mean over its runs, 0 to 1."""
+    accuracy: float | None
+    """Mean over its runs, 0 to 1; null where it is told by the loss."""
 
 
 class NotLearned(OneCaveat):
@@ -39,10 +39,16 @@ class NotLearned(OneCaveat):
     everywhere: bool
     """Whether they are the same levels in each group of the study."""
     EFFECT = "Speed counts only at equal learning."
-    ADVICE = (
-        "Give them more epochs or another learning rate (`training.epochs`, "
-        "`training.learning_rate_rule`)."
-    )
+    of_a_command: bool = False
+
+    def advice(self) -> str:
+        """Return what to try."""
+        if self.of_a_command:
+            return "Let them do more work, and compare what it takes to reach the same."
+        return (
+            "Give them more epochs or another learning rate (`training.epochs`, "
+            "`training.learning_rate_rule`)."
+        )
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
@@ -53,7 +59,7 @@ class NotLearned(OneCaveat):
                     level=level.setting,
                     setting=seen.named(group, level.setting),
                     reason=one.reason,
-                    accuracy=one.accuracy or 0.0,
+                    accuracy=one.accuracy,
                 )
                 for level in told.levels
                 if (one := group.learning.get(level.label))
@@ -62,7 +68,9 @@ class NotLearned(OneCaveat):
             found += lost
             labels.add(frozenset(one.level.label for one in lost))
         if found:
-            yield cls(levels=found, everywhere=len(labels) == 1)
+            yield cls(
+                levels=found, everywhere=len(labels) == 1, of_a_command=bool(seen.study.command)
+            )
 
     def text(self) -> str:
         """Return which settings are out of the ranking, and the accuracies that they reach."""
@@ -72,10 +80,9 @@ class NotLearned(OneCaveat):
         verb = "did not learn as well"
         if all(one.reason == "unclear" for one in self.levels):
             verb = f"{agreeing(len(names), 'is', 'are')} not shown to have learned"
-        return (
-            f"{few(list(names), 'setting')} {verb} "
-            f"({spans([one.accuracy for one in self.levels])}): out of the ranking"
-        )
+        known = [one.accuracy for one in self.levels if one.accuracy is not None]
+        reached = spans(known) if known else "by their loss"
+        return f"{few(list(names), 'setting')} {verb} ({reached}): out of the ranking"
 
 
 class Missed(Strict):

@@ -119,6 +119,7 @@ RATIO = Ratio(
     faster="cuda",
     ratio=TIME,
     together=TOGETHER,
+    one_sided=TIME,
     slower_seconds=45.3,
     faster_seconds=4.79,
     slower_images=None,
@@ -274,7 +275,8 @@ CLAIMS = [
         "slower": {"device": "cpu"},
         "faster": {"device": "cuda"},
         "at": {BATCH: 64},
-        "source": SOURCE | {"differs": "The data were photographs."},
+        "differs": ["photographs there"],
+        "source": SOURCE,
     },
     {
         "claim": "It trains in 7 s",
