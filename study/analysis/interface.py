@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis, StudyResult, result_of
 from study.analysis.answers.claim import ClaimRow as ClaimRow
+from study.analysis.answers.claim import Judge
 from study.analysis.answers.context import Context
 from study.analysis.figures.style import Chart
 from study.analysis.step import charts_of
@@ -22,6 +23,8 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import StudyError
+from study.config.load import read_study
+from study.config.selection import Selection
 
 
 def open(results: str | PathLike[str]) -> "ResultsFolder":
@@ -198,15 +201,22 @@ class StudyResults:
         """Return what a reader must know before believing the numbers, the most important first."""
         return [caveat.text() for caveat in self.analysis().warnings]
 
-    def claims(self) -> list[ClaimRow]:
+    def claims(self, file: str | None = None) -> list[ClaimRow]:
         """Return the claims of the study, each beside what was measured here, with the word of the
-        report.
+        report. Those of another ``file`` of the study, such as a later one, are judged by the same
+        runs.
 
         >>> for row in open("docs/example/results.zip")["photographs-speedup"].claims():
         ...     print(f"{row.word}: {row.claim}")
-        contradicted: The GPU is 9.97 times as fast as the CPU
+        less here: The GPU is 9.97 times as fast as the CPU
         """
-        return list(self.analysis().claims)
+        if file is None:
+            return list(self.analysis().claims)
+        later = read_study(file, [], Selection())
+        names = ("claims", "claim_margin", "equivalence_margin", "learning_margin")
+        changes = {name: getattr(later, name) for name in names}
+        study = self._plan.study.model_copy(update=changes)
+        return Judge.of(study, self._result.frame).rows()
 
     def figures(self) -> dict[str, Chart]:
         """Return every figure of the report by name, with its title and its caption.

@@ -90,6 +90,8 @@ class ClaimRow(Strict):
         if self.points:
             known = [100 * one for one in known]
             edges, told = (-100 * self.within, 100 * self.within), [f"{one:+.1f}" for one in known]
+        if len({*told[1:]}) < len(told[1:]):  # so narrow that two digits tell nothing of it
+            told = [number(one) for one in known]
         value, *ends = (clear_of(one, edges, text) for one, text in zip(known, told, strict=True))
         return f"{value} (90%: {' to '.join(ends)})" if ends else value
 

@@ -1,0 +1,70 @@
+"""The job of PyTorch's tutorial on data loading: each image is 5 ms of waiting, and a small network
+trains on it. A command for a study; it prints one line of JSON with the seconds of the epochs."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from replications.field.networks import small_transformer  # noqa: E402
+
+WAIT_SECONDS, CLASSES, SIDE = 0.005, 10, 224
+
+
+class Waiting(Dataset[tuple[torch.Tensor, int]]):
+    """Images (3, 224, 224) of which each takes 5 ms, as if it were read and changed."""
+
+    def __init__(self, images: int) -> None:
+        """``images`` is their number."""
+        self.images = images
+
+    def __len__(self) -> int:
+        return self.images
+
+    def __getitem__(self, number: int) -> tuple[torch.Tensor, int]:
+        time.sleep(WAIT_SECONDS)
+        return torch.full((3, SIDE, SIDE), number / self.images), number % CLASSES
+
+
+def main() -> None:
+    """Train, and print the seconds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--stay", action="store_true", help="workers live for all epochs")
+    parser.add_argument("--images", type=int, default=640)
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=42)
+    asked = parser.parse_args()
+    torch.manual_seed(asked.seed)
+    network = small_transformer(CLASSES).to(asked.device)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.01)
+    loader = DataLoader(
+        Waiting(asked.images),
+        batch_size=32,
+        shuffle=True,
+        num_workers=asked.workers,
+        persistent_workers=asked.stay,
+        pin_memory=asked.device == "cuda",
+    )
+    print("ready", flush=True)
+    started, loss = time.perf_counter(), torch.zeros(())
+    for _ in range(asked.epochs):
+        for images, labels in loader:
+            images, labels = (one.to(asked.device, non_blocking=True) for one in (images, labels))
+            loss = nn.functional.cross_entropy(network(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    final = loss.item()  # waits for the device
+    print(json.dumps({"seconds": time.perf_counter() - started, "loss": final}))
+
+
+if __name__ == "__main__":
+    main()
