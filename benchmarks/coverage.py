@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks import coverage_claims
 from benchmarks.coverage_answers import answers
 from benchmarks.simulated import Condition, Runs, conditions, of_starts, simulate
 from benchmarks.trials import Cell, Trial, holds, main, study_of
@@ -209,7 +210,7 @@ def cells() -> list[Cell]:
                 0.4 if settings > 10 else 1.0,
             )
         )
-    return [*found, *noisy, *answers(), *started]
+    return [*found, *noisy, *answers(), *started, *coverage_claims.cells()]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from replications.field.networks import small_transformer  # noqa: E402
+from replications.field.networks import small_transformer
 
 WAIT_SECONDS, CLASSES, SIDE = 0.005, 10, 224
 

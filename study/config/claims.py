@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, PositiveFloat, field_validator, model_validator
+from pydantic import ConfigDict, Field, PositiveFloat, field_validator, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
@@ -104,11 +104,17 @@ class ClaimedShare(Declared):
     """The most, where a range is claimed."""
 
 
+def _inherited(schema: dict[str, Any]) -> None:
+    schema["required"].remove("source")
+
+
 class Claim(Declared):
     """A claim that somebody makes, to be compared with what is measured. It has one of the kinds:
     `ratio` (with `slower` and `faster`), `best`, `rank`, `shares` (with `of`), `seconds`,
     `accuracy` or `images_per_second`.
     """
+
+    model_config = ConfigDict(json_schema_extra=_inherited)
 
     claim: str = Field(min_length=1)
     """The claim in words, 12 at most."""
