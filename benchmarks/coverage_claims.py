@@ -50,7 +50,7 @@ def word(claim: Mapping[str, Any], logs: Array, rng: np.random.Generator) -> str
     """Return the word of a claim in a study with these log seconds (blocks, settings)."""
     full = {"claim": "A claim", "source": {"title": "A report"}, **claim}
     study = study_of({SIZE: SIZES}, claims=[full])
-    order = orders(*logs.shape, rng)
+    order = orders(len(logs), len(SIZES), rng)
     return Judge.of(study, table(study, logs, order)).rows()[0].word
 
 

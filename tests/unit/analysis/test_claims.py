@@ -252,13 +252,15 @@ def test_shares_of_several_settings_have_bounds_for_all_at_once_and_one_that_may
     assert row.word == "cannot tell"
 
 
-def test_no_digits_contradict_the_word_beside_them() -> None:
-    row = ClaimRow.model_construct(
-        over=Estimate(value=0.943, low=0.938, high=0.948), within=0.1, points=False
-    )
-    assert row.quotient == "0.94 (90%: 0.94 to 0.95)"
-    edge = Estimate(value=0.904, low=0.9085, high=1.099)
-    assert row.model_copy(update={"over": edge}).quotient == "0.90 (90%: 0.908 to 1.099)"
+def test_no_digits_contradict_the_word_beside_them(tmp_path: Path) -> None:
+    (row,) = rows_of(tmp_path, {"ratio": 2, **PAIR}, frame_of(TIMES))
+    for value, low, high, told in (
+        (0.943, 0.938, 0.948, "0.94 (90%: 0.94 to 0.95)"),
+        (0.904, 0.9085, 1.099, "0.90 (90%: 0.908 to 1.099)"),
+        (0.927, 0.924, 0.929, "0.93 (90%: 0.92 to 0.93)"),
+    ):
+        over = Estimate(value=value, low=low, high=high)
+        assert row.model_copy(update={"over": over}).quotient == told
     narrow = Estimate(value=2.478, low=2.461, high=2.496)
     assert told_of(narrow, " times") == "2.48 times (95%: 2.46 to 2.50)"
     assert (
