@@ -185,6 +185,14 @@ class Timing(Strict):
     """Whether the target accuracy was reached; empty for a training without one."""
     step_seconds: SecondsCell
     """Median steady step: a full batch, everything trained, no warm-up."""
+    step_data_wait_seconds: SecondsCell
+    """Median wait for data of the steady steps."""
+    step_forward_seconds: SecondsCell
+    """Median forward pass of the steady steps."""
+    step_backward_seconds: SecondsCell
+    """Median backward pass of the steady steps."""
+    step_optimizer_seconds: SecondsCell
+    """Median step of the optimizer in the steady steps."""
     command_seconds: Annotated[SecondsCell, Resource("the whole command (s)")]
     """Wall time of a command, from its start to its end."""
     command_start_seconds: Annotated[SecondsCell, Resource("start-up of the command (s)")]

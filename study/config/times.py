@@ -14,6 +14,10 @@ PHASES = (
 )
 """The phases of a training step, in their order."""
 STEPS = tuple(f"{phase}_seconds" for phase in PHASES)
+OF_A_STEP = tuple(
+    f"step_{phase}_seconds" for phase in ("data_wait", "forward", "backward", "optimizer")
+)
+"""The phases of a steady step that are known of each run."""
 OTHER, VALIDATION = "other_seconds", "valid_seconds"
 FIT = (*STEPS, OTHER, VALIDATION)
 
@@ -71,7 +75,7 @@ TIMES: dict[TimeName, Time] = {
     ),
     "epoch_seconds": Time("an epoch takes", "training time of an epoch", (*STEPS, OTHER)),
     "valid_seconds": Time("the validation takes", "validation time"),
-    "step_seconds": Time("a step takes", "step time"),
+    "step_seconds": Time("a step takes", "step time", OF_A_STEP),
     "target_seconds": Time(
         "the target accuracy takes",
         "time to the target accuracy",

@@ -24,7 +24,7 @@ from study.base.errors import quantity
 from study.base.strict import Strict
 from study.config.claims import CLOCKS, Claim, ClaimedShare, Clock, Source
 from study.config.study import Study
-from study.config.times import TIMES
+from study.config.times import STEPS, TIMES
 
 MOST_WORDS = 18
 """Of what was measured."""
@@ -282,11 +282,11 @@ class Judge(MeasuredStudy):
     ) -> _Found:
         """Return a row that is silent where its time holds so much start-up that a claim about
         steady steps would show as another number: no source said which time it means."""
-        if claim.clock or self.study.command or self.study.total == "steady_seconds":
+        if claim.clock or STEPS[0] not in TIMES[self.study.total].parts:  # it holds no start-up
             return one
         columns = [self.study.total, "warm_up_extra_seconds"]
         known = [self._runs(end)[columns].dropna() for end in (slower, faster)]
-        if not all(len(rows) for rows in known) or not TIMES[self.study.total].parts:
+        if not all(len(rows) for rows in known):
             return one
         totals, starts = ([float(rows[key].median()) for rows in known] for key in columns)
         works = [max(total - start, ROUNDING) for total, start in zip(totals, starts, strict=True)]

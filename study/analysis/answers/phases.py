@@ -50,6 +50,9 @@ def phases_of(
     if TIMES[y].spans == "command":
         sums *= mean / sums.sum()
         return {name: float(sums[column]) for column, name in OF_A_COMMAND.items()}
+    if y == "step_seconds":
+        sums *= mean / sums.sum()
+        return {PARTS[column.removeprefix("step_")]: float(sums[column]) for column in columns}
     if VALIDATION not in columns:
         sums[OTHER] = known["train_seconds"].sum() - known[[*STEPS]].sum().sum()
     cold = max(known["warm_up_extra_seconds"].sum(), 0.0)

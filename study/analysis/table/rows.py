@@ -21,7 +21,7 @@ from study.artifacts.timing import Timing, columns, dtype
 from study.config.command import Output
 from study.config.settings import get
 from study.config.study import Study, display_level
-from study.config.times import PHASES
+from study.config.times import OF_A_STEP, PHASES
 
 
 def always(study: Study) -> tuple[str, ...]:
@@ -209,11 +209,16 @@ def _measured(record: Record, measured: Measurement) -> Values:
     full = max((step.images for step in measured.steps), default=0)
     stages = [epoch.stage for epoch in measured.epochs]
     steady = [
-        step.seconds
+        step
         for step in measured.steps
         if not step.warm_up and stages[step.epoch - 1] == "unfrozen" and step.images == full
     ]
-    step_seconds = median(steady) if steady else None
+    step_seconds = median(step.seconds for step in steady) if steady else None
+    of_a_step = {
+        name: median(getattr(step, name.removeprefix("step_")) for step in steady)
+        for name in OF_A_STEP
+        if steady
+    }
     first_waits = {step.epoch: step.data_wait_seconds for step in reversed(measured.steps)}
     images = sum(epoch.images for epoch in measured.epochs)
     train_seconds = sum(epoch.train_seconds for epoch in measured.epochs)
@@ -234,6 +239,7 @@ def _measured(record: Record, measured: Measurement) -> Values:
         "epoch_seconds": train_seconds / len(measured.epochs),
         "valid_seconds": valid_seconds,
         "step_seconds": step_seconds,
+        **of_a_step,
         **phases,
         "other_seconds": measured.fit_seconds - valid_seconds - sum(phases.values()),
         "first_batch_seconds": fmean(first_waits.values()),
