@@ -118,9 +118,7 @@ def survives_drift(differences: "pd.Series[float]", biases: "pd.Series[float]") 
 
 def _above_zero(logs: "pd.Series[float]") -> bool:
     """Return whether the mean over blocks is shown to be above zero (t, 95%)."""
-    known = logs.dropna()
-    reach = special.stdtrit(max(len(known) - 1, 1), 0.975)
-    return bool(known.mean() > reach * known.std() / np.sqrt(len(known)))
+    return bool(logs.mean() > special.stdtrit(logs.count() - 1, 0.975) * logs.sem())
 
 
 def mean_drift_bias(biases: "pd.Series[float]") -> float:

@@ -201,8 +201,7 @@ def orders_of(replicates: Sequence[int], seed: int) -> Iterator[list[int]]:
         order = min(drawn, key=lambda one: sum(met[pair] for pair in pairs(one)))
         if two and block % 2 == 0:
             order.reverse()
-        if not many:
-            met.update(pairs(order))
+        met.update([] if many else pairs(order))
         last = order[-1:]
         yield order
 
