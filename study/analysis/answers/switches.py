@@ -210,8 +210,8 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
             times_as_fast=model.ratio(base, best, against_one(len(model.levels))),
         )
     beside, clean = _models_beside(group.clean), group.clean
-    logs = np.log(clean[study.total].astype(float)).groupby([clean["session"], clean["level"]])
-    by_start = logs.mean().unstack()[model.levels]
+    logs = clean[study.total].astype(float).apply(np.log)
+    by_start = logs.groupby([clean["session"], clean["level"]]).mean().unstack()[model.levels]
     effects = list[Effect]()
     count = sum(len(own) - 1 for own in levels.values())
     for place, (key, own) in enumerate(levels.items()):

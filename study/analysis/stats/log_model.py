@@ -148,7 +148,8 @@ class LogModel:
 
     def weights_of(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> Array:
         """Return the weights (m,) of the mean difference of some pairs of levels."""
-        return np.mean([self.weights(level, other) for level, other in pairs], axis=0)
+        each = [self.weights(level, other) for level, other in pairs]
+        return np.asarray(np.mean(each, axis=0))
 
     def with_units(self, weights: Array) -> "LogModel":
         """Return the model with the start, or else the block, as the unit of a comparison of many
@@ -350,8 +351,9 @@ def fit_log_model(
     beside = (sets[:, None] == sets) | ("start" in fit.variances)
     rounded = bounds.rounded(half_step(seconds, math.sqrt(noise_variance)), level)
     names = list(dict.fromkeys(levels))
-    rest = rounded, met, beside, kept_block, kept_start
-    return LogModel(names, kept_level, fit, noise, within, *rest)
+    return LogModel(
+        names, kept_level, fit, noise, within, rounded, met, beside, kept_block, kept_start
+    )
 
 
 def _without_negative(covariance: Array) -> Array:
