@@ -14,6 +14,8 @@ from benchmarks.trials import JOINT, Cell, Trial, holds, study_of
 from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.switches import switches_of
 from study.analysis.answers.ways import ways_of
+from study.analysis.caveats.base import Seen
+from study.analysis.caveats.conditions import CarryOver
 from study.analysis.groups import GroupFit, groups_of
 from study.analysis.ratios import overall_of
 from study.analysis.stats.estimate import Estimate
@@ -21,9 +23,11 @@ from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.analysis.table.rows import as_table
+from study.artifacts.checked import Records
 from study.artifacts.record import TIMED_OUT
 from study.artifacts.setting import part_of, parts_of, setting_of
 from study.config.study import Study
+from study.host.plan.make import orders_of
 
 SIZE = "training.batch_size"
 WAY = "training.optimizer_implementation"
@@ -44,10 +48,15 @@ MACHINE_NOISE = 0.02
 
 
 def table(
-    study: Study, logs: Array, order: Array, drift: Array | None = None, limit: float = np.inf
+    study: Study,
+    logs: Array,
+    order: Array,
+    drift: Array | None = None,
+    limit: float = np.inf,
+    starts: bool = False,
 ) -> pd.DataFrame:
-    """Return the marked table of one start with log seconds (blocks, settings), the settings as the
-    study's product.
+    """Return the marked table of one start, or of ``starts`` of one block each, with log seconds
+    (blocks, settings), the settings as the study's product.
 
     ``order`` has the place of each run in its block, ``drift`` the log of its reference workload. A
     run of the last setting that takes longer than the ``limit`` is ended.
@@ -76,7 +85,7 @@ def table(
             "key": "0",
             "run": f"{block} {place}",
             "precision": "fp32",
-            "session": 1,
+            "session": block + 1 if starts else 1,
             "block": block + 1,
             "position": len(rows) + 1,
             "started": started,
@@ -102,11 +111,9 @@ def groups_by(study: Study, key: str, frame: pd.DataFrame) -> list[GroupFit]:
 
 
 def orders(blocks: int, settings: int, rng: np.random.Generator) -> Array:
-    """Return the place (blocks, settings) of each run in its block: drawn, or alternating where
-    there are two."""
-    if settings == 2:
-        return (np.arange(2.0) + np.arange(blocks)[:, None]) % 2
-    return rng.random((blocks, settings)).argsort(1).argsort(1).astype(float)
+    """Return the place (blocks, settings) of each run in its block, as plans have them."""
+    drawn = orders_of([blocks] * settings, int(rng.integers(2**32)))
+    return np.array([*drawn]).argsort(1).astype(float)
 
 
 def slowed(logs: Array, rng: np.random.Generator) -> Array:
@@ -220,6 +227,66 @@ def combination(switches: int, kind: str, rng: np.random.Generator) -> Iterator[
         yield "false gain", gain == 0 and found.combination.decided
 
 
+def effects(switches: int, shift: float, rng: np.random.Generator) -> Iterator[Trial]:
+    """All settings of some switches in three starts of one block, noise 3%: each start shifts the
+    first switch, which buys nothing, as a whole."""
+    study = study_of(dict(list(SWITCHES.items())[:switches]), effects=True, curve=None)
+    side = np.array(list(product([0, 1], repeat=switches)))[:, 0] - 0.5
+    logs = rng.normal(0, shift, (3, 1)) * side + rng.normal(0, 0.03, (3, len(side)))
+    logs += rng.normal(0, 0.03, (3, 1))
+    (group,) = groups_of(study, table(study, logs, orders(3, len(side), rng), starts=True))
+    found = switches_of(study, group, None)
+    assert found
+    yield "joint bounds of the effect held", holds(found.effects[0].times_as_fast, 0)
+
+
+def in_time(order: Array, by_run: Array) -> Array:
+    """Return what each run in the order of execution (n,) meets as (blocks, settings)."""
+    return np.take_along_axis(by_run.reshape(order.shape), order.astype(int), 1)
+
+
+def neighbour(size: float, jitter: float, blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
+    """Two settings, noise 2%, beside a neighbour that slows two runs of every four, whose lengths
+    vary by ``jitter``; their reference workload, noise 2%, meets it, too."""
+    study = study_of({SIZE: [16, 32]}, curve=None)
+    for apart in (0.0, 0.1):
+        order, beside = orders(blocks, 2, rng), 0.0 if apart else size
+        when = np.cumsum(rng.normal(1, jitter, 2 * blocks)) + rng.uniform(0, 4)
+        machine = in_time(order, np.log1p(beside) * (when % 4 < 2))
+        logs = machine + rng.normal(0, 0.03, (blocks, 1)) + np.log1p(apart) * np.arange(2)
+        drift = machine + rng.normal(0, MACHINE_NOISE, machine.shape)
+        frame = table(study, logs + rng.normal(0, 0.02, machine.shape), order, drift)
+        (group,) = groups_of(study, frame)
+        told = len(group_of(study, group).indistinguishable) == 1
+        yield "told at 1.1 times, without it" if apart else "equal: one is called slower", told
+
+
+def carried(size: float, blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
+    """Three equal settings, noise 1%, of which one makes the next run slower."""
+    study = study_of({SIZE: [16, 32, 64]}, curve=None)
+    order = orders(blocks, 3, rng)
+    after = np.append(False, order.argsort(1).ravel()[:-1] == 2)
+    logs = in_time(order, np.log1p(size) * after) + rng.normal(0, 0.03, (blocks, 1))
+    frame = table(study, logs + rng.normal(0, 0.01, logs.shape), order)
+    (group,) = groups_of(study, frame)
+    yield "equal: one is called slower", len(group_of(study, group).indistinguishable) < 3
+    seen = Seen(study, frame=frame, fitted=[group], records=Records())
+    named = [one.after.label for one in CarryOver.find(seen)]
+    yield ("the setting is named" if size else "false: a setting is named"), bool(named)
+
+
+def jittered(fast: int, slow: int, blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
+    """Equal settings of 2 s beside some of 20 s and more, all with a noise of 0.2 s."""
+    study = study_of({SIZE: [2**power for power in range(4, 4 + fast + slow)]}, curve=None)
+    times = np.array([2.0] * fast + [20 * 1.3**place for place in range(slow)])
+    logs = np.log((times + rng.normal(0, 0.2, (blocks, len(times)))) / SECONDS)
+    logs += rng.normal(0, 0.02, (blocks, 1))
+    (group,) = groups_of(study, table(study, logs, orders(blocks, len(times), rng)))
+    equal = {str(2**power) for power in range(4, 4 + fast)}
+    kept = group_of(study, group).indistinguishable
+    yield "equal: one is called slower", not equal <= {*kept}
+
+
 def limited(blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
     """A setting of 10.3 s in the mean, of which a limit of 10.4 s ends the slow runs, beside 9.9 s
     and 12 s."""
@@ -267,6 +334,23 @@ def answers() -> list[Cell]:
                 share=share,
             )
         )
+    for switches, shift in product((3, 5), (0, 0.02, 0.04, 0.06, 0.1)):
+        name = f"effect of {2**switches} settings, 3 starts that shift it by {shift:.0%}"
+        share = 1.0 if switches == 3 else 0.3
+        found.append(Cell(name, partial(effects, switches, shift), {"joint": (0.95, 1.0)}, share))
+    for (size, jitter), blocks in product(
+        ((0.02, 0.03), (0.04, 0.03), (0.08, 0.03), (0.08, 0.25)), (3, 5, 9)
+    ):
+        name = f"neighbour of four runs, {size:.0%}, lengths vary by {jitter:.0%}, {blocks} blocks"
+        found.append(Cell(name, partial(neighbour, size, jitter, blocks), {"called": (0, 0.07)}))
+    for size, blocks in product((0, 0.1), (3, 5, 9, 10)):
+        name = f"carry-over of {size:.0%}, {blocks} blocks"
+        found.append(Cell(name, partial(carried, size, blocks)))
+    for (fast, slow), blocks in product(((2, 2), (3, 3)), (3, 5)):
+        # with three blocks no noise of a setting is shown beside two others
+        allowed = {"called": (0.0, 0.16 if blocks == 3 else 0.07)}
+        name = f"noise of 0.2 s, {fast} of 2 s and {slow} of 20 s, {blocks} blocks"
+        found.append(Cell(name, partial(jittered, fast, slow, blocks), allowed))
     return found + [
         Cell(f"time limit, {blocks} blocks", partial(limited, blocks)) for blocks in (5, 8)
     ]

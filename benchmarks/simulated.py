@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 
 from study.analysis.stats.mixed_model import Array, Codes
+from study.host.plan.make import orders_of
 
 SLOWED, COLD = (1.5, 2.0), (1.3, 2.0)
 """Factor by which a disturbed run is slower, and by which the first run of a start is."""
@@ -160,7 +161,7 @@ def simulate(
 ) -> Runs:
     """Return one study whose levels have the log times ``effects`` (m,) beyond ten seconds."""
     truth, count = np.log(SECONDS) + np.asarray(effects, float), condition.settings
-    levels = np.concatenate([_order(condition, block, rng) for block in range(condition.runs)])
+    levels = np.concatenate([*orders_of([condition.runs] * count, int(rng.integers(2**32)))])
     n, place = len(levels), np.tile(np.arange(count) / max(count - 1, 1) - 0.5, condition.runs)
     starts = np.arange(n) // (condition.blocks * count)
     if condition.broken:
@@ -193,15 +194,6 @@ def simulate(
     if condition.step:
         seconds = np.round(seconds / condition.step) * condition.step
     return Runs(seconds, levels, blocks, starts, truth, met)
-
-
-def _order(condition: Condition, block: int, rng: np.random.Generator) -> Codes:
-    """Return the levels of a block in their order: drawn; two alternate, as the plan has them."""
-    return (
-        np.roll(np.arange(2), block)
-        if condition.settings == 2
-        else rng.permutation(condition.settings)
-    )
 
 
 def _noise(condition: Condition, levels: Codes, truth: Array, rng: np.random.Generator) -> Array:

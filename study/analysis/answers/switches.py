@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.answers.context import (
+    FEW,
     Becomes,
     Context,
     LevelKey,
@@ -29,7 +30,7 @@ from study.analysis.stats.noise import ROUNDING
 from study.analysis.stats.optimum import has_noise
 from study.analysis.stats.usable import model_of
 from study.analysis.table.exclusions import keys_of
-from study.analysis.words import clear_of, number, short, with_key
+from study.analysis.words import clear_of, listed, number, short, with_key
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
 from study.config.names import level_words
@@ -54,6 +55,8 @@ class Effect(Strict):
     """Number of settings of the other switches over which this is a mean."""
     times_as_fast: Estimate
     """Time at `base` over time at `level`; the bounds hold for all effects of the group at once."""
+    starts: list[float] = []
+    """The same in each start that has these settings; empty with one start."""
     accuracy: Estimate | None = None
     """Difference, 0 to 1; above 0 at a better level."""
     memory: Estimate | None = None
@@ -123,6 +126,8 @@ class Switches(Statement):
     effects: list[Effect]
     combination: Combination | None
     """Null where the first or the best setting is not determined."""
+    blocks: int
+    """Of two, bounds do not tell what a further one shifts."""
 
     @property
     def decided(self) -> bool:
@@ -156,18 +161,26 @@ class Switches(Statement):
         gains = [
             one for one in faster if not one.times_as_fast.within(context.study.equivalence_margin)
         ]
-        together = ""
+        scope, together = context.scope, ""
+        if self.blocks == 2:
+            scope = scope.replace("this start", "these two blocks")
         if self.combination and self.combination.decided:
             times = self.combination.times_as_fast
             best = self.combination.best.label
-            interval = bounds(times, "" if gains else context.scope)
+            interval = bounds(times, "" if gains else scope)
             together = f"; {best} together **{short(times.value)} times**{interval}"
         if not gains:
             gain = f"gain more than {context.margin}" if faster else "gain"
             return f"**No switch** is shown to {gain} by itself{where}{together}."
         most = max(gains, key=lambda one: one.times_as_fast.value)
-        times = most.times_as_fast
-        gained = f"**{short(times.value)} times**{bounds(times, context.scope)}"
+        times, starts = most.times_as_fast, most.starts
+        interval = bounds(times, scope)
+        if starts:
+            each = listed(list(map(number, starts)))
+            if len(starts) > FEW:
+                each = f"{number(min(starts))} to {number(max(starts))}"
+            interval = f"{interval[:-1]}; {each} in {len(starts)} starts)"
+        gained = f"**{short(times.value)} times**{interval}"
         return f"**{capital(self.label(most))}** buys most{where}, {gained}{together}."
 
 
@@ -196,12 +209,16 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
             best=group.levels[best],
             times_as_fast=model.ratio(base, best, against_one(len(model.levels))),
         )
-    beside = _models_beside(group.clean)
+    beside, clean = _models_beside(group.clean), group.clean
+    logs = clean[study.total].astype(float).apply(np.log)
+    by_start = logs.groupby([clean["session"], clean["level"]]).mean().unstack()[model.levels]
     effects = list[Effect]()
     count = sum(len(own) - 1 for own in levels.values())
     for place, (key, own) in enumerate(levels.items()):
         for at in range(1, len(own)):
             if pairs := _pairs(cells, place, at):
+                weights = model.weights_of(pairs)
+                known = by_start.loc[:, weights != 0].dropna()
                 effects.append(
                     Effect(
                         factor=key,
@@ -209,10 +226,18 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
                         level=str(own[at]),
                         settings=len(pairs),
                         times_as_fast=model.mean_ratio(pairs, together(count)),
+                        starts=np.exp(known @ weights[weights != 0]).tolist()
+                        if len(by_start) > 1
+                        else [],
                         **_changes(beside, pairs, count),
                     )
                 )
-    return Switches(group=group.setting, effects=effects, combination=combination)
+    return Switches(
+        group=group.setting,
+        effects=effects,
+        combination=combination,
+        blocks=clean["session_block"].nunique(),
+    )
 
 
 def _pairs(cells: Mapping[tuple[int, ...], str], place: int, at: int) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from study.analysis.caveats.base import OneCaveat
 from study.analysis.caveats.conditions import (
+    CarryOver,
     CensoredSettings,
     DecodedBefore,
     MachineChanged,
@@ -40,6 +41,7 @@ Every = (
     | RefusedFiles
     | DisturbedRuns
     | MachineChanged
+    | CarryOver
     | Starts
     | RandomWeights
 )

@@ -78,6 +78,12 @@ class LogModel:
     met: Flags
     """Whether starts connect two levels (m, m): what shifts a start cannot be told from levels that
     no other met."""
+    blocks: Codes
+    """The code (n,) of the block of each such run."""
+    start: Codes
+    """The code (n,) of its start."""
+    of_units: bool = False
+    """Whether ``within`` is what blocks or starts differ by in one comparison."""
 
     @property
     def even(self) -> "LogModel":
@@ -137,8 +143,37 @@ class LogModel:
         self, pairs: Sequence[tuple[Hashable, Hashable]], critical: Critical | None
     ) -> Estimate:
         """Return the geometric mean of the ratios of some pairs of levels."""
+        weights = self.weights_of(pairs)
+        return self.with_units(weights).interval(weights, critical)
+
+    def weights_of(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> Array:
+        """Return the weights (m,) of the mean difference of some pairs of levels."""
         each = [self.weights(level, other) for level, other in pairs]
-        return self.interval(np.mean(each, axis=0), critical)
+        return np.asarray(np.mean(each, axis=0))
+
+    def with_units(self, weights: Array) -> "LogModel":
+        """Return the model with the start, or else the block, as the unit of a comparison of many
+        levels with ``weights`` (m,): where one shifts their mean by itself, its runs say the same
+        thing again and again.
+
+        It does where the mean square of the units exceeds that of the rest of the residuals (F > 1:
+        not that it is shown, for then a shift would be missed that matters). Two units tell
+        nothing.
+        """
+        if self.starts and self.starts.are_units:
+            return self
+        own, left = weights[self.codes], self.within
+        fixed = 2 if self.starts and self.starts.count < FEWEST else 1  # means that are taken out
+        for unit in (self.start, self.blocks):
+            sizes = np.bincount(unit, own**2)
+            # by regression within each unit: one that lacks a few runs tells, too
+            known = sizes > sizes.max() / 2
+            each = np.bincount(unit, own * left.residuals)[known] / np.sqrt(sizes[known])
+            among = Within(each, float(len(each) - fixed))
+            rest, others = (left.residuals**2).sum() - (each**2).sum(), left.degrees - among.degrees
+            if among.degrees >= FEWEST - 1 and among.variance * others > rest:
+                return replace(self.even, within=among, of_units=True)
+        return self
 
     def variances_of(self, rows: Array) -> tuple[Array, Array]:
         """Return the variance (r,) of each row of weights (r, m) times the effects, and its degrees
@@ -153,7 +188,7 @@ class LogModel:
             own, few = self.starts.spread_of(rows)
             known = np.isfinite(own)
             return np.where(known, own, variances), np.where(known, few, degrees)
-        if self.uneven or not self._tells_within:
+        if self.uneven or not (self.of_units or self._tells_within):
             return variances, degrees
         compares = np.abs(rows.sum(1)) < ROUNDING
         inside = variances * self.within.variance / self.fit.variances["noise"]
@@ -316,7 +351,9 @@ def fit_log_model(
     beside = (sets[:, None] == sets) | ("start" in fit.variances)
     rounded = bounds.rounded(half_step(seconds, math.sqrt(noise_variance)), level)
     names = list(dict.fromkeys(levels))
-    return LogModel(names, kept_level, fit, noise, within, rounded, met, beside)
+    return LogModel(
+        names, kept_level, fit, noise, within, rounded, met, beside, kept_block, kept_start
+    )
 
 
 def _without_negative(covariance: Array) -> Array:

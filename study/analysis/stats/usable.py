@@ -96,25 +96,36 @@ def survives_drift(differences: "pd.Series[float]", biases: "pd.Series[float]") 
 
     ``differences`` are those of the two sides' mean log times, one for each block. ``biases`` are
     the differences of their mean log drift covariates: what the drift alone adds to each; empty
-    where no reference workload was timed. If no bias reaches 10%, the difference survives.
-    Otherwise its sign must be the same in all blocks, and either it exceeds the bias in every block
-    that drifted by 10% or more in its direction, or most blocks, and three at least, did not drift
-    so. A bias against the difference (the faster side met the slower machine) cannot explain it.
+    where no reference workload was timed.
+
+    Where the biases are shown to lean to the side of the difference, this must exceed them beyond
+    the noise of both. And if a bias reaches 10%, its sign must be the same in all blocks, and
+    either it exceeds the bias in every block that drifted by 10% or more in its direction, or most
+    blocks, and three at least, did not drift so. A bias against the difference (the faster side met
+    the slower machine) cannot explain it.
     """
-    limit = np.log(CHANGE_LIMIT)
-    if not (biases.abs() >= limit).any():
-        return True
     sign = np.sign(differences.mean())
     ahead, bias = sign * differences, (sign * biases).reindex(differences.index)
+    if _above_zero(bias) and not _above_zero(ahead - bias):
+        return False
+    limit = np.log(CHANGE_LIMIT)
+    if not (bias.abs() >= limit).any():
+        return True
     drifted = bias >= limit
     steady = (~drifted).sum() >= max(FEWEST_STEADY, len(drifted) // 2 + 1)
     return bool((ahead > 0).all() and (steady or (ahead > bias)[drifted].all()))
+
+
+def _above_zero(logs: "pd.Series[float]") -> bool:
+    """Return whether the mean over blocks is shown to be above zero (t, 95%)."""
+    return bool(logs.mean() > special.stdtrit(logs.count() - 1, 0.975) * logs.sem())
 
 
 def mean_drift_bias(biases: "pd.Series[float]") -> float:
     """Return the bias that the drift may add to the mean difference of two sides, in log units: the
     mean of the ``biases`` of the blocks (see :func:`survives_drift`).
 
-    It is 0 where none of them reaches 10%.
+    It is 0 where none of them reaches 10%, and they are not shown to lean to a side.
     """
-    return float(biases.mean()) if (biases.abs() >= np.log(CHANGE_LIMIT)).any() else 0.0
+    shown = _above_zero(biases) or _above_zero(-biases)
+    return float(biases.mean()) if shown or (biases.abs() >= np.log(CHANGE_LIMIT)).any() else 0.0

@@ -1,14 +1,23 @@
 """What the means become with a caveat counted in, on the example's three ways."""
 
+import math
+import re
+
+import numpy as np
+import pytest
+
 from study.analysis.analysis import read_analysis
 from study.analysis.caveats.base import OneCaveat
-from study.analysis.caveats.conditions import DecodedBefore, MayLearnLess
+from study.analysis.caveats.conditions import CarryOver, DecodedBefore, MayLearnLess
 from study.analysis.caveats.runs import OutlierRuns
 from study.analysis.table.tables import read_timings
 from study.artifacts.plan import Plan
+from study.config.study import Study
+from study.host.plan.make import orders_of
+from tests.conftest import repeats, study_values
 from tests.examples import with_analysis
-from tests.timings import ruled
-from tests.unit.analysis.planted import analysis_of
+from tests.timings import as_timings, at_most, ruled
+from tests.unit.analysis.planted import analysis_of, only
 
 STUDY = with_analysis("photographs") / "photographs"
 ANALYSIS = read_analysis(STUDY / "fit.json")
@@ -47,3 +56,38 @@ def test_a_setting_that_may_learn_less_is_left_out_of_its_group() -> None:
     left = {label: one for label, one in BEFORE.items() if label not in ("96", "128")}
     assert caveat(MayLearnLess).applied(SWITCHED) == left
     assert caveat(MayLearnLess).applied(FASTAI) is None
+
+
+def carried(size: float, seed: int) -> list[CarryOver]:
+    """The caveats of three equal settings in five blocks, of which one makes the next run slower by
+    ``size``, in log seconds."""
+    random, rows = np.random.default_rng(seed), list[dict[str, object]]()
+    sizes, size_before = [16, 32, 64], 0
+    for block, order in enumerate(orders_of([5] * 3, seed), start=1):
+        for one in (sizes[place] for place in order):
+            rows.append(
+                {
+                    "block": block,
+                    "training.batch_size": one,
+                    "fit_seconds": 10 * math.exp(size * (size_before == 64)),
+                    "started": f"2026-01-01T00:00:{len(rows):02}+00:00",
+                }
+            )
+            size_before = one
+    frame = as_timings(rows)
+    noise = np.exp(random.normal(0, 0.01, len(rows)))
+    study = Study.model_validate(
+        study_values(factors={"training.batch_size": sizes}, curve=None, replicates=5)
+    )
+    frame = frame.assign(fit_seconds=frame["fit_seconds"] * noise)
+    return only(CarryOver, analysis_of(study, frame).warnings)
+
+
+def test_a_setting_after_which_runs_take_longer_is_named_and_no_other_where_none_does() -> None:
+    for seed in range(5):
+        (found,) = carried(math.log(1.1), seed)
+        assert found.after.label == "64"
+        assert found.times == pytest.approx(1.1, abs=0.03)
+        assert re.fullmatch(r"Runs after 64 take \d+(\.\d)?% longer", found.text())
+    false = sum(len(carried(0.0, seed)) for seed in repeats(20, 200))
+    assert false <= at_most(0.01, len(repeats(20, 200)))

@@ -240,6 +240,8 @@ CAVEATS: list[Caveat] = [
     DisturbedRuns(kinds={"device_processes": 5}, runs=MANY, measured_again=0, disturbed_again=[]),
     MachineChanged(device="cuda", host=False, fastest_seconds=0.00178, slowest_seconds=0.00254),
     MachineChanged(device="cuda", host=True, fastest_seconds=0.00178, slowest_seconds=0.00254),
+    conditions.CarryOver(after=ON_GPU, times=1.104),
+    conditions.CarryOver(after=ON_GPU, times=0.962),
     Starts(starts=1, machines=1),
     Starts(starts=2, machines=2),
     Starts(starts=4, machines=1, shifted=[setting(device="cuda")]),

@@ -11,7 +11,7 @@ from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.fastest import Fastest
 from study.analysis.caveats.conditions import MachineChanged
-from study.analysis.stats.usable import survives_drift, with_drift
+from study.analysis.stats.usable import mean_drift_bias, survives_drift, with_drift
 from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.config.study import Study
 from tests.conftest import repeats, study_values
@@ -160,6 +160,19 @@ def test_blocks_without_a_change_of_the_machine_tell_where_they_are_most(
     assert survives_drift(pd.Series([0.3] * 5), biases) == told
     assert survives_drift(pd.Series([0.3] * 5), -biases)
     assert not survives_drift(pd.Series([0.3, 0.3, 0.3, 0.3, -0.1]), biases)
+
+
+def test_a_lean_of_the_machine_below_ten_percent_counts_where_all_blocks_show_it() -> None:
+    """A neighbour of 8% met one of two equal settings in each block: it was called slower."""
+    noise, lean = np.array([0.01, -0.01, 0.005, -0.005, 0.0]), pd.Series([0.07, 0.09, 0.08] * 2)
+    slower = lean[:5] + noise
+    assert not survives_drift(slower, lean[:5])
+    assert not survives_drift(-slower, -lean[:5])
+    assert survives_drift(slower + 0.1, lean[:5])
+    assert survives_drift(-slower, lean[:5])
+    assert survives_drift(slower, pd.Series([0.08, -0.08, 0.09, -0.07, 0.0]))
+    assert mean_drift_bias(lean[:5]) == pytest.approx(lean[:5].mean())
+    assert mean_drift_bias(pd.Series([0.08, -0.08, 0.09, -0.07, 0.0])) == 0
 
 
 def test_a_machine_that_changed_between_blocks_alone_costs_no_verdict() -> None:

@@ -207,3 +207,40 @@ def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() 
     assert effects["bf16"].settings == 3
     assert effects["bf16"].times_as_fast.value == pytest.approx(2 * TOGETHER, rel=0.03)
     assert effects["channels_last"].settings == 3
+
+
+def shifted(seed: int, blocks: int = 3, sessions: bool = False) -> pd.DataFrame:
+    """Runs without any gain, but that each block, or start, shifts bf16 as a whole by 10%."""
+    frame, random = table(PLAN, records(seed, time=lambda run: 10.0)), np.random.default_rng(seed)
+    frame = frame[frame["block"] <= blocks]
+    shifts = frame["block"].map(dict(enumerate(random.normal(0, 0.1, blocks), start=1)))
+    fit = frame["fit_seconds"] * np.exp(-shifts * (frame["training.precision"] == "bf16"))
+    return frame.assign(fit_seconds=fit, session=frame["block"] if sessions else 1)
+
+
+def test_where_blocks_or_starts_shift_a_switch_as_a_whole_they_are_the_unit_of_its_bounds() -> None:
+    """By the noise of runs alone the bounds held in four studies of ten."""
+    for sessions in (False, True):
+        held, studies = 0, repeats(15, 100)
+        for seed in studies:
+            times = effects_of(shifted(seed, sessions=sessions))["bf16"].times_as_fast
+            assert times.low
+            assert times.high
+            held += times.low <= 1 <= times.high
+        assert held >= 0.9 * len(studies)
+
+
+def test_the_number_of_each_start_stands_beside_the_headline_and_two_blocks_are_called_two() -> (
+    None
+):
+    buys = {1: 2.9, 2: 3.0, 3: 3.1}
+    frame = table(PLAN, records(1, 0.001, lambda run: 10.0)).assign(level="", session=1)
+    of_bf16 = frame["block"].map(buys).where(frame["training.precision"] == "bf16", 1)
+    frame = frame.assign(fit_seconds=frame["fit_seconds"] / of_bf16)
+    several = analysis_of(PLAN.study, frame.assign(session=frame["block"]))
+    effect = next(one for one in only(several).effects if one.level == "bf16")
+    assert effect.starts == pytest.approx([2.9, 3.0, 3.1], rel=0.002)
+    assert "; 2.90, 3.00 and 3.10 in 3 starts)" in several.answer
+    two = analysis_of(PLAN.study, frame[frame["block"] < 3])
+    assert all(one.starts == [] for one in only(two).effects)
+    assert "(95% in these two blocks: " in two.answer
