@@ -23,7 +23,7 @@ from study.analysis.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.screen import Screen, screen_of
 from study.analysis.screen.provenance import facts_of
 from study.analysis.stats.usable import usable_runs
-from study.analysis.table.tables import as_epochs, epochs_of, read_epochs, read_table, read_timings
+from study.analysis.table.tables import as_epochs, epochs_of, read_table, read_timings
 from study.analysis.words import place_words
 from study.artifacts.checked import Records
 from study.artifacts.layout import Results
@@ -136,7 +136,7 @@ class StudyResult:
     """Those that the table is from, without their steps; none where table and analysis were read
     from their files."""
     epochs: pd.DataFrame = field(default_factory=as_epochs)
-    """The table of epochs."""
+    """The table of epochs; empty where table and analysis were read from their files."""
 
 
 def result_of(files: Results, name: str) -> StudyResult:
@@ -156,7 +156,7 @@ def kept_result(files: Results, name: str) -> StudyResult:
     plan = _plan_of(files, name)
     frame, found = read_timings(files.timings(name), plan), read_analysis(files.fit(name))
     check_known("y", found.y, [plan.study.total], "the study's time is another", "fit.json")
-    return StudyResult(plan, frame, found, epochs=read_epochs(files.epochs(name), name))
+    return StudyResult(plan, frame, found)
 
 
 def _plan_of(files: Results, name: str) -> Plan:

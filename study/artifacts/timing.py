@@ -9,7 +9,7 @@ from pydantic import ConfigDict, model_validator
 
 from study.base.strict import Strict
 
-Format = Literal["count", "number", "percent", "share", "bytes", "milli"]
+Format = Literal["count", "number", "percent", "bytes"]
 
 
 @dataclass(frozen=True)
@@ -254,11 +254,9 @@ class Timing(Strict):
     """Peak resident memory of the first process, without its workers."""
 
     energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)")]
-    """Energy of the GPU; empty in a run on a CPU."""
+    """Energy of the GPU by NVML's counter; empty in a run on a CPU."""
     images_per_joule: Annotated[float | None, Unit("images/J"), Resource("images per joule")]
     """`images_processed` over `energy_joules`."""
-    energy_method: str | None
-    """`counter` (NVML's) or `power` (NVML's readings, integrated)."""
     energy_refused: str | None
     """Reason for the absence of `energy_joules`."""
     idle_watts: Annotated[float | None, Unit("W"), Resource("idle (W)")]
@@ -267,8 +265,6 @@ class Timing(Strict):
     """Clock of the GPU's multiprocessors, mean over the samples of the run."""
     gpu_temperature_celsius: Annotated[float | None, Unit("°C")]
     """Highest temperature of the GPU."""
-    throttle_reasons: str | None
-    """Causes of a low clock, in NVML's words."""
 
     first_batch_seconds: Annotated[SecondsCell, Resource("first batch of an epoch (s)")]
     """Wait for the first batch of an epoch, mean over the epochs."""

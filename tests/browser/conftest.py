@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from study.analysis.report.step import render
+from study.analysis.report.step import report_now
 from tests.browser.chromium import Browser, Page, installed, started
 from tests.conftest import tiny_plan, write_photos
 from tests.examples import STUDIES, with_analysis
@@ -64,10 +64,10 @@ def bare(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of docs/example beside its records, from its tables."""
+    """The page of docs/example beside its records."""
     results = tmp_path_factory.mktemp("results") / "example"
     shutil.copytree(with_analysis(), results)
-    render([*STUDIES], results, results / "report.html")
+    report_now([*STUDIES], results, results / "report.html", print)
     return results / "report.html"
 
 
@@ -94,7 +94,7 @@ def thirteen(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
         )
         analysed(plan.model_copy(update={"name": name}), results)
-    render(names, results, results / "report.html")
+    report_now(names, results, results / "report.html", print)
     return results / "report.html"
 
 
@@ -122,7 +122,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
             update={"name": name}
         )
         analysed(plan, results, times={plan.runs[0].setting.short: 5.0})
-    render(["long", "turned"], results, results / "report.html")
+    report_now(["long", "turned"], results, results / "report.html", print)
     return results / "report.html"
 
 

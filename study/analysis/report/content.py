@@ -252,9 +252,7 @@ FORMATS: dict[timing.Format, Callable[[float], str]] = {
     "count": lambda value: f"{value:,.0f}",
     "number": number,
     "percent": lambda value: f"{value:.0f}%",
-    "share": lambda value: f"{100 * value:.3g}%",
     "bytes": bytes_words,
-    "milli": lambda value: number(value * 1e3),
 }
 
 

@@ -28,7 +28,7 @@ from study.analysis.report.content import (
     resources,
     view,
 )
-from study.analysis.step import charts_of
+from study.analysis.step import INDEX, charts_of
 from study.analysis.words import (
     bytes_words,
     coefficients,
@@ -56,10 +56,10 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     files = Results(results)
     found = []
     for name in dict.fromkeys(studies):
-        result, index = kept_result(files, name), files.figures(name) / "index.json"
+        result, index = kept_result(files, name), files.figures(name) / INDEX
         try:
-            charts = CHARTS.validate_json(index.read_bytes()) if index.exists() else _drawn(result)
-        except ValidationError:
+            charts = CHARTS.validate_json(index.read_bytes())
+        except (OSError, ValidationError):
             why = f"not a valid list of charts; make it with: python -m study analyse {name}"
             raise StudyError(f"{index}: {why}") from None
         found.append((result, charts))
@@ -99,14 +99,13 @@ def report_now(
         raise StudyError(f"results: no run is there yet. {' '.join([*gaps, *left_out])}")
     for line in (progress_sentence(progress), *gaps, *left_out):
         say(line)
-    drawn = [(one, _drawn(one)) for one in found]
+    drawn = []
+    for one in found:
+        charts = charts_of(one).items()
+        drawn.append((one, [chart.kept(name, chart.figure) for name, chart in charts]))
     write_page(drawn, linked or results, output)
     if output.resolve() == files.report.resolve():
         files.report_made_of.unlink(missing_ok=True)  # the next start makes the page of the whole
-
-
-def _drawn(result: StudyResult) -> list[Kept]:
-    return [chart.kept(name, chart.figure) for name, chart in charts_of(result).items()]
 
 
 def write_page(found: Sequence[tuple[StudyResult, list[Kept]]], linked: Path, output: Path) -> None:

@@ -3,20 +3,16 @@
 The samples of a run become columns, too. A GPU's power reading is unreliable. On recent cards
 nvidia-smi and NVML see the power only during about a quarter of the time
 (https://arxiv.org/abs/2312.02741), so its integral may be far off, most of all for short loads. The
-energy counter covers the whole time, but ticks about every 100 ms. Hence the counter is used if
-there is one, the method is always named, and a window under 2 s gets no number.
+energy counter covers the whole time, but ticks about every 100 ms. Hence the counter alone tells an
+energy, and a window under 2 s gets no number.
 """
 
-import functools
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.integrate import trapezoid
 
 from study.analysis.stats.mixed_model import Array
 from study.analysis.table.exclusions import ASIDE
@@ -107,16 +103,28 @@ def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
     :func:`table_of`.
 
     Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for
-    another study's table.
+    another study's table, and for what is none.
     """
+    again = f"python -m study analyse {plan.name}"
     text = [
         key
         for key, levels in plan.study.factors.items()
         if any(isinstance(level, str) for level in levels)
     ]
-    types = dict.fromkeys(text, "str") | TIMING_TYPES
-    columns = ("study", *always(plan.study), *plan.study.factors, *Timing.model_fields)
-    frame = _read(path, types, columns, plan.name)
+    types: dict[str, Any] = dict.fromkeys(text, "str") | TIMING_TYPES
+    try:
+        check_plain(path, LARGEST)
+        frame: pd.DataFrame = pd.read_csv(
+            path, dtype=types, keep_default_na=False, na_values=[""], compression=None, **PARSER
+        )
+    except (StudyError, OSError, ValueError) as error:
+        why = error if isinstance(error, StudyError) else error.__class__.__name__
+        raise StudyError(
+            f"{path.name}: cannot be read as a table ({why}); make it with: {again}"
+        ) from None
+    for column in ("study", *always(plan.study), *plan.study.factors, *Timing.model_fields):
+        if column not in frame:
+            raise StudyError(f"{path.name}: it has no column {column!r}; make it with: {again}")
     for name in frame.loc[frame["study"] != plan.name, "study"]:
         raise StudyError(
             f"{path.name}: the table of study {name!r} is not allowed with the plan of "
@@ -154,63 +162,9 @@ def epochs_of(plan: Plan, frame: pd.DataFrame, records: Records) -> pd.DataFrame
     return as_epochs(rows)
 
 
-def read_epochs(path: Path, study: str) -> pd.DataFrame:
-    """Return the table of epochs of ``study`` in ``path``. Raise :class:`StudyError` if it is
-    none."""
-    return _read(path, TYPES, COLUMNS, study)
-
-
-def _read(path: Path, types: Mapping[str, Any], columns: Sequence[str], study: str) -> pd.DataFrame:
-    again = f"python -m study analyse {study}"
-    try:
-        check_plain(path, LARGEST)
-        frame: pd.DataFrame = pd.read_csv(
-            path,
-            dtype=dict(types),
-            keep_default_na=False,
-            na_values=[""],
-            compression=None,
-            **PARSER,
-        )
-    except (StudyError, OSError, ValueError) as error:
-        why = error if isinstance(error, StudyError) else error.__class__.__name__
-        raise StudyError(
-            f"{path.name}: cannot be read as a table ({why}); make it with: {again}"
-        ) from None
-    for column in columns:
-        if column not in frame:
-            raise StudyError(f"{path.name}: it has no column {column!r}; make it with: {again}")
-    return frame
-
-
 SHORTEST_WINDOW_SECONDS = 2.0
 FEWEST_SAMPLES = 10
 LONGEST_HOLE_SECONDS = 1.0
-IDLE = 0x1
-THROTTLE_WORDS = {
-    0x2: "application clocks setting",
-    0x4: "software power cap",
-    0x8: "hardware slowdown",
-    0x10: "sync boost",
-    0x20: "software thermal slowdown",
-    0x40: "hardware thermal slowdown",
-    0x80: "hardware power brake slowdown",
-    0x100: "display clock setting",
-    0x200: "board limit",
-    0x400: "reliability",
-}
-"""NVML's names of the causes of a low clock (nvml.h, nvmlClocksEventReasons). Idleness is not one
-of them."""
-
-
-@dataclass(frozen=True)
-class Energy:
-    """Energy of one window in joules, with its method, or the reason for its absence."""
-
-    joules: float | None = None
-    method: Literal["counter", "power"] | None = None
-    """`counter`: NVML's energy counter. `power`: NVML's power readings, integrated."""
-    refused: str | None = None
 
 
 def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dict[str, Any]:
@@ -225,11 +179,10 @@ def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dic
     whole = dict(zip(SAMPLED_COLUMNS, frame[list(SAMPLED_COLUMNS)].to_numpy(float).T, strict=True))
     inside = (whole["seconds"] >= start) & (whole["seconds"] <= end)
     window = {name: values[inside] for name, values in whole.items()}
-    masks = window["gpu_throttle_reasons"]
-    energy = (
+    joules, refused = (
         _gpu_energy(whole, start, end)
         if device == "cuda"
-        else Energy(refused="Only a GPU counts its energy.")
+        else (None, "Only a GPU counts its energy.")
     )
     return {
         "cpu_percent": _of_known(np.mean, window["cpu_percent"]),
@@ -238,70 +191,35 @@ def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dic
         "peak_device_used_bytes": _of_known(np.max, window["gpu_memory_used_bytes"], int),
         "sm_clock_mhz": _of_known(np.mean, window["gpu_sm_clock_mhz"]),
         "gpu_temperature_celsius": _of_known(np.max, window["gpu_temperature_celsius"]),
-        "throttle_reasons": "; ".join(throttle_words(masks[~np.isnan(masks)])) or None,
-        "energy_joules": energy.joules,
-        "energy_method": energy.method,
-        "energy_refused": energy.refused,
+        "energy_joules": joules,
+        "energy_refused": refused,
     }
 
 
-def throttle_words(masks: Iterable[int]) -> list[str]:
-    """Return the union of NVML's bit masks in words, without idleness."""
-    union = functools.reduce(operator.or_, map(int, masks), 0)
-    bits = [1 << place for place in range(union.bit_length()) if union >> place & 1]
-    return [THROTTLE_WORDS.get(bit, f"reason {bit:#x}") for bit in bits if bit != IDLE]
-
-
-def _gpu_energy(samples: Mapping[str, Array], start: float, end: float) -> Energy:
-    power, counted = _known(samples, "gpu_power_watts"), _known(samples, "gpu_energy_joules")
-    if len(counted[0]):
-        found = _by_counter(*counted, start, end)
-        # A counter that stands still is broken, as on some virtual GPUs; the power may still be
-        # known.
-        if found.refused or found.joules or not len(power[0]):
-            return found
-    if not len(power[0]):
-        return Energy(refused="The device reports neither its energy nor its power.")
-    return _by_power(*power, start, end)
-
-
-def _known(samples: Mapping[str, Array], name: str) -> tuple[Array, Array]:
-    known = ~(np.isnan(samples["seconds"]) | np.isnan(samples[name]))
-    return samples["seconds"][known], samples[name][known]
-
-
-def _by_counter(seconds: Array, joules: Array, start: float, end: float) -> Energy:
+def _gpu_energy(
+    samples: Mapping[str, Array], start: float, end: float
+) -> tuple[float | None, str | None]:
+    """Return the energy of the GPUs in a window by NVML's counter, in joules, or why it has
+    none."""
+    known = ~(np.isnan(samples["seconds"]) | np.isnan(samples["gpu_energy_joules"]))
+    seconds, joules = samples["seconds"][known], samples["gpu_energy_joules"][known]
     inside = seconds[(seconds >= start) & (seconds <= end)]
-    # Between two samples a counter continues; before the first and after the last it is unknown.
-    refused = _refused(inside, start, end, [seconds[0] - start, end - seconds[-1]])
-    if refused:
-        return Energy(refused=refused)
-    if (np.diff(joules) < 0).any():
-        return Energy(refused="The energy counter went back: its driver was loaded again.")
-    first, last = np.interp([start, end], seconds, joules)
-    return Energy(joules=float(last - first), method="counter")
-
-
-def _by_power(seconds: Array, watts: Array, start: float, end: float) -> Energy:
-    """Return the integral of power readings by the trapezoidal rule."""
-    inside = seconds[(seconds > start) & (seconds < end)]
-    x = np.array([start, *inside, end])
-    refused = _refused(inside, start, end, np.diff(x))
-    if refused:
-        return Energy(refused=refused)
-    return Energy(joules=float(trapezoid(np.interp(x, seconds, watts), x)), method="power")
-
-
-def _refused(inside: Array, start: float, end: float, gaps: Iterable[float]) -> str | None:
-    """Return why samples tell no energy of a window: of those ``inside`` it, with these gaps."""
+    if not len(seconds):
+        return None, "The device does not count its energy."
     if end - start < SHORTEST_WINDOW_SECONDS:
-        return f"The window of {end - start:.2f} s is under {SHORTEST_WINDOW_SECONDS:g} s."
+        return None, f"The window of {end - start:.2f} s is under {SHORTEST_WINDOW_SECONDS:g} s."
     if len(inside) < FEWEST_SAMPLES:
-        return f"The window holds {len(inside)} samples, fewer than {FEWEST_SAMPLES}."
-    longest = max(gaps)
+        return None, f"The window holds {len(inside)} samples, fewer than {FEWEST_SAMPLES}."
+    # Between two samples a counter continues; before the first and after the last it is unknown.
+    longest = max(seconds[0] - start, end - seconds[-1])
     if longest > LONGEST_HOLE_SECONDS:
-        return f"The samples leave out {longest:.1f} s of the window."
-    return None
+        return None, f"The samples leave out {longest:.1f} s of the window."
+    if (np.diff(joules) < 0).any():
+        return None, "The energy counter went back: its driver was loaded again."
+    first, last = np.interp([start, end], seconds, joules)
+    if first == last:  # as on some virtual GPUs
+        return None, "The energy counter stands still."
+    return float(last - first), None
 
 
 def _of_known(summary: Callable[[Array], Any], values: Array, number: type = float) -> Any:

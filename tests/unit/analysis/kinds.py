@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from study.analysis.report.step import render
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
@@ -126,9 +125,7 @@ def learned(record: Record) -> Record:
 def main() -> None:
     """Write the page of every kind."""
     for kind in KINDS:
-        folder = Path(sys.argv[1]) / kind.replace(" ", "-")
-        plan = measured(kind, folder)
-        render([plan.name], folder, folder / "report.html")
+        measured(kind, Path(sys.argv[1]) / kind.replace(" ", "-"))
 
 
 if __name__ == "__main__":

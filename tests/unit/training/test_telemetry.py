@@ -14,7 +14,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from study.analysis.table.tables import summarise, throttle_words
+from study.analysis.table.tables import summarise
 from study.artifacts.telemetry import COLUMNS, from_parquet, read_samples, write_parquet
 from study.base.errors import StudyError
 from study.training.instruments import sampler as sampler_module
@@ -243,12 +243,11 @@ def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
     samples["process_resident_bytes"] = samples["seconds"]
     samples["gpu_temperature_celsius"] = 60 + samples["seconds"]
     samples["gpu_utilisation_percent"] = 90 - 10 * (samples["seconds"] % 2)
-    samples["gpu_throttle_reasons"] = (samples["seconds"] == 7).map({True: 0x4, False: 0x21})
     names = ["cpu_percent", "gpu_memory_used_bytes", "gpu_sm_clock_mhz"]
     samples[names] = [50, 7, 1500]
     outside = ~samples["seconds"].between(5, 14)
     names += ["process_resident_bytes", "gpu_temperature_celsius", "gpu_utilisation_percent"]
-    samples.loc[outside, [*names, "gpu_throttle_reasons"]] = [100, 9, 300, 1000, 99, 0, 0x40]
+    samples.loc[outside, names] = [100, 9, 300, 1000, 99, 0]
     found = summarise(samples, 5.0, 14.0, "cuda")
     assert found.pop("energy_refused")
     assert found == {
@@ -258,9 +257,7 @@ def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
         "peak_device_used_bytes": 7,
         "sm_clock_mhz": 1500,
         "gpu_temperature_celsius": 74,
-        "throttle_reasons": "software power cap; software thermal slowdown",
         "energy_joules": None,
-        "energy_method": None,
     }
     nothing = summarise(frame([]), 0.0, 10.0, "cuda")
     assert nothing.pop("energy_refused")
@@ -274,14 +271,13 @@ def tenths(last: int) -> list[float]:
 def energy(
     samples: pd.DataFrame, start: float, end: float, device: str = "cuda"
 ) -> tuple[Any, ...]:
-    """Method, joules, and the reason for their absence."""
+    """Joules, and the reason for their absence."""
     found = summarise(samples, start, end, device)
-    return found["energy_method"], found["energy_joules"], found["energy_refused"]
+    return found["energy_joules"], found["energy_refused"]
 
 
-def test_energy_comes_from_the_counters_where_there_are_some() -> None:
-    """50 W until second 10, then 200 W; the power readings are planted wrong, to see which was
-    used."""
+def test_energy_comes_from_the_counters() -> None:
+    """50 W until second 10, then 200 W; the power readings are planted wrong."""
     seconds = tenths(30)
     counter = [5 * min(s, 10) + 20 * max(s - 10, 0) for s in seconds]
     samples = frame(
@@ -289,53 +285,36 @@ def test_energy_comes_from_the_counters_where_there_are_some() -> None:
         gpu_energy_joules=[1e6 + 10 * joules for joules in counter],
         gpu_power_watts=[60.0 if s < 10 else 400.0 for s in seconds],
     )
-    assert energy(samples, 10.05, 20.05) == ("counter", pytest.approx(2000), None)
-    assert energy(samples, 10.05, 20.05, "cpu") == (None, None, "Only a GPU counts its energy.")
+    assert energy(samples, 10.05, 20.05) == (pytest.approx(2000), None)
+    assert energy(samples, 10.05, 20.05, "cpu") == (None, "Only a GPU counts its energy.")
 
 
-@pytest.mark.parametrize("counter", [None, 5.0])
-def test_energy_comes_from_the_power_where_no_counter_moves(counter: float | None) -> None:
-    seconds = tenths(30)
-    watts = [40.0 if s < 10 else 100 + 10 * (s - 10) for s in seconds]
-    samples = frame(seconds, gpu_power_watts=watts, gpu_energy_joules=[counter] * len(seconds))
-    joules = pytest.approx(10 * (100 + 10 * (17.03 - 10)))
-    assert energy(samples, 12.03, 22.03) == ("power", joules, None)
-
-
-NO_GPU = "The device reports neither its energy nor its power."
-
-
-@pytest.mark.parametrize("column", ["gpu_power_watts", "gpu_energy_joules"])
-def test_energy_is_refused_where_the_samples_cannot_tell(column: str) -> None:
+def test_energy_is_refused_where_the_samples_cannot_tell() -> None:
     seconds = tenths(20)
-    samples = frame(seconds, **{column: seconds})
+    samples = frame(seconds, gpu_energy_joules=seconds)
+    still = frame(seconds, gpu_energy_joules=[5.0] * len(seconds))
     for given, start, end, why in (
         (samples, 10.0, 11.99, "The window of 1.99 s is under 2 s."),
         (samples.iloc[::5], 10.1, 14.1, "The window holds 8 samples, fewer than 10."),
         (samples, 18.0, 22.0, "The samples leave out 2.0 s of the window."),
-        (frame(seconds), 0.0, 20.0, NO_GPU),
+        (
+            frame(seconds, gpu_power_watts=seconds),
+            0.0,
+            20.0,
+            "The device does not count its energy.",
+        ),
+        (still, 0.0, 20.0, "The energy counter stands still."),
     ):
-        assert energy(given, start, end) == (None, None, why)
+        assert energy(given, start, end) == (None, why)
 
 
-def test_a_hole_spoils_an_integral_and_no_counter_but_one_that_goes_back_is_refused() -> None:
+def test_a_hole_spoils_no_counter_and_one_that_goes_back_is_refused() -> None:
     seconds = [s for s in tenths(20) if not 8 < s < 12]
     steady, back = [100 * s for s in seconds], [100 * s if s < 5 else s for s in seconds]
 
-    def found(**columns: list[float]) -> tuple[Any, ...]:
-        return energy(frame(seconds, **columns), 1.0, 19.0)
+    def found(joules: list[float]) -> tuple[Any, ...]:
+        return energy(frame(seconds, gpu_energy_joules=joules), 1.0, 19.0)
 
-    hole = "The samples leave out 4.0 s of the window."
     again = "The energy counter went back: its driver was loaded again."
-    assert found(gpu_power_watts=steady) == (None, None, hole)
-    assert found(gpu_energy_joules=steady) == ("counter", pytest.approx(1800), None)
-    assert found(gpu_energy_joules=back) == (None, None, again)
-
-
-def test_throttling_is_told_in_words_and_idling_is_none() -> None:
-    assert throttle_words([]) == throttle_words([0, 1]) == []
-    assert throttle_words([0x1, 0x8, 0x80, 0x8000]) == [
-        "hardware slowdown",
-        "hardware power brake slowdown",
-        "reason 0x8000",
-    ]
+    assert found(steady) == (pytest.approx(1800), None)
+    assert found(back) == (None, again)
