@@ -113,12 +113,8 @@ def with_key(key: str, word: str) -> str:
     """Return the words of a level, with the key's name where they say too little: ``batch size
     64``, ``bf16``."""
     says_enough = known(key).words or key.startswith(ARGUMENTS)
-    return word if says_enough and not is_number(word) else f"{in_words(key)} {word}"
-
-
-def is_number(word: str) -> bool:
-    """Return whether the words of a level are a number, which may be bold."""
-    return word.strip("*").replace(".", "", 1).replace("e-", "", 1).isdigit()
+    is_number = word.strip("*").replace(".", "", 1).replace("e-", "", 1).isdigit()  # or a bold one
+    return word if says_enough and not is_number else f"{in_words(key)} {word}"
 
 
 def at_setting(at: Setting) -> str:

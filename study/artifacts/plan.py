@@ -213,27 +213,14 @@ class Plan(Versioned):
 
 
 def table(plan: Plan) -> str:
-    """Return the runs as a text table, in which each run that cannot be made here is marked.
-
-    Where a rule sets the learning rates, each run has its own.
-    """
-    ruled = any(run.settings.training.learning_rate_rule != "constant" for run in plan.runs)
-    head = [
-        "position",
-        "block",
-        "name",
-        *plan.study.factors,
-        *(["learning rate"] if ruled else []),
-        "key",
-        "",
-    ]
+    """Return the runs as a text table, in which each run that cannot be made here is marked."""
+    head = ["position", "block", "name", *plan.study.factors, "key", ""]
     rows = [
         [
             str(run.position),
             str(run.block),
             run.name,
             *(str(get(run.settings, key)) for key in plan.study.factors),
-            *([f"{run.settings.training.scaled_learning_rate:.6g}"] if ruled else []),
             run.key,
             "unavailable" if run.unavailable else "",
         ]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from study.base.errors import ValueRefused
+from study.base.errors import ValueRefused, check_known
 from study.base.strict import Declared
 
 OF_THE_RUN = ("device", "seed")
@@ -200,19 +200,13 @@ def check_arguments(command: Command | None, arguments: Mapping[str, Argument]) 
             raise ValueRefused(
                 key="command.line", value=f"{{{name}}}", why="it has no value", allowed=allowed
             )
-    for name in arguments:
-        if name not in wanted:
-            why = f"the command has no {{{name}}}" if command else "there is no command"
-            raise ValueRefused(
-                key=f"arguments.{name}", value=arguments[name], why=why, allowed=wanted or "none"
-            )
-    for name in command.small if command else []:
-        if name not in wanted:
-            raise ValueRefused(
-                key=f"command.small.{name}",
-                why=f"the command has no {{{name}}}",
-                allowed=wanted or "none",
-            )
+    why = "the command has no such placeholder" if command else "there is no command"
+    for key, names in (
+        ("arguments", arguments),
+        ("command.small", command.small if command else {}),
+    ):
+        for name in names:
+            check_known(key, name, wanted, why)
 
 
 def text_of(value: Argument) -> str:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.machinery import ModuleSpec
+from itertools import islice
 from pathlib import Path
 
 from study.base.errors import StudyError
@@ -72,9 +73,15 @@ def files(name: str, folder: Path) -> list[Path]:
     """
     paths: list[Path] = []
     for source in sources(name, folder):
-        paths += _below(source, name)
+        paths += [source] if source.is_file() else islice(files_below(source), MOST_FILES + 1)
     if len(paths) > MOST_FILES or sum(file.stat().st_size for file in paths) > LARGEST_MIB << 20:
-        raise _too_much(name)
+        raise StudyError(
+            key="model.name",
+            value=name,
+            why=f"each start reads its files, which are more than {MOST_FILES} with those beside "
+            f"them, or {LARGEST_MIB} MiB",
+            allowed="a model in a folder that holds little else",
+        )
     return sorted(paths)
 
 
@@ -168,19 +175,6 @@ def _candidates(part: str, folder: Path) -> tuple[Path, ...]:
     return (package, module) if (package / "__init__.py").is_file() else (module, package)
 
 
-def _below(unit: Path, name: str) -> list[Path]:
-    """Return a file, or all files of a folder in their order. Raise :class:`StudyError` if they are
-    too many."""
-    if unit.is_file():
-        return [unit]
-    paths: list[Path] = []
-    for path in files_below(unit):
-        paths.append(path)
-        if len(paths) > MOST_FILES:
-            raise _too_much(name)
-    return sorted(paths)
-
-
 def files_below(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, but hidden ones, results, and those of installed packages."""
     for at, folders, names in os.walk(folder):
@@ -188,16 +182,6 @@ def files_below(folder: Path) -> Iterator[Path]:
         yield from (
             path for one in names if not one.startswith(".") and (path := Path(at, one)).is_file()
         )
-
-
-def _too_much(name: str) -> StudyError:
-    why = (
-        f"each start reads its files, which are more than {MOST_FILES} with those beside "
-        f"them, or {LARGEST_MIB} MiB"
-    )
-    return StudyError(
-        key="model.name", value=name, why=why, allowed="a model in a folder that holds little else"
-    )
 
 
 def _installed(top: str) -> ModuleSpec | None:

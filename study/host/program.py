@@ -7,6 +7,7 @@ import glob
 import os
 import shutil
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,8 @@ def _named(pattern: str, root: Path) -> set[Path]:
     if not named:
         raise StudyError(key="command.files", value=pattern, why="no such file or folder here")
     found = set[Path]()
-    for path in named:
-        found |= set(files_below(path)) if path.is_dir() else {path}
-        if len(found) > MOST_FILES:
-            break
+    for path in named[: MOST_FILES + 1]:
+        found |= set(islice(files_below(path), MOST_FILES + 1)) if path.is_dir() else {path}
     return {Path(os.path.normpath(path)) for path in found}
 
 

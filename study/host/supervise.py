@@ -27,8 +27,6 @@ LONGEST_LINE = 65_536
 """Characters of a line that are read at once: a process may write one without an end."""
 PROGRESS = re.compile(r"progress (\d{1,9}) (\d{1,9}) ([ -~]{0,200})")
 """What our own code prints in each step. Whatever else a model prints is an ordinary line."""
-KIB = 1 if sys.platform == "darwin" else 1024
-"""Bytes of the unit in which a system tells the memory of a process that ended."""
 LOOK_SECONDS = 5.0
 """Seconds between two looks at what a process has written."""
 
@@ -109,7 +107,7 @@ class Spawned:
         self.seconds = time.perf_counter() - self.began
         self._process.returncode = os.waitstatus_to_exitcode(status)
         # Until it becomes its program, a process has our memory, and the kernel counts that.
-        peak = used.ru_maxrss * KIB
+        peak = 1024 * used.ru_maxrss
         self.peak_resident_bytes = peak if peak > ours else None
         end_left(before)  # whose CPU time is then ours: see study.base.processes
 
@@ -153,18 +151,17 @@ def supervise(
     line as it comes. The log takes ``longest_log`` characters.
     """
     with _ended_with_us(child), _ended_early(child, timeout_seconds, full) as reasons:
-        lines = _heard(child.lines, heard) if heard else child.lines
-        tail = _show(lines, log, title, longest_log)
+        tail = _show(child.lines, log, title, heard, longest_log)
         return Ended(child.wait(), tail, next(iter(reasons), None))
 
 
-def _heard(lines: Iterator[str], heard: Callable[[str], None]) -> Iterator[str]:
-    for line in lines:
-        heard(line)
-        yield line
-
-
-def _show(lines: Iterator[str], log: TextIO, title: str, longest_log: float) -> list[str]:
+def _show(
+    lines: Iterator[str],
+    log: TextIO,
+    title: str,
+    heard: Callable[[str], None] | None,
+    longest_log: float,
+) -> list[str]:
     """Show a bar on a terminal and write plain lines to the log; return the last of them."""
     from tqdm import tqdm  # a lint of the workflow has only what Snakemake itself needs
 
@@ -172,6 +169,8 @@ def _show(lines: Iterator[str], log: TextIO, title: str, longest_log: float) -> 
     shown, written = "", 0
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     for line in lines:
+        if heard:
+            heard(line)
         told = PROGRESS.fullmatch(line.rstrip("\n"))
         if not told:
             tail.append(line.rstrip("\n"))

@@ -56,7 +56,7 @@ def test_plan_prints_the_table_of_runs(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["plan", "quickstart", *options]) == 0
     table, _, summary = capsys.readouterr().out.partition("\n\n")
     lines = table.splitlines()
-    head = ["position", "block", "name", "device", "training.batch_size", "learning rate", "key"]
+    head = ["position", "block", "name", "device", "training.batch_size", "key"]
     assert re.split(" {2,}", lines[0]) == head
     assert len(lines) == 1 + 2 * 2 * 3
     assert sum(line.endswith("  unavailable") for line in lines) == 2 * 3

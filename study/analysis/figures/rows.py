@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures.style import SMALL, TEXT, WIDE, Chart, Marks, Sheet, ticks, width_of
 from study.analysis.stats.estimate import Estimate
-from study.analysis.words import number, three_digits
+from study.analysis.words import three_digits
 
 Look = Literal["answer", "other", "out"]
 """Faster than the others or tied for it; the rest; what did not learn as well."""
@@ -153,16 +153,9 @@ def rows_chart(chart: RowsChart) -> Chart | None:
     """Return the chart with the signs of its marks; None without a mean."""
     if not any(row.time for row in chart.rows):
         return None
-    beyond, end = list[str](), chart.ends[1]
-    for row in chart.rows:
-        far = [f"{number(dot.value)} s, excluded" for dot in row.dots if dot.value > end]
-        if row.claimed is not None and row.claimed > end:
-            far.append(f"{number(row.claimed)} s, claimed")
-        beyond += [f"{row.label}: {one}" for one in far]
     return Chart(
         title=chart.title,
         subtitle=f"{chart.subtitle}{'; logarithmic axis' if chart.axis != 'linear' else ''}",
-        caption=f"Beyond the axis: {'; '.join(beyond)}." if beyond else "",
         draw=partial(draw, chart),
         key=key_of(chart.rows, "one pair of settings" if chart.axis == "ratio" else "one run"),
     )

@@ -226,7 +226,6 @@ class Chart:
     """Returns the figure, so many pixels wide, within :func:`our_look`."""
     key: tuple[tuple[str, str], ...] = ()
     """The kinds of marks, each with its words."""
-    caption: str = ""
     width: int = WIDE
     """Pixels on a desk."""
 
@@ -244,7 +243,6 @@ class Chart:
             name=name,
             title=self.title,
             subtitle=self.subtitle,
-            caption=self.caption,
             key=[(sign(kind), words) for kind, words in self.key],
             wide=inline(wide, self.title, "chart wide"),
             narrow=inline(narrow, self.title, "chart narrow"),
@@ -257,7 +255,6 @@ class Kept(Strict):
     name: str
     title: str
     subtitle: str
-    caption: str
     key: list[tuple[str, str]]
     """Each sign as SVG, with its words."""
     wide: str

@@ -121,15 +121,10 @@ def write_page(found: Sequence[tuple[StudyResult, list[Kept]]], linked: Path, ou
         unfinished=None
         if all(view.progress.whole for view in views)
         else progress_sentence([v.progress for v in views]),
-        style=stylesheet(),
+        style=template("report.css").render(),
         script=template("report.js").render(),
     )
     write_whole(output, UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
-
-
-def stylesheet() -> str:
-    """Return the style of every page."""
-    return templates().get_template("report.css").render()
 
 
 @functools.cache

@@ -111,9 +111,7 @@ def learning_of(
     return found
 
 
-def learning_by_loss(
-    losses: Mapping[str, Sequence[float]], margin: float, questions: int = 1
-) -> dict[str, Learning]:
+def learning_by_loss(losses: Mapping[str, Sequence[float]], margin: float) -> dict[str, Learning]:
     """Return by level whether it has learned, from the losses of its runs, of which less is better.
 
     A level has not learned if its mean loss is above the lowest one by more than ``margin``, a
@@ -122,7 +120,7 @@ def learning_by_loss(
     means = [fmean(values) for values in losses.values() if len(values)]
     lowest = abs(min(means, default=0.0)) or 1.0
     scores = {level: [-value / lowest for value in values] for level, values in losses.items()}
-    found = learning_of(scores, None, None, margin, questions)
+    found = learning_of(scores, None, None, margin)
     return {level: Learning(reason=one.reason, accuracy=None) for level, one in found.items()}
 
 

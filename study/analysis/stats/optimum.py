@@ -155,14 +155,14 @@ def label(level: Hashable) -> str:
     return f"{level:.0f}" if level.is_integer() and level < 1e15 else repr(level)
 
 
-def level_test(model: LogModel, among: Sequence[Hashable] | None = None) -> float | None:
-    """Return p of the F test that no level ``among`` some (None: all) differs from another; None
-    without replicates.
+def level_test(model: LogModel, among: Sequence[Hashable]) -> float | None:
+    """Return p of the F test that no level ``among`` some differs from another; None without
+    replicates.
 
     Where levels have noises of their own it is the larger p of two tests, with these and with one
     noise for all.
     """
-    chosen = [level for level in model.levels if among is None or level in among]
+    chosen = [level for level in model.levels if level in among]
     return _level_test(telling(model, chosen), chosen)
 
 

@@ -7,7 +7,6 @@ import re
 import resource
 import shlex
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +18,7 @@ from typing import Any, ClassVar, TextIO
 
 from study import __version__
 from study.artifacts.prepared import ImageRequest
-from study.base.errors import StudyError, printable
+from study.base.errors import StudyError, printable, say
 from study.base.files import ROOT, file_sha256, git_commit, git_source
 from study.config.sections import Device
 from study.host.engine.base import (
@@ -90,11 +89,9 @@ def _context(wanted: ImageRequest) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _shown(lines: Iterator[str]) -> Iterator[str]:
-    """Yield lines, and show each on the terminal."""
-    for line in lines:
-        print(printable(line.rstrip("\n")), file=sys.stderr, flush=True)
-        yield line
+def _show(line: str) -> None:
+    """Show a line on the terminal."""
+    say(printable(line.rstrip("\n")))
 
 
 class Docker:
@@ -290,8 +287,7 @@ class Docker:
             return self._load(Path(wanted.reference))
         if self.image(wanted.reference) is None:
             pull = Spawned([self.name, "pull", wanted.reference], os.environ)
-            pull.lines = _shown(pull.lines)
-            ended = supervise(pull, log, f"image {wanted.device}")
+            ended = supervise(pull, log, f"image {wanted.device}", heard=_show)
             if ended.code:
                 raise StudyError(
                     f"images.{wanted.device}: {wanted.reference} cannot be pulled: "

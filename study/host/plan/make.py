@@ -136,7 +136,8 @@ def _shared(
     dataset, train_images = parts.data(settings)
     devices, trouble = counts.get(settings.device, 0), None
     if settings.command:
-        trouble = _too_few_gpus(settings, devices)
+        if devices is not None and settings.gpus > devices:
+            trouble = f"command.gpus is {settings.gpus}, and this machine has {devices}"
     else:
         settings, trouble = process_count.resolve(
             settings, devices, parts.study, train_images, before
@@ -222,13 +223,6 @@ def _processes_before(earlier: Plan | None) -> dict[str, int]:
 
 def _levels(factors: dict[str, Any]) -> str:
     return json.dumps(factors, sort_keys=True)
-
-
-def _too_few_gpus(settings: Settings, devices: int | None) -> str | None:
-    """Return why a command has too few GPUs on this machine; None if they are there, or unknown."""
-    if devices is None or settings.gpus <= devices:
-        return None
-    return f"command.gpus is {settings.gpus}, and this machine has {devices}"
 
 
 def _not_here(settings: Settings, parts: Parts, machines: Collection[str] | None) -> str | None:

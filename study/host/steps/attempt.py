@@ -3,6 +3,7 @@ record as a value."""
 
 import hashlib
 import os
+import platform
 import re
 import signal
 import sys
@@ -102,6 +103,30 @@ class RunContext:
             else Image.read(Results(self.results).image(self.run.image))
         )
 
+    @cached_property
+    def made(self) -> Image | Packages | None:
+        """The image, or the environment of packages, in which it executes; None for the packages
+        of the start."""
+        if self.image or not self.run.environment:
+            return self.image
+        return Packages.read(Results(self.results).environment(self.run.environment))
+
+    @property
+    def python(self) -> str:
+        """The interpreter of its packages on the host."""
+        name = self.run.environment
+        return str(packages.python_of(name, Results(self.results))) if name else sys.executable
+
+    @property
+    def libraries(self) -> Mapping[str, str]:
+        """The versions of its packages."""
+        return self.made.libraries if self.made else self.plan.packages
+
+    @property
+    def with_workload(self) -> bool:
+        """Whether a reference workload is measured before and after it."""
+        return not self.paced and os.environ.get(INSTRUMENTS) != "off"
+
     @property
     def seed(self) -> int:
         """Its own seed: 31 bits of a hash of the study's seed and the run's seed name."""
@@ -130,12 +155,12 @@ def attempt(context: RunContext) -> Attempt:
             plan.study.evidence, context.wait_seconds, context.gpus, cpus, context.title
         )
         started, first = datetime.now(UTC), watch.read(cpus)
-        clock = time.perf_counter()
+        clock, kills = time.perf_counter(), oom_kills_of_the_group()
         told: JobResult | None = None
         started_as: Started = "fresh"
         elsewhere: float | None = None
         if run.settings.command:
-            command = _command(context, image, scratch)
+            command = _command(context, scratch)
             if image:
                 end, told = command.in_a_container(engine(plan.engine), image.id)
             else:
@@ -146,6 +171,10 @@ def attempt(context: RunContext) -> Attempt:
         else:
             end, elsewhere = _in_a_container(context, image, scratch), 0.0
         process_seconds = time.perf_counter() - clock
+        # The group may hold others: if the process ended in another way, the kill was of another
+        # process.
+        if image is None and end.code in (0, -signal.SIGKILL):
+            end = replace(end, oom_killed=oom_kills_of_the_group() > kills)
         discard_odd(scratch, LIMITS)
         if image:
             inside = _elsewhere(scratch)
@@ -222,56 +251,42 @@ def shell_times(text: str) -> float | None:
 def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, float | None]:
     """Return how the run's process ended, how it was started, and its CPU seconds where it was none
     of ours."""
-    settings, python, versions = context.run.settings, sys.executable, context.plan.packages
-    if name := context.run.environment:
-        python = str(packages.python_of(name, Results(context.results)))
-        versions = Packages.read(Results(context.results).environment(name)).libraries
-    job = _write_job(context, context.run, str(context.results), versions, scratch)
-    kills, limits = oom_kills_of_the_group(), settings.limits
+    settings, limits = context.run.settings, context.run.settings.limits
+    job = _write_job(context, context.run, str(context.results), scratch)
     process = begin(
         fork_server_of(settings) if settings.process == "forked" else None,
         f"{JOB_MODULE}:main",
         [str(job), str(scratch)],
-        host_command(job, scratch, python),
+        host_command(job, scratch, context.python),
         container.environment(settings.device, os.environ),
-        lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
+        lifetime.allowed_cpus(limits.cpus),
     )
     ended = supervise(process, context.log, context.title, limits.timeout_seconds)
-    # The group may hold others: if the process ended in another way, the kill was of another
-    # process.
-    killed = oom_kills_of_the_group() > kills and ended.code in (0, -signal.SIGKILL)
     started_as: Started = "forked" if isinstance(process, Forked) else "fresh"
-    return replace(ended, oom_killed=killed), started_as, process.elsewhere_seconds
+    return ended, started_as, process.elsewhere_seconds
 
 
-def _command(context: RunContext, image: Image | None, scratch: Path) -> CommandRun:
-    """Return the command of a run, which is to be executed in ``image``, or on the host."""
-    command = CommandRun(
+def _command(context: RunContext, scratch: Path) -> CommandRun:
+    """Return the command of a run, which is to be executed in its image, or on the host."""
+    made = context.made
+    return CommandRun(
         settings=context.run.settings,
         seed=str(context.seed),
         scratch=scratch,
         title=context.title,
         log=context.log,
         root=Path(),
-        libraries=context.plan.packages,
-        with_workload=not context.paced and os.environ.get(INSTRUMENTS) != "off",
+        python=context.python,
+        python_version=made.python if made else platform.python_version(),
+        libraries=context.libraries,
+        with_workload=context.with_workload,
     )
-    made: Image | Packages | None = image
-    if name := context.run.environment:
-        files = Results(context.results)
-        command.python = str(packages.python_of(name, files))
-        made = Packages.read(files.environment(name))
-    if made:
-        command.python_version, command.libraries = made.python, made.libraries
-    return command
 
 
 def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:
     run = context.run
     inside, mounts = settings_inside(run.settings)
-    _write_job(
-        context, run.model_copy(update={"settings": inside}), "results", image.libraries, scratch
-    )
+    _write_job(context, run.model_copy(update={"settings": inside}), "results", scratch)
     # On the host the driver compiles each kernel once. A container's home folder ends with it, and
     # the first steps of every run would take some seconds more.
     on_gpu, cache = run.settings.device == "cuda", Results(Path()).cuda_cache
@@ -304,14 +319,12 @@ def timed(command: list[str], folder: str = container.SCRATCH) -> list[str]:
     return ["sh", "-c", f'"$@"; code=$?; times > {folder}/{TIMES}; exit $code', "sh", *command]
 
 
-def host_command(job: Path, scratch: Path, python: str = sys.executable) -> list[str]:
+def host_command(job: Path, scratch: Path, python: str) -> list[str]:
     """Return the argv of a training process on the host."""
     return [python, "-m", JOB_MODULE, str(job), str(scratch)]
 
 
-def _write_job(
-    context: RunContext, run: Run, results: str, packages: Mapping[str, str], scratch: Path
-) -> Path:
+def _write_job(context: RunContext, run: Run, results: str, scratch: Path) -> Path:
     """Write the order of the run's process. ``run`` and ``results`` are as that process sees
     them."""
     path = scratch / "job.json"
@@ -327,9 +340,9 @@ def _write_job(
         study=context.plan.name,
         results=results,
         seed=context.seed,
-        packages=dict(packages),
+        packages=dict(context.libraries),
         paced=dict(paced),
-        reference_workload=not paced and os.environ.get(INSTRUMENTS) != "off",
+        reference_workload=context.with_workload,
         nodes=nodes,
     )
     path.write_text(job.model_dump_json(), encoding="utf-8")
@@ -344,8 +357,7 @@ def run_seed(study_seed: int, name: str) -> int:
 
 def software(context: RunContext, engine_version: str | None) -> Software:
     """Return the software of a measurement: version, commit, lock, engine, image."""
-    plan, image, name = context.plan, context.image, context.run.environment
-    made = image or (Packages.read(Results(context.results).environment(name)) if name else None)
+    plan, image, made = context.plan, context.image, context.made
     return Software(
         study_version=__version__,
         git_commit=git_commit(),

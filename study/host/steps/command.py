@@ -4,17 +4,15 @@ that it prints."""
 import json
 import math
 import os
-import platform
 import re
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
@@ -31,7 +29,6 @@ from study.base.errors import printable
 from study.base.files import PACKAGE
 from study.base.imports import PYTHON as PACKAGE_OF_PYTHON
 from study.base.privacy import anonymous, plain
-from study.base.processes import oom_kills_of_the_group
 from study.config.command import PYTHON, Output, text_of
 from study.config.settings import Settings
 from study.host import program
@@ -141,13 +138,14 @@ class CommandRun:
     log: TextIO
     root: Path
     """The folder where the study is started."""
-    python: str = sys.executable
+    python: str
     """The Python that ``python`` stands for."""
-    python_version: str = platform.python_version()
+    python_version: str
     """Its version, for the record."""
-    libraries: Mapping[str, str] = field(default_factory=dict)
+    libraries: Mapping[str, str]
     """Versions of the packages, for the record."""
-    with_workload: bool = True
+    with_workload: bool
+    """Whether a reference workload is measured before and after it."""
     workload_cpu_seconds: float = 0.0
     """CPU time of the reference workloads, whose processes are no children of ours."""
 
@@ -208,9 +206,9 @@ class CommandRun:
         if self.settings.gpus:
             every = visible_gpus() or [str(number) for number in range(self.settings.gpus)]
             given["CUDA_VISIBLE_DEVICES"] = ",".join(every[: self.settings.gpus])
-        before, kills = self._workload(), oom_kills_of_the_group()
+        before = self._workload()
         with sampling(self.scratch / TELEMETRY, self.settings.gpus) as watch:
-            cpus = lifetime.allowed_cpus(limits.cpus) if limits.cpus else None
+            cpus = lifetime.allowed_cpus(limits.cpus)
             try:
                 child = Spawned(words, given, cpus=cpus, folder=self.scratch / self.folder)
             except OSError as error:
@@ -218,8 +216,6 @@ class CommandRun:
                 return Ended(1, []), JobResult(outcome="failed", message=anonymous(why))
             watch(child.pid)
             ended = self._supervised(child, heard)
-        killed = oom_kills_of_the_group() > kills and ended.code == -signal.SIGKILL
-        ended = replace(ended, oom_killed=killed)
         times = (child.started, child.seconds or 0.0, child.began + (child.seconds or 0.0))
         return ended, self._result(ended, heard, times, before, child.peak_resident_bytes)
 
@@ -324,17 +320,15 @@ class CommandRun:
             printed=heard.printed,
             peak_resident_bytes=peak,
         )
-        after = self._workload() if before else {}
         workload = None
         if before:
-            workload = ReferenceWorkload.model_validate(
-                {
-                    "first_use_seconds": before["first_use"][0],
-                    "before": before["device"],
-                    "after": after.get("device", []),
-                    "host_before": before["host"],
-                    "host_after": after.get("host", []),
-                }
+            after = self._workload()
+            workload = ReferenceWorkload(
+                first_use_seconds=before["first_use"][0],
+                before=before["device"],
+                after=after.get("device", []),
+                host_before=before["host"],
+                host_after=after.get("host", []),
             )
         return JobResult(
             outcome="ok", command=measured, machine=machine, reference_workload=workload
@@ -363,7 +357,7 @@ class CommandRun:
             [device],
             [sys.executable, "-m", WORKLOAD, device],
             container.environment(device, os.environ),
-            lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
+            lifetime.allowed_cpus(limits.cpus),
         )
         ended = supervise(child, StringIO(), f"{self.title}: reference workload", WORKLOAD_SECONDS)
         self.workload_cpu_seconds += child.elsewhere_seconds or 0.0

@@ -46,7 +46,7 @@ def test_the_variances_and_the_test_of_levels_are_those_of_the_analysis_of_varia
     between = LEVELS * float(((rows - table.mean()) ** 2).sum()) / (BLOCKS - 1)
     of_levels = BLOCKS * float(((columns - table.mean()) ** 2).sum()) / (LEVELS - 1)
     p = stats.f.sf(of_levels / within, LEVELS - 1, (LEVELS - 1) * (BLOCKS - 1))
-    assert level_test(model) == pytest.approx(p, rel=1e-2)
+    assert level_test(model, model.levels) == pytest.approx(p, rel=1e-2)
     assert model.fit.variances["noise"] == pytest.approx(within, rel=1e-3)
     assert model.fit.variances["block"] == pytest.approx((between - within) / LEVELS, rel=1e-3)
     weights = model.weights(0, 1)

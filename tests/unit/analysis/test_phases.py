@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from study.analysis.answers.phases import COMPUTING, PARTS, summed, with_parts
-from study.analysis.report.step import stylesheet
+from study.analysis.report.step import templates
 from study.artifacts.plan import Plan
 from study.config.study import display_level
 from tests.conftest import tiny_plan
@@ -119,7 +119,10 @@ def test_a_time_that_is_no_sum_of_phases_has_none() -> None:
 
 
 def test_every_phase_has_a_colour_and_all_but_small_ones_have_their_own() -> None:
-    rules = re.findall(r"([^}]*){ background: (var\(--p-[a-z-]+\))", stylesheet())
+    rules = re.findall(
+        r"([^}]*){ background: (var\(--p-[a-z-]+\))",
+        templates().get_template("report.css").render(),
+    )
     colours = [
         colour
         for name in PARTS.values()

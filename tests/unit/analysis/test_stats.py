@@ -33,7 +33,7 @@ def test_aicc_is_undefined_where_it_divides_by_nothing() -> None:
 def test_single_runs_have_no_interval_and_no_test() -> None:
     model = fit_log_model([1.0, 2.0], ["a", "b"], [1, 1])
     assert model.mean("a").low is None
-    assert level_test(model) is None
+    assert level_test(model, model.levels) is None
 
 
 def test_a_level_that_was_added_in_a_start_of_its_own_keeps_its_time_and_everyone_elses() -> None:
@@ -76,7 +76,7 @@ def test_levels_of_starts_of_their_own_keep_their_replicates_noise() -> None:
     ratio = model.ratio("b", "a")
     assert ratio.low is not None
     assert 1.85 < ratio.low < ratio.value < 2.1
-    p = level_test(model)
+    p = level_test(model, model.levels)
     assert p is not None
     assert p < 0.001
 
@@ -88,6 +88,6 @@ def test_the_level_test_is_the_one_of_scipy_where_there_are_no_blocks() -> None:
     groups = [np.exp(rng.normal(0.02 * k, 0.05, 6)) for k in range(3)]
     model = fit_log_model(np.concatenate(groups).tolist(), [0] * 6 + [1] * 6 + [2] * 6, [1] * 18)
     assert not model.uneven
-    assert level_test(model) == pytest.approx(
+    assert level_test(model, model.levels) == pytest.approx(
         scipy_stats.f_oneway(*[np.log(group) for group in groups]).pvalue
     )
