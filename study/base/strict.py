@@ -211,7 +211,7 @@ def drop_gone(values: Any, above: str = "") -> Any:
     if not isinstance(values, dict):
         return values
     if above.endswith(".claims") and (told := values.get("source", {}).pop("differs", None)):
-        values["differs"] = [told]  # until 0.3 the source said it, in one sentence
+        values["differs"] = [told.rstrip(".")]  # until 0.3 the source said it, in one sentence
     gone = tuple(f".{key}" for key in GONE)
     for key, value in LEFT_OUT.items():
         section, _, leaf = key.rpartition(".")
