@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,7 @@ class Stated:
         if claim.ratio == 1:
             return "no change"
         if claim.shares:
-            ends = [end for one in claim.shares for end in (one.percent, one.to) if end]
+            ends = [*chain(*((one.percent, one.to or one.percent) for one in claim.shares))]
             return " to ".join(f"{end:.0f}%" for end in dict.fromkeys((min(ends), max(ends))))
         sense = f"{claim.sense} " * (claim.sense != "about")
         number = f"{getattr(claim, kind):g}{f' to {claim.to:g}' if claim.to else ''}"
@@ -183,16 +184,17 @@ def stated_by(files: Sequence[Path], results: Sequence[str]) -> list[Stated]:
     opened = [(Path(path).resolve(), study.open(path)) for path in results]
     for file in files:
         parts = [(path, folder[file.stem]) for path, folder in opened if file.stem in folder]
-        rows = [(path, part, row) for path, part in parts for row in rows_of(part, file)]
+        judged = [(path, part, rows_of(part, file)) for path, part in parts]
         for claim in read_study(str(file), [], Selection()).claims:
             key = claim.claim, claim.source.title
             own = found.setdefault(key, Stated(claim, group_of(claim, file)))
             own.studies[file] = claim
-            own.measured += [
-                Measured(row, claim, records_of(part, claim), path)
-                for path, part, row in rows
-                if row.claim == claim.claim and row.source.startswith(claim.source.title)
-            ]
+            for path, part, rows in judged:
+                own.measured += [
+                    Measured(row, claim, records_of(part, claim), path)
+                    for row in rows
+                    if row.claim == claim.claim and row.source.startswith(claim.source.title)
+                ]
     return list(found.values())
 
 
@@ -223,8 +225,8 @@ def contents(stated: Sequence[Stated]) -> dict[str, Any]:
     groups = dict[str, list[Stated]]()
     for one in sorted(stated, key=lambda one: max(LAST, [*SIGNS].index(one.word))):
         groups.setdefault(one.group, []).append(one)
-    lines = [line for one in stated for line in one.measured]
-    apart = [abs(math.log2(known)) for line in lines for known in line.known]
+    lines = [*chain(*(one.measured for one in stated))]
+    apart = [abs(math.log2(known)) for known in chain(*(line.known for line in lines))]
     return {
         "groups": dict(sorted(groups.items(), key=lambda item: -len(item[1]))),
         "counts": Counter(one.word for one in stated if one.published),
