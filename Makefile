@@ -95,7 +95,7 @@ test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON na
 example: there  ## Make the pages, tables and picture that follow from the committed bundles
 	@$(VENV) -m study report --results docs/example/results.zip --output docs/example/report.html
 	@$(VENV) -m tests.unit.test_readme
-	@$(VENV) -m replications.scoreboard docs/example/results.zip docs/claims/*.zip > docs/scoreboard.md
+	@$(VENV) -m replications.scoreboard docs/example/results.zip docs/claims/*.zip --page docs/scoreboard.html > docs/scoreboard.md
 	-@$(VENV) -m tests.browser.shots docs/example/report.html docs/first-screen.png
 
 CODE := snakemake_logger_plugin_study study extras replications tests benchmarks

@@ -1,60 +1,163 @@
 """All claims of all replications beside what was measured: ``python -m replications.scoreboard
-RESULTS...``."""
+RESULTS... [--page FILE]`` prints the page in Markdown, and writes that for browsers to the file."""
 
+import math
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import chain
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 import study
 from replications.command import run
+from study.analysis.answers.compared import Claimed
+from study.analysis.words import listed
+from study.artifacts.record import Record
+from study.base.files import write_whole
+from study.config.claims import Claim
+from study.config.load import read_study
+from study.config.selection import Selection
 
-HERE = Path(__file__).parent
-EXAMPLE = "example"
-"""The folder of ``docs`` whose studies are examined, too: they train on photographs, which no
-replication has."""
-HEAD = """# Published claims, measured again
-
-What {sources} claim about training speed, beside what was measured here.
-`python -m replications.scoreboard RESULTS...` writes this page from any results folders or bundles.
-
-{counts}
-
-The words are those of the report, which has
-[the exact rule of each](reading-the-report.md#the-words-of-a-verdict).
-A row is **not decided** where its interval reaches into the margin around the claim (5%, if its
-study names no other), or where it has none: the runs are too few, or within blocks the machine's
-own speed changed as much as the settings differ. A claim about several settings has a row for each.
-
-The source had other hardware, so "contradicted" does not say that a number was wrong there. It
-says that it does not carry over to the machine that is named here. Each claim leads to its study,
-which measures it on your machine."""
-COLUMNS = ("claim and source", "measured here")
-NOT_MEASURED = "not measured"
-LOST = "An older version measured it in another way: it waits to be measured again, as a command."
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+EXAMPLE = "The GPU blog"
+"""The group of `docs/example`, too, whose studies have the photographs that no replication has."""
+PUBLISHERS = {
+    "pytorch": "PyTorch",
+    "huggingface": "Hugging Face",
+    "NVIDIA": "NVIDIA",
+    "wandb": "Weights & Biases",
+    "elec4630-blog": EXAMPLE,
+}
+"""Groups by a part of a source's address, the last that fits. The others have a group for each
+folder."""
+SILENT, OTHER, NOT_MEASURED = "cannot tell", "another job", "not measured"
+MIXED = "differs by machine"
+SIGNS = {
+    "same here": "●",
+    "more here": "▶",
+    "less here": "◀",
+    "not here": "✗",
+    "contradicted": "✗",
+    MIXED: "◇",
+    SILENT: "○",
+    OTHER: "○",
+    NOT_MEASURED: "",
+}
+LAST = 6
+"""From this place of the signs on, claims stand behind all others of their group."""
+UNPUBLISHED = "unpublished"
 
 
 @dataclass(frozen=True)
-class Row:
-    """One claim at one setting, on one machine: a row of the page."""
+class Measured:
+    """A claim as one study measured it, at one setting on one machine: a line of its row."""
 
-    claim: str
-    source: str
-    address: str | None
-    measured: str
-    word: str
-    study: Path
+    row: study.ClaimRow
+    claim: Claim
+    records: list[Record]
+    """Of the runs that the claim is about."""
+    results: Path
 
-    def cells(self) -> str:
-        """Return the row of the table."""
-        source = escaped(self.source) + (f" [Source]({self.address})" if self.address else "")
-        claim = f"**[{escaped(self.claim)}](../{self.study.relative_to(HERE.parent)})**"
-        here = "<br>".join(filter(None, [f"**{self.word}**", escaped(self.measured)]))
-        return f"| {claim}<br>{source} | {here} |"
+    @property
+    def torch(self) -> list[str]:
+        """The versions of torch that measured it."""
+        found = [one.machine.libraries.get("torch", "") for one in self.records if one.machine]
+        return [*dict.fromkeys(one.partition("+")[0] for one in found if one)]
+
+    @property
+    def starts(self) -> int:
+        """In how many starts it was measured."""
+        return len({one.session for one in self.records})
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices of the runs. Beside a CPU's name stands how many threads its trainings
+        had."""
+        found = dict[str, None]()
+        for record in self.records:
+            if one := record.machine:
+                run = record.measurement
+                threads = f" ({run.threads if run else one.cpu_threads} threads)"
+                found[one.device_name + threads * (one.device_name == one.cpu_name)] = None
+        return [*found]
+
+    @property
+    def known(self) -> list[float]:
+        """Ours over theirs with the ends of its interval, if it has one; nothing where no quotient
+        can be drawn."""
+        over = self.row.over
+        if over is None or self.row.points:
+            return []
+        return [max(one, 1e-9) for one in (over.value, over.low, over.high) if one is not None]
+
+    @property
+    def strip(self) -> tuple[float, float]:
+        """The quotients between which ours is the same as theirs."""
+        low = self.claim.ratio or sum(one.percent for one in self.claim.shares) / 100 or 1.0
+        edge = math.exp(Claimed(low, self.claim.to or low, self.row.within, ratio=True).reach)
+        return 1 / edge, math.inf if self.claim.sense == "at least" else edge
+
+
+@dataclass
+class Stated:
+    """A claim with all that state and measure it: a row of the page."""
+
+    claim: Claim
+    group: str
+    studies: dict[Path, Claim] = field(default_factory=dict)
+    """The claim as each study states it, by the study's file."""
+    measured: list[Measured] = field(default_factory=list)
+
+    @property
+    def grade(self) -> str:
+        """The best grade of what measured it, or would."""
+        return min(one.grade for one in [one.row for one in self.measured] or self.studies.values())
+
+    @property
+    def published(self) -> bool:
+        """Whether others can read the source."""
+        return UNPUBLISHED not in (self.claim.source.kind or "")
+
+    @property
+    def word(self) -> str:
+        """The word on which all measurements of the best grade agree that can tell."""
+        words: set[str] = {one.row.word for one in self.measured if one.row.grade == self.grade}
+        told = words - {SILENT} or words or {NOT_MEASURED}
+        return told.pop() if len(told) == 1 else MIXED
+
+    @property
+    def theirs(self) -> str:
+        """What is claimed, in words."""
+        claim, kind = self.claim, self.claim.kind
+        if kind in ("best", "rank"):
+            return "no number"
+        if claim.ratio == 1:
+            return "no change"
+        if claim.shares:
+            ends = [*chain(*((one.percent, one.to or one.percent) for one in claim.shares))]
+            return " to ".join(f"{end:.0f}%" for end in dict.fromkeys((min(ends), max(ends))))
+        sense = f"{claim.sense} " * (claim.sense != "about")
+        number = f"{getattr(claim, kind):g}{f' to {claim.to:g}' if claim.to else ''}"
+        return f"{sense}{number} {'times' if claim.ratio else kind.replace('_', ' ')}"
+
+
+def day(text: str) -> str:
+    """Return the date of a time as people write it: ``16 Apr 2025``, ``Apr 2025``, ``2025``."""
+    form = ("%Y", "%b %Y", "%-d %b %Y")[text[:10].count("-")]
+    return datetime.fromisoformat(f"{text[:10]}-01-01"[:10]).strftime(form)
+
+
+def place(quotient: float, reach: int) -> float:
+    """Return where a quotient lies on the axis, which reaches so many doublings to either side of
+    1: in percent from the left."""
+    return round(min(max(50 + 50 * math.log2(quotient) / reach, 0), 100), 2)
 
 
 def escaped(text: str) -> str:
@@ -64,109 +167,110 @@ def escaped(text: str) -> str:
     return text
 
 
-def made(part: study.StudyResults) -> str:
-    """Return how many runs in how many starts a study has, and the devices that they were measured
-    on.
-
-    Beside a CPU's name stands how many threads its trainings had.
-    """
-    devices, starts = dict[str, None](), dict[int, int]()
-    for record in part.records().values():
-        if record.outcome == "ok" and record.machine and record.measurement:
-            name, on_cpu = record.machine.device_name, record.settings.device == "cpu"
-            devices[f"{name} ({record.measurement.threads} threads)" if on_cpu else name] = None
-            starts[record.session] = starts.get(record.session, 0) + 1
-    runs = f"{sum(starts.values())} runs in {len(starts)} start{'s' * (len(starts) > 1)}"
-    return f"{runs} on {' and '.join(devices)}"
+def group_of(claim: Claim, file: Path) -> str:
+    """Return who publishes a claim, or what the replication is of that examines it."""
+    source, package = claim.source, file.parents[1] / "__init__.py"
+    fits = [name for part, name in PUBLISHERS.items() if part in (source.address or "")]
+    if fits or not package.is_file():
+        return fits[-1] if fits else EXAMPLE
+    if source.kind and UNPUBLISHED in source.kind:
+        return source.kind.capitalize()
+    return package.read_text(encoding="utf-8").partition(":")[0].strip('"')
 
 
-def rows_of(file: Path, results: Sequence[study.ResultsFolder]) -> Iterator[Row]:
-    """Yield the rows of each claim of a study's file: one for each of the results that measured it,
-    or one for none."""
-    found, lost = [], ""
-    for part in (folder[file.stem] for folder in results if file.stem in folder.studies):
-        try:
-            found += [(row, made(part)) for row in part.claims() if was_measured(row)]
-        except study.StudyError as error:
-            if error.key != "study.task":  # its plan asks for what nothing measures any more
-                raise
-            lost = LOST
-    for claim in yaml.safe_load(file.read_text(encoding="utf-8")).get("claims", []):
-        own = [
-            (row, on)
-            for row, on in found
-            if row.claim == claim["claim"] and row.claimed == number_of(claim)
-        ]
-        for row, on in own:
-            word = f"{row.word}: {row.note}" if row.note else row.word
-            yield Row(row.claim, row.source, row.address, f"{row.measured}; {on}", word, file)
-        if not own:
-            source = claim["source"]
-            told = [
-                str(source[key])
-                for key in ("title", "place", "date", "runs", "hardware", "differs")
-                if key in source
-            ]
-            yield Row(
-                claim["claim"], ", ".join(told), source.get("address"), lost, NOT_MEASURED, file
-            )
+def stated_by(files: Sequence[Path], results: Sequence[str]) -> list[Stated]:
+    """Return each claim of the studies once, with what the results tell of it."""
+    found = dict[tuple[str, str], Stated]()
+    opened = [(Path(path).resolve(), study.open(path)) for path in results]
+    for file in files:
+        parts = [(path, folder[file.stem]) for path, folder in opened if file.stem in folder]
+        judged = [(path, part, rows_of(part, file)) for path, part in parts]
+        for claim in read_study(str(file), [], Selection()).claims:
+            key = claim.claim, claim.source.title
+            own = found.setdefault(key, Stated(claim, group_of(claim, file)))
+            own.studies[file] = claim
+            for path, part, rows in judged:
+                own.measured += [
+                    Measured(row, claim, records_of(part, claim), path)
+                    for row in rows
+                    if row.claim == claim.claim and row.source.startswith(claim.source.title)
+                ]
+    return list(found.values())
 
 
-def was_measured(row: study.ClaimRow) -> bool:
-    """Return whether any run tells of the claim."""
-    return not row.measured.startswith("Not measured")
+def rows_of(part: study.StudyResults, file: Path) -> list[study.ClaimRow]:
+    """Return the claims of a study's file that any run tells of."""
+    try:
+        rows = part.claims(str(file))
+    except study.StudyError as error:
+        if error.key != "study.task":  # its plan asks for what nothing measures any more
+            raise
+        return []
+    return [row for row in rows if not row.measured.startswith("Not measured")]
 
 
-def number_of(claim: dict[str, Any]) -> float | None:
-    """Return the claimed number, or None where a claim has several, or names a setting."""
-    kinds = ("ratio", "seconds", "accuracy", "images_per_second")
-    return next((float(claim[kind]) for kind in kinds if kind in claim), None)
+def records_of(part: study.StudyResults, claim: Claim) -> list[Record]:
+    """Return the records of the runs with the levels at which a claim holds."""
+
+    def fits(record: Record) -> bool:
+        own = {"device": record.settings.device} | record.setting.levels
+        return record.outcome == "ok" and own | claim.at == claim.at | own
+
+    return [*filter(fits, part.records().values())]
 
 
-def title_of(folder: str) -> str:
-    """Return what a replication is of, by the first line of its package."""
-    if folder == EXAMPLE:
-        return "The GPU blog's claims on photographs"
-    return (
-        (HERE / folder / "__init__.py")
-        .read_text(encoding="utf-8")
-        .splitlines()[0]
-        .strip('".')
-        .partition(":")[0]
+def contents(stated: Sequence[Stated]) -> dict[str, Any]:
+    """Return what both pages show: the claims by group, those without a word last in each, and the
+    counts of the headline."""
+    groups = dict[str, list[Stated]]()
+    for one in sorted(stated, key=lambda one: max(LAST, [*SIGNS].index(one.word))):
+        groups.setdefault(one.group, []).append(one)
+    lines = [*chain(*(one.measured for one in stated))]
+    apart = [abs(math.log2(known)) for known in chain(*(line.known for line in lines))]
+    return {
+        "groups": dict(sorted(groups.items(), key=lambda item: -len(item[1]))),
+        "counts": Counter(one.word for one in stated if one.published),
+        "unpublished": [one for one in stated if not one.published],
+        "lines": lines,
+        "reach": max(1, math.ceil(min(3, max(apart, default=1)))),
+    }
+
+
+def rendered(kind: str, told: dict[str, Any], beside: Path) -> str:
+    """Return a page whose links lead from the folder ``beside`` to what lies in the repository."""
+
+    def link(path: Path) -> str:
+        return relpath(path, beside) if path.is_relative_to(ROOT) else ""
+
+    made = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=select_autoescape(["html.j2"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-
-
-def page(results: Sequence[study.ResultsFolder]) -> str:
-    """Return the page in Markdown."""
-    folders: dict[str, list[Row]] = {}
-    for file in sorted(HERE.glob("*/studies/*.yaml")):
-        folders.setdefault(file.parent.parent.name, []).extend(rows_of(file, results))
-    for file in sorted((HERE.parent / "docs" / EXAMPLE).glob("*.yaml")):
-        folders.setdefault(EXAMPLE, []).extend(rows_of(file, results))
-    rows = list(chain(*folders.values()))
-    words = [row.word.partition(":")[0] for row in rows]
-    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
-    sources = len({row.address or row.source.partition(",")[0] for row in rows})
-    text = [
-        HEAD.format(sources=f"{sources} published sources", counts=f"{len(rows)} rows: {counts}.")
-    ]
-    for folder, some in sorted(folders.items(), key=lambda item: -len(item[1])):
-        head = [
-            f"## {title_of(folder)}\n",
-            f"| {' | '.join(COLUMNS)} |",
-            "| --- " * len(COLUMNS) + "|",
-        ]
-        text.append("\n".join([*head, *(row.cells() for row in some)]))
-    return "\n\n".join(text)
+    made.filters |= {"link": link, "place": place, "escaped": escaped, "day": day, "listed": listed}
+    return made.get_template(f"scoreboard.{kind}.j2").render(told, SIGNS=SIGNS, ROOT=ROOT)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the page of some results; return the exit code."""
-    return run(
-        "scoreboard RESULTS...",
-        bool(arguments),
-        lambda: [page([study.open(path) for path in arguments])],
-    )
+    """Print the page of some results, and write that for browsers; return the exit code."""
+    results, page = [*arguments], Path()
+    if "--page" in arguments[-2:-1]:
+        *results, _, last = arguments
+        page = Path(last).resolve()
+
+    def lines() -> list[str]:
+        docs = ROOT / "docs"
+        files = [*sorted(HERE.glob("*/studies/*.yaml")), *sorted(docs.glob("example/*.yaml"))]
+        told = contents(stated_by(files, results))
+        if page.name:
+            beside = page.parent if page.is_relative_to(ROOT) else docs
+            write_whole(page, rendered("html", told, beside))
+        return [rendered("md", told, docs)]
+
+    fits = bool(results) and "--page" not in results
+    return run("scoreboard RESULTS... [--page FILE]", fits, lines)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,12 @@ import pytest
 import study
 from replications import scoreboard
 from replications.published import documents, main
+from study.analysis.answers.compared import Word
+from study.analysis.stats.estimate import Estimate
 from study.base.files import ROOT
+from study.config.claims import Claim
 from study.config.load import read_selection, read_study
+from study.config.selection import Selection
 from study.config.study import Study
 from study.host.plan.configuration import study_folders
 from tests.conftest import tiny_plan
@@ -102,26 +107,13 @@ BUNDLES = [
 CELLS = re.compile(r"(?<!\\)\|")
 
 
-def rows_of(page: str) -> list[list[str]]:
-    """The claim with its study's file, its source, the word and what was measured, of each row of
-    the page's tables."""
-    lines = [
-        line
-        for line in page.splitlines()
-        if line.startswith("| ") and not line.startswith(("| claim |", "| ---"))
-    ]
+def rows_of(page: str) -> dict[str, list[str]]:
+    """The cells of each row of the page's tables, by the claim; a claim with two rows is none of
+    the keys."""
+    lines = [line for line in page.splitlines() if line.startswith("| **")]
     cells = [[cell.strip() for cell in CELLS.split(line)[1:-1]] for line in lines]
-    return [[*claim.split("<br>"), *f"{here}<br>".split("<br>")[:2]] for claim, here in cells]
-
-
-def of_study(rows: list[list[str]], name: str) -> list[list[str]]:
-    """The rows of one study, with the claim in place of its link to the study's file."""
-    linked = [(re.fullmatch(r"\*\*\[(.*)\]\((.*)\)\*\*", row[0]), row) for row in rows]
-    return [
-        [found[1], *row[1:]]
-        for found, row in linked
-        if found and found[2].endswith(f"/{name}.yaml")
-    ]
+    claims = [first.partition("**<br>")[0].strip("*") for first, *_ in cells]
+    return {claim: row for claim, row in zip(claims, cells, strict=True) if claims.count(claim) < 2}
 
 
 def printed(capsys: pytest.CaptureFixture[str], *results: str | Path) -> str:
@@ -129,36 +121,93 @@ def printed(capsys: pytest.CaptureFixture[str], *results: str | Path) -> str:
     return capsys.readouterr().out
 
 
+def stated(
+    word: Word, differs: Sequence[str] = (), quotient: float | None = 1.5, **source: str
+) -> scoreboard.Stated:
+    """A claim whose measurement got this word."""
+    sides = {"slower": {"device": "cpu"}, "faster": {"device": "cuda"}}
+    told = {"claim": "A is 2 times as fast", "ratio": 2, "differs": [*differs]}
+    claim = Claim.model_validate(told | sides | {"source": {"title": "<i>T</i>"} | source})
+    over = Estimate(value=quotient, low=quotient, high=quotient) if quotient else None
+    row = study.ClaimRow(
+        claim=claim.claim, claimed=2, here=None, over=over, points=False, within=0.1,
+        measured="3 <script> times", word=word, note="", better="", grade=claim.grade,
+        differs=claim.differs, source="<i>T</i>.", address=None, marks=[],
+    )  # fmt: skip
+    measured = [scoreboard.Measured(row, claim, [], Path("/elsewhere/of-him.zip"))]
+    file = ROOT / "replications" / "a.yaml"
+    return scoreboard.Stated(claim, "Group", {file: claim}, measured if quotient else [])
+
+
+def page_of(*claims: scoreboard.Stated) -> str:
+    return scoreboard.rendered("html", scoreboard.contents(claims), ROOT / "docs")
+
+
 def test_the_page_has_every_claim_with_the_reports_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    results = EXAMPLE
-    rows = rows_of(printed(capsys, results))
-    for file in (ROOT / "replications").glob("*/studies/*.yaml"):
-        planned = read_study(file.stem, study_folders(), read_selection({"studies": [file.stem]}))
-        assert {claim for claim, *_ in of_study(rows, file.stem)} == {
-            claim.claim for claim in planned.claims
-        }
-    opened = study.open(results)
+    opened, rows = study.open(EXAMPLE), rows_of(printed(capsys, EXAMPLE))
+    for path in [*STUDIES, *(ROOT / "docs" / "example").glob("*.yaml")]:
+        for claim in read_study(str(path), [], Selection()).claims:
+            first, theirs, ours = rows[scoreboard.escaped(claim.claim)]
+            assert f"`study start {path.relative_to(ROOT)}`" in first
+            assert not claim.source.hardware or claim.source.hardware in theirs
+            assert ours != "not measured" or path.stem not in opened
     for name in opened:
-        own = [row for row in of_study(rows, name) if scoreboard.NOT_MEASURED not in row[2]]
-        judged = [row for row in opened[name].claims() if "Not measured" not in row.measured]
-        words = [f"**{': '.join(filter(None, [row.word, row.note]))}**" for row in judged]
-        assert [row[2] for row in own] == words
-        assert all(
-            row.measured in cells[3] and "NVIDIA H100" in cells[3]
-            for row, cells in zip(judged, own, strict=True)
-        )
-    assert {row[2] for row in of_study(rows, "lab-device")} == {f"**{scoreboard.NOT_MEASURED}**"}
+        for row in opened[name].claims(str(ROOT / "docs" / "example" / f"{name}.yaml")):
+            told = rows[scoreboard.escaped(row.claim)][2]
+            assert f"**{row.word}**, {row.grade}: {scoreboard.escaped(row.measured)}" in told
+            assert row.quotient in told and "NVIDIA H100" in told
 
 
-def test_results_of_two_machines_are_two_rows_of_one_claim(
+def test_a_claim_of_two_studies_is_one_row_and_results_of_two_machines_share_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     other = tmp_path / "results"
     shutil.copytree(EXAMPLE, other)
-    rows = rows_of(printed(capsys, EXAMPLE, other))
-    assert len(of_study(rows, "photographs-speedup")) == 2
+    first, _, ours = rows_of(printed(capsys, EXAMPLE, other))[
+        "The GPU is 9.97 times as fast as the CPU"
+    ]
+    assert first.count("study start") == 2 and ours.count("Records: ") == 2
+    assert str(tmp_path) not in ours, "no path of this machine"
+
+
+def test_the_headline_counts_each_published_claim_once() -> None:
+    told = [stated("same here"), stated("same here"), stated("less here"), stated("cannot tell")]
+    hidden = stated("more here", kind="report, unpublished")
+    page = page_of(*told, stated("another job", "ab"), stated("same here", quotient=None), hidden)
+    assert "Of 6 published claims <strong>4 were measured on a like job</strong>" in page
+    assert "2 <strong>same here</strong>, 1 <strong>less here</strong>; 1 cannot be told" in page
+    assert "1 another job" in page and "1 not measured" in page and "1 of a report, unp" in page
+
+
+def test_a_claim_counts_by_the_measurements_of_its_best_grade_that_can_tell() -> None:
+    one, silent, like = stated("same here"), stated("cannot tell"), stated("less here", "a")
+    one.measured += [*silent.measured, *like.measured]
+    assert one.word == "same here"
+    one.measured += stated("less here").measured
+    assert one.word == scoreboard.MIXED
+
+
+def test_another_job_has_no_word_and_a_grey_mark() -> None:
+    body = page_of(stated("another job", "ab")).partition("<tbody>")[2]
+    assert 'class="grey"' in body and "<circle" in body and "<b>another" not in body
+
+
+def test_a_quotient_stands_on_one_logarithmic_axis() -> None:
+    assert [scoreboard.place(one, 2) for one in (0.25, 0.5, 1, 2, 9)] == [0, 25, 50, 75, 100]
+    page = page_of(stated("more here", quotient=2**0.5), stated("less here", quotient=0.3))
+    assert '<svg x="62.5%"' in page
+
+
+def test_the_page_for_browsers_has_no_script_and_escapes_every_text() -> None:
+    page = page_of(stated("same here"))
+    assert "<script" not in page and "<i>T" not in page and "3 &lt;script&gt; times" in page
+    assert "of-him.zip" in page and "elsewhere" not in page
+    kept = PAGE.with_suffix(".html").read_text(encoding="utf-8")
+    links = {link for link in re.findall(r'href="([^"#]*)', kept) if "://" not in link}
+    assert {"claims/h100.zip", "../replications/gpu_lab/studies/lab-device.yaml"} <= links
+    assert all((PAGE.parent / link).exists() for link in links)
 
 
 @pytest.mark.parametrize(
@@ -173,12 +222,13 @@ def test_no_results_are_one_line(
 
 
 @pytest.mark.xdist_group("the example")
-def test_the_committed_page_has_the_numbers_of_the_committed_results(
-    capsys: pytest.CaptureFixture[str],
+def test_the_committed_pages_have_the_numbers_of_the_committed_results(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """``make example`` writes it, at a release: its words may be those of before."""
-    kept, now = (
-        [re.findall(r"\d[\d.,]*", "".join(row[2:])) for row in rows_of(text)]
-        for text in (PAGE.read_text(encoding="utf-8"), printed(capsys, *BUNDLES))
-    )
-    assert kept == now, "run: make example"
+    """``make example`` writes them, at a release: their words may be those of before."""
+    written = tmp_path / "page.html"
+    now = printed(capsys, *BUNDLES, "--page", written)
+    pages = [(PAGE, now), (PAGE.with_suffix(".html"), written.read_text(encoding="utf-8"))]
+    for path, text in pages:
+        kept = path.read_text(encoding="utf-8")
+        assert re.findall(r"\d[\d.,]*", kept) == re.findall(r"\d[\d.,]*", text), "run: make example"
