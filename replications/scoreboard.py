@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import chain
 from os.path import relpath
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
@@ -96,6 +97,34 @@ class Measured:
         if over is None or self.row.points:
             return []
         return [max(one, 1e-9) for one in (over.value, over.low, over.high) if one is not None]
+
+    @property
+    def why(self) -> str:
+        """What the passes of a warm step take on both sides of a ratio; nothing where no step was
+        measured."""
+        told = []
+        for phase in ("forward", "backward"):
+            both = [self.milliseconds(phase, side) for side in self.sides]
+            if None in both:
+                return ""
+            told.append(f"{phase} {both[0]:.0f} and {both[1]:.0f} ms")
+        return f"A step: {', '.join(told)}." if told and self.claim.clock == "steady" else ""
+
+    @property
+    def sides(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The levels of both sides of a ratio."""
+        return self.claim.slower, self.claim.faster
+
+    def milliseconds(self, phase: str, levels: dict[str, Any]) -> float | None:
+        """Return the median of a phase over the warm steps of the runs with these levels."""
+        steps = [
+            step
+            for record in self.records
+            if record.measurement and levels.items() <= record.setting.levels.items()
+            for step in record.measurement.steps
+        ]
+        warm = [1000 * getattr(step, f"{phase}_seconds") for step in steps if not step.warm_up]
+        return median(warm) if warm else None
 
     @property
     def strip(self) -> tuple[float, float]:
