@@ -102,8 +102,8 @@ class Measured:
     def why(self) -> str:
         """What the passes of a warm step take on both sides of a ratio; nothing where no step was
         measured."""
-        told = []
-        for phase in ("forward", "backward"):
+        told = list[str]()
+        for phase in ("forward", "backward") if self.claim.slower else ():
             both = [self.milliseconds(phase, side) for side in self.sides]
             if None in both:
                 return ""
@@ -150,6 +150,11 @@ class Stated:
         return min(one.grade for one in [one.row for one in self.measured] or self.studies.values())
 
     @property
+    def best(self) -> list[Measured]:
+        """What was measured of the jobs that are most like that of the source."""
+        return [one for one in self.measured if one.row.grade == self.grade]
+
+    @property
     def published(self) -> bool:
         """Whether others can read the source."""
         return UNPUBLISHED not in (self.claim.source.kind or "")
@@ -157,7 +162,7 @@ class Stated:
     @property
     def word(self) -> str:
         """The word on which all measurements of the best grade agree that can tell."""
-        words: set[str] = {one.row.word for one in self.measured if one.row.grade == self.grade}
+        words: set[str] = {one.row.word for one in self.best}
         told = words - {SILENT} or words or {NOT_MEASURED}
         return told.pop() if len(told) == 1 else MIXED
 
@@ -243,7 +248,8 @@ def records_of(part: study.StudyResults, claim: Claim) -> list[Record]:
 
     def fits(record: Record) -> bool:
         own = {"device": record.settings.device} | record.setting.levels
-        return record.outcome == "ok" and own | claim.at == claim.at | own
+        sides = [claim.at | side for side in (claim.slower, claim.faster)]
+        return record.outcome == "ok" and any(own | side == side | own for side in sides)
 
     return [*filter(fits, part.records().values())]
 

@@ -157,9 +157,9 @@ class Claim(Declared):
     none: the study's `claim_margin`; of no gain and of the fastest its `equivalence_margin`, of an
     accuracy its `learning_margin`."""
     differs: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
-    """What was done otherwise there, each as a few words, hardware and versions apart. With one
-    difference the job is like that of the source, with several it is another job, of which no word
-    is said."""
+    """What was done otherwise there and can change the number, each as a few words; hardware and
+    versions apart. With one difference the job is like that of the source, with several it is
+    another job, of which no word is said."""
     source: Source
     """Where it stands. none: the study's `source`."""
 

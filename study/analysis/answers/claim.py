@@ -434,13 +434,21 @@ class Judge(MeasuredStudy):
             dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values)))
         )
         rest, word, note = self.rest(base, claim.of), _joint(words), ""
+        less = [end for _, end in chosen if end.level.label in end.group.ineligible]
+        if less:
+            note = f"{listed([self.name(end, claim.of) for end in less])} did not learn as well"
         if beyond:
             names = [text.partition(":")[0] for text in beyond]
             brief = f"{told}; beyond the claim (95%): {listed(names)}"
             return _Found(
-                rest, word, f"{told}. {'; '.join(beyond)}", marks=tuple(marks), brief=brief
+                rest,
+                word,
+                f"{told}. {'; '.join(beyond)}",
+                note=note,
+                marks=tuple(marks),
+                brief=brief,
             )
-        if word == "cannot tell":
+        if word == "cannot tell" and not note:
             note = next((one for one in notes if one), "")
         if len(found) > 1:
             return _Found(rest, word, f"{told} of its speed", note=note, marks=tuple(marks))

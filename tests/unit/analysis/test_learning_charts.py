@@ -15,7 +15,6 @@ from study.analysis.answers.ways import Ways
 from study.analysis.figures.duration import length_chart
 from study.analysis.stats.usable import counted
 from study.analysis.step import charts_of
-from study.analysis.table.tables import read_epochs
 from study.artifacts.layout import Results
 from tests.examples import EXAMPLE
 
@@ -38,7 +37,10 @@ def test_the_epochs_are_those_of_the_records_and_the_file_keeps_every_bit(tmp_pa
         assert own["seconds"].tolist() == pytest.approx(seconds.tolist())
     assert set(found.epochs["excluded"].dropna()) == set(found.frame["excluded"].dropna())
     found.epochs.to_csv(tmp_path / "epochs.csv", index=False)
-    pd.testing.assert_frame_equal(read_epochs(tmp_path / "epochs.csv", "x"), found.epochs)
+    kept = pd.read_csv(
+        tmp_path / "epochs.csv", dtype=dict(found.epochs.dtypes), float_precision="round_trip"
+    )
+    pd.testing.assert_frame_equal(kept, found.epochs)
 
 
 @pytest.mark.parametrize("study", ["photographs", "photographs-speedup"])
