@@ -11,7 +11,7 @@ import pandas as pd
 from study.analysis.groups import GroupFit
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import Critical, LogModel, fit_log_model, one_sided, together
-from study.analysis.stats.usable import mean_drift_bias, mean_of, survives_drift
+from study.analysis.stats.usable import mean_drift_bias, survives_drift
 from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
 from study.config.study import Study, display_level
@@ -41,12 +41,6 @@ class Ratio(Strict):
     """Mean time at `slower`, as in its group."""
     faster_seconds: float
     """Mean time at `faster`, as in its group."""
-    slower_images: float | None
-    """Images trained on, mean over the runs of the level; null for a command."""
-    faster_images: float | None
-    slower_accuracy: float | None
-    """Mean accuracy, 0 to 1, of the level."""
-    faster_accuracy: float | None
 
 
 class Overall(NamedTuple):
@@ -219,8 +213,6 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
         times = [groups[place].times[level].value for place, level in ends]
         if ends[0] == ends[1]:  # a null control: the pairs' own means, for both are one level
             times = [float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab"]
-        images = _means(at, groups, "images_processed")
-        reached = _means(at, groups, "accuracy")
         bias = 0.0 if overall.contrast == "control" else mean_drift_bias(_drift_bias(at))
         own, joint, alone = (
             _quotient(times, known[setting], setting, reach).widened(bias)
@@ -238,10 +230,6 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
                 one_sided=alone.bare if overall.drift_confounded else alone,
                 slower_seconds=times[0],
                 faster_seconds=times[1],
-                slower_images=images[0],
-                faster_images=images[1],
-                slower_accuracy=reached[0],
-                faster_accuracy=reached[1],
             )
         )
     return found
@@ -259,22 +247,6 @@ def _drift_bias(pairs: pd.DataFrame) -> "pd.Series[float]":
 def _ends(at: pd.DataFrame) -> list[LevelIndex]:
     """Return both ends of the pairs of one setting."""
     return [(int(at[f"place_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
-
-
-def _means(at: pd.DataFrame, groups: Sequence[GroupFit], column: str) -> list[float | None]:
-    """Return the mean of a column on the two sides of a setting, as their levels have it; of a null
-    control, that of the pairs.
-
-    A run without a partner in its block is in the mean of its level, too.
-    """
-    ends = _ends(at)
-    if ends[0] == ends[1]:
-        return [mean_of(at, f"{column}_{side}") for side in "ab"]
-    clean = [groups[place].clean for place, _ in ends]
-    return [
-        mean_of(runs[runs["level"] == level], column)
-        for runs, (_, level) in zip(clean, ends, strict=True)
-    ]
 
 
 def _has_noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel) -> bool:

@@ -188,14 +188,23 @@ GONE = {
 """Each key of a plan or a record that went and that an older result holds, such as
 `measurement.flops`, and why it went. It is dropped where a file is read: the file stays, and a
 record's checksum is that of all that it holds."""
-LEFT_OUT = {"study.task": "inference", "settings.task": "inference"}
-"""Values of keys that went without which a file would say something else: it is refused."""
+LEFT_OUT = {
+    "study.task": ("inference", TO_A_COMMAND),
+    "settings.task": ("inference", TO_A_COMMAND),
+    "loader.kind": (
+        "alone",
+        "the loader alone is a command now, replications/field/decode_speed.py or loader_speed.py: "
+        "measure it again",
+    ),
+}
+"""Values of keys that nothing measures any more, and why. A file that has one is refused: without
+it, the file would say something else."""
 
 
 def without_gone(text: str) -> str:
     """Return the JSON of a file without the keys that went; the text itself if it holds none, or is
-    no JSON."""
-    if not any(f'{key.rpartition(".")[2]}"' in text for key in (*GONE, "differs")):
+    no JSON. Raise :class:`StudyError` for a value that nothing measures any more."""
+    if not any(f'{key.rpartition(".")[2]}"' in text for key in (*GONE, "differs", "alone")):
         return text
     try:
         return json.dumps(drop_gone(json.loads(text)))
@@ -213,10 +222,10 @@ def drop_gone(values: Any, above: str = "") -> Any:
     if above.endswith(".claims") and (told := values.get("source", {}).pop("differs", None)):
         values["differs"] = [told.rstrip(".")]  # until 0.3 the source said it, in one sentence
     gone = tuple(f".{key}" for key in GONE)
-    for key, value in LEFT_OUT.items():
+    for key, (value, why) in LEFT_OUT.items():
         section, _, leaf = key.rpartition(".")
         if above.endswith(f".{section}") and values.get(leaf) == value:
-            raise StudyError(key=key, value=value, why=GONE[key])
+            raise StudyError(key=key, value=value, why=why)
     left = {
         key: drop_gone(inner, f"{above}.{key}")
         for key, inner in values.items()

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from study.base.errors import ValueRefused
 from study.config.keys import Values, When, all_hold, one_of, values_of
-from study.config.sections import ALONE, AUXILIARY, DIGITS, NO_GPU, SCANS, is_own
+from study.config.sections import AUXILIARY, DIGITS, NO_GPU, SCANS, is_own
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,8 @@ TARGET = {"training.target_accuracy": Values("an accuracy", bool)}
 FROZEN = {"training.freeze_epochs": Values("1 and more", bool)}
 A_RULE = {"training.learning_rate_rule": one_of("linear", "square_root")}
 REFERENCE = Values("the images of a step for which training.learning_rate is meant", bool)
-NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers", "alone")}
+NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers")}
 THREADS = {"loader.kind": one_of("threads")}
-TRAINS = one_of("workers", "threads", "device")
 SWITCHES = {
     "training.compile": False,
     "training.cuda_graph": False,
@@ -103,7 +102,6 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("model.name", PLAIN, FASTAI, "fastai would cut its body through the auxiliary outputs"),
     Rule("loader.kind", one_of("workers"), FASTAI, "fastai brings its own loader"),
-    Rule("loader.kind", TRAINS, REPLICAS, "`alone` trains nothing"),
     *_only(
         {"training.compile": False, "training.cuda_graph": False},
         REPLICAS,
@@ -125,11 +123,6 @@ RULES: tuple[Rule, ...] = (
         one_of(False),
         FASTAI,
         "fastai's loader starts its workers anew in each epoch",
-    ),
-    *_only(
-        {**SWITCHES, "training.deterministic": False, "training.target_accuracy": None},
-        ALONE,
-        "`alone` trains nothing",
     ),
     Rule(
         "training.deterministic",

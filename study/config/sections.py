@@ -32,12 +32,10 @@ FOUND = {"dataset.source": one_of("folder", "cifar10", "mnist")}
 OWN_SPLIT = {"dataset.source": one_of("cifar10", "mnist")}
 READY_MADE = {"dataset.source": one_of("cifar10", "mnist", "digits")}
 NO_GPU = {"device": one_of("cpu")}
-ALONE = {"loader.kind": one_of("alone")}
 ON_DEVICE = {"loader.kind": one_of("device")}
 ONE_EPOCH = {"training.epochs": one_of(1), "training.freeze_epochs": one_of(0)}
 OF_A_GPU = Idle(NO_GPU, "device cuda")
-OF_A_TRAINING = Idle(ALONE, "another loader.kind: `alone` trains nothing")
-OF_A_LOADER = Idle(ON_DEVICE, "loader.kind workers, threads or alone")
+OF_A_LOADER = Idle(ON_DEVICE, "loader.kind workers or threads")
 OF_SEVERAL = Idle({"training.strategy": one_of("single")}, "training.strategy ddp or ddp_two_nodes")
 JPEG = "images that are JPEG files"
 ORDERS = {"contiguous": "channels first", "channels_last": "channels last"}
@@ -266,7 +264,7 @@ class Training(Declared):
     micro-batch at a time."""
     optimizer: Annotated[
         Literal["adamw", "adam", "sgd"],
-        Key(words={"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}, idle=[OF_A_TRAINING]),
+        Key(words={"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}),
     ] = "adamw"
     """`adamw`: fastai's constants, with decay 0.01 except for normalisation layers and biases.
     `adam`: torch's defaults, without decay. `sgd`: momentum 0.9, without decay."""
@@ -278,16 +276,13 @@ class Training(Declared):
                 "constant": "constant rate",
                 "step": "rate in steps",
             },
-            idle=[OF_A_TRAINING],
         ),
     ] = "one_cycle"
     """Schedule of the learning rate in each stage. `one_cycle`: fastai's schedule, which also
     changes the momentum, with lower rates for the body; the rates are halved once the body is
     unfrozen. The other schedules start every layer at `learning_rate`: `constant` keeps it, `step`
     divides it by 10 after each third, `cosine` lowers it to 0."""
-    learning_rate: Annotated[float, Key(same_way=True, idle=[OF_A_TRAINING])] = Field(
-        2e-3, gt=0, le=1_000_000
-    )
+    learning_rate: Annotated[float, Key(same_way=True)] = Field(2e-3, gt=0, le=1_000_000)
     """Base learning rate of the schedule, before `learning_rate_rule` is applied."""
     learning_rate_rule: Annotated[
         Literal["constant", "linear", "square_root"],
@@ -297,7 +292,6 @@ class Training(Declared):
                 "linear": "linear learning rate",
                 "square_root": "square-root learning rate",
             },
-            idle=[OF_A_TRAINING],
         ),
     ] = "constant"
     """How the base rate follows the images of a step, those of all processes and micro-batches.
@@ -320,7 +314,6 @@ class Training(Declared):
         Precision,
         Key(
             words={"auto": "default precision"},
-            idle=[OF_A_TRAINING],
             in_force=["matrix_products", "convolutions", "dtypes"],
         ),
     ] = "auto"
@@ -387,7 +380,6 @@ class Training(Declared):
             idle=[
                 OF_A_GPU,
                 Idle({"training.deterministic": one_of(True)}, "training.deterministic false"),
-                OF_A_TRAINING,
             ],
             in_force=["cudnn_benchmark"],
         ),
@@ -453,22 +445,19 @@ class Loader(Declared):
     """The path of the images to the model."""
 
     kind: Annotated[
-        Literal["workers", "threads", "device", "alone"],
+        Literal["workers", "threads", "device"],
         Key(
             called="loader",
             words={
                 "workers": "data loader",
                 "threads": "loader threads",
                 "device": "decoded beforehand",
-                "alone": "loader alone",
             },
         ),
     ] = "workers"
     """`workers`: the worker processes of a DataLoader decode each image in each epoch. `threads`:
     threads of the training process do, so that no process starts and no batch is sent to another.
-    `device`: all images are decoded before the clock starts and stay on the device. `alone`:
-    batches are fetched from the DataLoader and discarded without training, which measures the
-    loader by itself."""
+    `device`: all images are decoded before the clock starts and stay on the device."""
     decoder: Annotated[
         Literal["pillow", "torchcodec"],
         Key(
@@ -523,7 +512,7 @@ class Loader(Declared):
         Key(
             same_way=True,
             idle=[
-                Idle(ON_DEVICE, "loader.kind workers or alone"),
+                Idle(ON_DEVICE, "loader.kind workers"),
                 Idle(ONE_EPOCH, "more epochs: the workers stay from one to the next"),
             ],
         ),

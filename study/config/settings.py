@@ -21,7 +21,6 @@ from study.config.command import (
 from study.config.keys import Idle, Key, Values, one_of
 from study.config.sections import (
     LARGEST_SEED,
-    OF_A_TRAINING,
     Dataset,
     Device,
     ImageName,
@@ -61,7 +60,7 @@ class Keys(Declared):
     dataset: Annotated[Dataset, Key(identifies="never", idle=[NOT_A_COMMAND])] = Field(
         default_factory=Dataset
     )
-    model: Annotated[Model, Key(idle=[OF_A_TRAINING, NOT_A_COMMAND])] = Field(default_factory=Model)
+    model: Annotated[Model, Key(idle=[NOT_A_COMMAND])] = Field(default_factory=Model)
     training: Annotated[Training, Key(idle=[NOT_A_COMMAND])] = Field(default_factory=Training)
     loader: Annotated[Loader, Key(tried=False, idle=[NOT_A_COMMAND])] = Field(
         default_factory=Loader

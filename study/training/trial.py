@@ -58,22 +58,19 @@ def decide_and_try(
                 model.name, why, allowed="a model that leaves the process as it is"
             ) from None
         state = read_state(Path(model.weights).expanduser()) if decision.kind == "file" else None
-        kinds = {repr(small): small for one in every if (small := _small(*one))}
+        kinds = {repr(small): small for small in (_small(*one) for one in every)}
         for kind in kinds.values():
             _try(decision, state, *kind)
     return decision
 
 
-def _small(settings: Settings, info: DatasetInfo) -> tuple[Settings, int, int, int] | None:
+def _small(settings: Settings, info: DatasetInfo) -> tuple[Settings, int, int, int]:
     """Return the settings of a small run, and its numbers of training and validation images and of
     classes.
 
-    It has a full batch, and the last one of an epoch if that has fewer images. None for a run that
-    trains nothing.
+    It has a full batch, and the last one of an epoch if that has fewer images.
     """
     training, size = settings.training, settings.dataset.image_size
-    if settings.loader.kind == "alone":
-        return None
     precision = training.precision
     if training.loop == "fastai" or precision == "tf32":  # what a CPU does not have
         precision = "auto"

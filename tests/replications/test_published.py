@@ -54,10 +54,7 @@ def test_a_claim_of_the_field_says_where_it_stands(path: Path) -> None:
     assert len(text.splitlines()) <= 40
     assert planned.claims
     own = planned.command and "python replications/" in planned.command.line
-    assert own or (
-        planned.dataset.source == "generated"
-        and (planned.model.weights == "none" or planned.loader.kind == "alone")
-    )
+    assert own or (planned.dataset.source, planned.model.weights) == ("generated", "none")
     for claim in planned.claims:
         source = claim.source
         assert source.title and source.date and source.address

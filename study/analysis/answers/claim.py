@@ -82,15 +82,14 @@ class ClaimRow(Strict):
         """Ours over theirs in words, with digits that bear the word; nothing without a number."""
         if self.over is None:
             return ""
-        known = [one for one in (self.over.value, self.over.low, self.over.high) if one is not None]
-        edges, told = (
-            (1 / (1 + self.within), 1 + self.within),
-            [short(one, like=known[0]) for one in known],
-        )
+        known = [self.over.value, *(self.over.bounds or ())]
         if self.points:
             known = [100 * one for one in known]
             edges, told = (-100 * self.within, 100 * self.within), [f"{one:+.1f}" for one in known]
-        if len({*told[1:]}) < len(told[1:]):  # so narrow that two digits tell nothing of it
+        else:
+            edges = 1 / (1 + self.within), 1 + self.within
+            told = [short(one, like=known[0]) for one in known]
+        if len({*told[1:]}) == 1:  # so narrow that two digits tell nothing of it
             told = [number(one) for one in known]
         value, *ends = (clear_of(one, edges, text) for one, text in zip(known, told, strict=True))
         return f"{value} (90%: {' to '.join(ends)})" if ends else value
@@ -126,9 +125,10 @@ class Judge(MeasuredStudy):
     def at_clock(self, clock: Clock | None) -> "Judge":
         """Return the judge by the time that a claim means; this one where it is that of the
         study."""
-        time = CLOCKS[clock] if clock else self.study.total
-        whole = clock == "whole" and TIMES[self.study.total].spans == "training"
-        if time == self.study.total or whole or self.study.command:
+        total = self.study.total
+        time = CLOCKS[clock] if clock else total
+        whole = clock == "whole" and TIMES[total].spans == "training"
+        if time == total or whole or self.study.command:
             return self
         curve = self.study.curve and self.study.curve.model_copy(update={"y": time})
         study = self.study.model_copy(update={"curve": curve} if curve else {"time": time})
@@ -142,9 +142,7 @@ class Judge(MeasuredStudy):
         return rows
 
     def _rows(self, claim: Claim) -> Iterator[ClaimRow]:
-        left = [
-            self.name_of(key, level) for _, key, level in claim.levels() if not self.has(key, level)
-        ]
+        left = self.left_out(claim)
         judged = {
             "ratio": self._ratio, "best": self._best, "rank": self._rank, "shares": self._shares,
         }.get(claim.kind, self._value)(claim)  # fmt: skip
@@ -191,24 +189,20 @@ class Judge(MeasuredStudy):
         return bool(self.study.full.keys() - {"replicates", "device"})
 
     def _margin(self, claim: Claim) -> float:
+        if claim.within:
+            return claim.within
         if claim.kind == "accuracy":
-            return claim.within or self.study.learning_margin
-        no_gain = claim.kind in ("best", "rank") or (claim.kind == "ratio" and claim.ratio == 1)
-        return claim.within or (
-            self.study.equivalence_margin if no_gain else self.study.claim_margin
-        )
-
-    def _noise(self, end: TimedSetting) -> float:
-        """Return the standard deviation of a run's log seconds."""
-        model = self.fitted[end.place].model
-        return model.spreads["noise"] if model else 0.0
+            return self.study.learning_margin
+        no_gain = claim.kind in ("best", "rank") or claim.ratio == 1
+        return self.study.equivalence_margin if no_gain else self.study.claim_margin
 
     def _told(
         self, claim: Claim, claimed: Claimed, found: Quantity, ends: Sequence[TimedSetting]
     ) -> tuple[Word, str]:
         """Return the word for a number about these settings, and what is to be said beside it."""
         word, source = claimed.word(found), claim.source
-        noise = max(self._noise(end) for end in ends)
+        models = [self.fitted[end.place].model for end in ends]
+        noise = max(model.spreads["noise"] if model else 0.0 for model in models)
         if word in ("less here", "more here"):
             own = source.noise_percent / 100 if source.noise_percent else noise
             chance = BY_CHANCE * own * math.sqrt(len(ends) / source.runs_a_side)
@@ -231,12 +225,7 @@ class Judge(MeasuredStudy):
             few = any(end.level.undetermined for end in ends)
             return "the machine changed as much" if moved else "too few runs" * few
         low, high = found.joint.bounds
-        shown = ""
-        if claimed.apart(high, claimed.low) < 0:
-            shown = "less"
-        elif claimed.high is not None and claimed.apart(low, claimed.high) > 0:
-            shown = "more"
-        if shown:
+        if shown := "less" * (claimed.off(high) < 0) or "more" * (claimed.off(low) > 0):
             return f"{shown} here, but not shown to be by {claimed.margin:.0%}"
         blocks = claimed.blocks(noise, len(ends[0].group.timed))
         made = max(end.level.runs for end in ends)
@@ -249,20 +238,20 @@ class Judge(MeasuredStudy):
         claimed = Claimed(
             low, None if claim.sense == "at least" else high, self._margin(claim), ratio=True
         )
+        sides = self.ends(claim.at | claim.slower), self.ends(claim.at | claim.faster)
         pairs = [
             (slower, faster)
-            for slower, faster in product(
-                self.ends(claim.at | claim.slower), self.ends(claim.at | claim.faster)
-            )
-            if self.rest(slower, claim.slower) == self.rest(faster, claim.faster)
+            for slower, faster in product(*sides)
+            if slower.rest(claim.slower) == faster.rest(claim.faster)
         ]
         found = [(self.over(*pair, len(pairs)), pair) for pair in pairs]
         if claim.sense == "up to" and found:
             found = [max(found, key=lambda one: one[0].here.value)]
-        for measured, (slower, faster) in found:
-            word, note = self._told(claim, claimed, measured, (slower, faster))
+        for measured, ends in found:
+            slower, faster = ends
+            word, note = self._told(claim, claimed, measured, ends)
             one = _Found(
-                self.rest(slower, claim.slower),
+                slower.rest(claim.slower),
                 word,
                 "at most " * (claim.sense == "up to") + told_of(measured.here, " times"),
                 measured.here,
@@ -270,32 +259,26 @@ class Judge(MeasuredStudy):
                 note,
                 marks=(_mark(faster, slower.time.value / low),),
             )
-            yield self._by_its_clock(claim, claimed, one, slower, faster)
+            yield self._by_its_clock(claim, claimed, one, ends)
 
     def _by_its_clock(
-        self,
-        claim: Claim,
-        claimed: Claimed,
-        one: _Found,
-        slower: TimedSetting,
-        faster: TimedSetting,
+        self, claim: Claim, claimed: Claimed, one: _Found, ends: Sequence[TimedSetting]
     ) -> _Found:
         """Return a row that is silent where its time holds so much start-up that a claim about
         steady steps would show as another number: no source said which time it means."""
         if claim.clock or STEPS[0] not in TIMES[self.study.total].parts:  # it holds no start-up
             return one
         columns = [self.study.total, "warm_up_extra_seconds"]
-        known = [self._runs(end)[columns].dropna() for end in (slower, faster)]
-        if not all(len(rows) for rows in known):
+        known = [self._runs(end)[columns].dropna() for end in ends]
+        runs = min(map(len, known))
+        if not runs:
             return one
-        totals, starts = ([float(rows[key].median()) for rows in known] for key in columns)
-        works = [max(total - start, ROUNDING) for total, start in zip(totals, starts, strict=True)]
-        shows = (starts[0] + claimed.low * works[1]) / (starts[1] + works[1])
-        share = sum(starts) / sum(totals)
-        noisy = 0.0
-        if min(map(len, known)) > 1:
-            spread = [rows[key].var() for key in columns for rows in known]
-            noisy = sum(spread[2:]) / max(sum(spread[:2]), ROUNDING)
+        (longer, its_start), (shorter, start) = (rows.median() for rows in known)
+        work = max(shorter - start, ROUNDING)
+        shows = (its_start + claimed.low * work) / (start + work)
+        share = (its_start + start) / (longer + shorter)
+        spread, of_starts = known[0].var() + known[1].var()
+        noisy = of_starts / max(spread, ROUNDING) if runs > 1 else 0.0
         hides = abs(math.log(shows / claimed.low)) > BIASED * claimed.reach
         if not hides and (one.word != "cannot tell" or noisy <= BIASED):
             return one
@@ -316,7 +299,7 @@ class Judge(MeasuredStudy):
         ends = self.ends(claim.at | claim.best)
         margin = self._margin(claim)
         for own in ends:
-            others, rest = self.others(own, claim.at, claim.best), self.rest(own, claim.best)
+            others, rest = self.others(own, claim.at, claim.best), own.rest(claim.best)
             if not others:
                 yield _Found(rest, "cannot tell", "Not measured: no run of another setting counts.")
                 continue
@@ -332,39 +315,33 @@ class Judge(MeasuredStudy):
             word = self._fastest(own, others, tests, margin)
             longer = here.inverse if here.value < 1 else here
             first, second = names if here.value >= 1 else names[::-1]
-            whole, brief = (
-                told_of(longer, unit) for unit in (" times as long", f" times as long as {second}")
-            )
+            brief = f"{first} takes {told_of(longer, f' times as long as {second}')}"
             seconds = [end.time.value for end in (own, rival)]
             digits = number if len({short(one) for one in seconds}) == 1 else short
             pair = " and ".join(
                 f"{name} takes {digits(one)} s" for name, one in zip(names, seconds, strict=True)
             )
-            tied = "as fast as the fastest" * (
-                word == "same here" and len(own.group.indistinguishable) > 1
-            )
-            yield _Found(
-                rest, word, f"{pair}: {whole}", here, note=tied, brief=f"{first} takes {brief}"
-            )
+            told = f"{pair}: {told_of(longer, ' times as long')}"
+            tied = word == "same here" and len(own.group.indistinguishable) > 1
+            note = "as fast as the fastest" * tied
+            yield _Found(rest, word, told, here, note=note, brief=brief)
 
     def _fastest(
         self, own: TimedSetting, others: Sequence[TimedSetting], tests: int, margin: float
     ) -> Word:
         """Return the word for a setting that is claimed to be the fastest.
 
-        It is if no other may be: the group's own answer, or bounds for all at once. It is as fast
-        as the fastest if none is faster by more than the margin. It is not if one surely is.
+        It is if no other may be, which is the group's own answer. It is as fast as the fastest if
+        none is faster by more than the margin. It is not if one surely is.
         """
         group, label = own.group, own.level.label
         if group.drift_confounded or label in group.ineligible:
             return "cannot tell"
         found = [self.over(own, end, tests) for end in others]
-        timed = {(own.place, level.label) for level in group.levels if level.time}
-        whole = timed == {(end.place, end.level.label) for end in (own, *others)}
+        together = {end.place for end in others} == {own.place}
+        whole = together and len(others) + 1 == len(group.timed)
         alone = whole and group.best == label and group.indistinguishable == [label]
-        if alone or all((one.joint.high or math.inf) < 1 for one in found):
-            return "same here"
-        if all((one.alone.high or math.inf) <= 1 + margin for one in found):
+        if alone or all((one.alone.high or math.inf) <= 1 + margin for one in found):
             return "same here"
         slower = any((one.joint.low or 0.0) > 1 + margin for one in found)
         return "not here" if slower else "cannot tell"
@@ -373,22 +350,20 @@ class Judge(MeasuredStudy):
         """Yield the word on an order: the same if each setting is faster than the next."""
         named = dict.fromkeys(key for chosen in claim.rank for key in chosen)
         for first in self.ends(claim.at | claim.rank[0]):
-            rest = self.rest(first, named)
-            ends = [
-                end
-                for chosen in claim.rank
-                for end in self.ends(claim.at | chosen)
-                if self.rest(end, named) == rest
-            ]
+            rest = first.rest(named)
+            ends = list[TimedSetting]()
+            for chosen in claim.rank:
+                ends += [end for end in self.ends(claim.at | chosen) if end.rest(named) == rest]
             if len(ends) < len(claim.rank):
                 continue
-            found = [self.over(two, one, len(ends) - 1) for one, two in pairwise(ends)]
+            found, told = list[Quantity](), list[str]()
+            for one, two in pairwise(ends):
+                over = self.over(two, one, len(ends) - 1)
+                sides = f"{self.name(two, named)} over {self.name(one, named)}"
+                found.append(over)
+                told.append(f"{sides} {told_of(over.here, '')}")
             turned = any((one.joint.high or math.inf) < 1 for one in found)
             kept = all((one.alone.low or 0.0) > 1 for one in found)
-            told = [
-                f"{self.name(two, named)} over {self.name(one, named)} {told_of(over.here, '')}"
-                for over, (one, two) in zip(found, pairwise(ends), strict=True)
-            ]
             word: Word = "same here" if kept else "not here" if turned else "cannot tell"
             yield _Found(rest, word, "; ".join(told))
 
@@ -433,46 +408,42 @@ class Judge(MeasuredStudy):
         told = " to ".join(
             dict.fromkeys(f"{100 * value:.0f}%" for value in (min(values), max(values)))
         )
-        rest, word, note = self.rest(base, claim.of), _joint(words), ""
-        less = [end for _, end in chosen if end.level.label in end.group.ineligible]
+        less = [
+            self.name(end, claim.of) for _, end in chosen if end.level.label in end.group.ineligible
+        ]
         if less:
-            note = f"{listed([self.name(end, claim.of) for end in less])} did not learn as well"
+            notes = [f"{listed(less)} did not learn as well"]
+        one = _Found(
+            base.rest(claim.of),
+            _joint(words),
+            f"{told} of its speed",
+            note=next(filter(None, notes), ""),
+            marks=tuple(marks),
+        )
         if beyond:
             names = [text.partition(":")[0] for text in beyond]
             brief = f"{told}; beyond the claim (95%): {listed(names)}"
-            return _Found(
-                rest,
-                word,
-                f"{told}. {'; '.join(beyond)}",
-                note=note,
-                marks=tuple(marks),
-                brief=brief,
-            )
-        if word == "cannot tell" and not note:
-            note = next((one for one in notes if one), "")
+            return replace(one, measured=f"{told}. {'; '.join(beyond)}", brief=brief)
         if len(found) > 1:
-            return _Found(rest, word, f"{told} of its speed", note=note, marks=tuple(marks))
-        (only,) = found
-        told = told_of(only.here.times(100), "%", decimals=0)
-        over = claimed.over(only.alone)
-        return _Found(rest, word, f"{told} of its speed", only.here, over, note, marks=tuple(marks))
+            return one
+        here, over = found[0].here, claimed.over(found[0].alone)
+        told = told_of(here.times(100), "%", decimals=0)
+        return replace(one, measured=f"{told} of its speed", here=here, over=over)
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
-        points, ends = claim.kind == "accuracy", self.ends(claim.at)
+        points, timed = claim.kind == "accuracy", claim.kind == "seconds"
+        ends, unit = self.ends(claim.at), " s" if timed else " images/s"
         number = float(getattr(claim, claim.kind))
         claimed = Claimed(number, number, self._margin(claim), points)
-        units = {"seconds": " s", "accuracy": "%"}
         for end in ends:
             found = self._quantity(claim, end, len(ends))
             if found is None:
                 continue
             word, note = self._told(claim, claimed, found, (end,))
-            told = told_of(
-                found.here.times(100 if points else 1),
-                units.get(claim.kind, " images/s"),
-                decimals=1 if points else None,
-            )
-            if claim.kind == "seconds" and self._less_work:
+            told = told_of(found.here, unit)
+            if points:
+                told = told_of(found.here.times(100), "%", decimals=1)
+            if timed and self._less_work:
                 word, told = "cannot tell", f"{told} at the reduced size, which does less work"
             yield _Found(
                 end.levels,
@@ -481,14 +452,17 @@ class Judge(MeasuredStudy):
                 found.here,
                 claimed.over(found.alone),
                 note,
-                marks=(_mark(end, number),) if claim.kind == "seconds" else (),
+                marks=(_mark(end, number),) if timed else (),
             )
 
     def _quantity(self, claim: Claim, end: TimedSetting, tests: int) -> Quantity | None:
         """Return the time, the accuracy or the rate of a setting, one of so many; None where it was
         not measured."""
+        model, label = self.fitted[end.place].model, end.level.label
         if claim.kind == "seconds":
-            return self.time(end, tests)
+            if end.time.bounds is None or model is None:
+                return Quantity.without_bounds(end.time.value)
+            return Quantity.of(partial(model.mean, label), tests)
         if claim.kind == "accuracy":
             own = self._runs(end)["accuracy"].dropna().tolist()
             return Quantity.of(partial(accuracy_of, own), tests) if own else None
@@ -498,20 +472,21 @@ class Judge(MeasuredStudy):
         if claim.clock:
             each = clean[self.study.total] / clean["images_processed"]
         known = clean.assign(each=each).dropna(subset=["each"])
-        if not (known["level"] == end.level.label).any():
+        if not (known["level"] == label).any():
             return None
-        model = model_of(known, "each")
-        rate = Quantity.of(lambda critical: model.mean(end.level.label, critical).inverse, tests)
-        return rate if end.time.bounds else rate.changed(lambda one: one.bare)
+        mean = model_of(known, "each").mean
+        if end.time.bounds is None:
+            return Quantity.without_bounds(mean(label).inverse.value)
+        return Quantity.of(lambda critical: mean(label, critical).inverse, tests)
 
 
 def _joint(words: Sequence[Word]) -> Word:
     """Return the word for a claim of several parts: each must be the same, and one that is not
     decides."""
-    beyond = [word for word in words if word not in ("same here", "cannot tell")]
+    beyond = {*words} - {"same here", "cannot tell"}
     if beyond:
-        return beyond[0] if len({*beyond}) == 1 else "not here"
-    return "same here" if {*words} == {"same here"} else "cannot tell"
+        return beyond.pop() if len(beyond) == 1 else "not here"
+    return "cannot tell" if "cannot tell" in words else "same here"
 
 
 def _mark(end: TimedSetting, seconds: float) -> Mark:
@@ -523,8 +498,8 @@ def source_line(source: Source, less_work: bool) -> str:
     document = ", ".join(filter(None, (source.title, source.place, source.kind, _day(source.date))))
     made = " on ".join(filter(None, (source.runs, source.hardware)))
     made = ", ".join(filter(None, (made, source.software)))
-    told = [f"{document}{f': {made}' if made else ''}."]
-    return " ".join(filter(None, [*told, "Here: the reduced size." * less_work]))
+    told = ": ".join(filter(None, (document, made)))
+    return f"{told}. Here: the reduced size." if less_work else f"{told}."
 
 
 def _day(text: str | None) -> str:

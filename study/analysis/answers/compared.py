@@ -11,6 +11,7 @@ at most one of twenty studies, and noise makes all of them rarer.
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from scipy import special
@@ -23,6 +24,7 @@ from study.analysis.stats.log_model import Critical, one_sided, together
 from study.analysis.stats.noise import ROUNDING
 from study.analysis.words import device_words, number, short, with_key
 from study.artifacts.setting import Levels
+from study.config.claims import Claim
 from study.config.names import level_words
 from study.config.settings import get
 from study.config.study import Study, display_level
@@ -42,14 +44,16 @@ class MeasuredStudy:
     ratios: Sequence[Ratio]
     """Of the study's contrast."""
 
-    def has(self, key: str, level: object) -> bool:
-        """Return whether the study varies a key over this level, or has it fixed at it."""
-        own = self.study.factors.get(key, [get(self.study, key)])
-        return self.words(key, level) in [self.words(key, one) for one in own]
-
-    def name_of(self, key: str, level: object) -> str:
-        """Return a level of a setting in words: ``the CPU``, ``batch size 64``."""
-        return device_words(with_key(key, self.words(key, level)), article=True)
+    def left_out(self, claim: Claim) -> list[str]:
+        """Return the levels that a claim names, and that the study neither varies a key over nor
+        has it fixed at: ``the CPU``, ``batch size 64``."""
+        left = []
+        for _, key, level in claim.levels():
+            own = self.study.factors.get(key, [get(self.study, key)])
+            told = self.words(key, level)
+            if told not in [self.words(key, one) for one in own]:
+                left.append(device_words(with_key(key, told), article=True))
+        return left
 
     def words(self, key: str, level: object) -> str:
         """Return a level in words."""
@@ -60,28 +64,16 @@ class MeasuredStudy:
         own."""
         return ends_with(self.study, self.groups, chosen)
 
-    @staticmethod
-    def rest(end: TimedSetting, named: Collection[str]) -> Levels:
-        """Return the levels of a setting without the ``named`` keys."""
-        return {key: level for key, level in end.levels.items() if key not in named}
-
     def others(self, own: TimedSetting, at: Levels, named: Levels) -> list[TimedSetting]:
         """Return the settings that differ from ``own`` in the ``named`` keys alone."""
-        rest, ends = self.rest(own, named), self.ends(at)
-        return [end for end in ends if self.rest(end, named) == rest and end.levels != own.levels]
+        same = [end for end in self.ends(at) if end.rest(named) == own.rest(named)]
+        return [end for end in same if end.levels != own.levels]
 
     def name(self, end: TimedSetting, named: Collection[str]) -> str:
         """Return what the claim tells a setting by, in words."""
         return ", ".join(
             device_words(self.words(key, end.levels[key])) for key in named if key in end.levels
         )
-
-    def time(self, end: TimedSetting, tests: int) -> "Quantity":
-        """Return the time of a setting, one of so many parts of a claim."""
-        model = self.fitted[end.place].model
-        if end.time.bounds is None or model is None:
-            return Quantity.without_bounds(end.time.value)
-        return Quantity.of(lambda critical: model.mean(end.level.label, critical), tests)
 
     def over(self, slower: TimedSetting, faster: TimedSetting, tests: int) -> "Quantity":
         """Return the time of one setting over that of another, one of so many parts of a claim;
@@ -91,25 +83,19 @@ class MeasuredStudy:
                 str(display_level(self.study, one.contrast, end.levels[one.contrast]))
                 for end in (slower, faster)
             ]
-            same = self.rest(slower, [one.contrast]) == self.rest(faster, [one.contrast])
-            if (
-                same
-                and sides == [one.slower, one.faster]
-                and one.at.levels.items() <= slower.levels.items()
-            ):
-                return Quantity(
-                    one.together, one.one_sided, one.together if tests > 1 else one.one_sided
-                )
+            same = slower.rest([one.contrast]) == faster.rest([one.contrast])
+            is_there = one.at.levels.items() <= slower.levels.items()
+            if same and is_there and sides == [one.slower, one.faster]:
+                joint = one.together if tests > 1 else one.one_sided
+                return Quantity(one.together, one.one_sided, joint)
         if any(end.level.undetermined or end.group.drift_confounded for end in (slower, faster)):
             return Quantity.without_bounds(slower.time.value / faster.time.value)
         model = self.fitted[slower.place].model
-        labels = slower.level.label, faster.level.label
+        first, second = ((end.place, end.level.label) for end in (slower, faster))
         if slower.place == faster.place and model:
-            return Quantity.of(lambda critical: model.ratio(*labels, critical), tests)
-        ends = (slower.place, labels[0]), (faster.place, labels[1])
-        return Quantity.of(
-            lambda critical: quotient_of(self.fitted, *ends, self.study.total, critical), tests
-        )
+            return Quantity.of(partial(model.ratio, first[1], second[1]), tests)
+        total = self.study.total
+        return Quantity.of(partial(quotient_of, self.fitted, first, second, total), tests)
 
 
 Word = Literal[
@@ -146,10 +132,6 @@ class Quantity:
         """Return a quantity of which nothing tells how well it is known."""
         return cls(*[Estimate(value=value)] * 3)
 
-    def changed(self, change: Callable[[Estimate], Estimate]) -> "Quantity":
-        """Return the quantity with each of its estimates changed in the same way."""
-        return Quantity(change(self.here), change(self.alone), change(self.joint))
-
 
 @dataclass(frozen=True)
 class Claimed:
@@ -171,45 +153,37 @@ class Claimed:
         never counts as a gain: half way to 1 is the most."""
         if self.points:
             return self.margin
-        ends = [self.low, self.high or self.low] if self.ratio else []
-        gains = [abs(math.log(one)) for one in ends]
+        gains = [abs(math.log(one)) for one in (self.low, self.high or self.low) if self.ratio]
         return min([math.log1p(self.margin), *(one / 2 for one in gains if one > ROUNDING)])
 
-    def apart(self, value: float, end: float) -> float:
-        """Return how far a value lies above one end of the claim, in log units or as a
-        difference."""
-        return value - end if self.points else math.log(max(value, TINY) / end)
-
     def off(self, value: float) -> float:
-        """Return how far a value lies beyond the claim: below 0 below it, 0 within a range."""
-        below = min(self.apart(value, self.low), 0.0)
-        return below or (0.0 if self.high is None else max(self.apart(value, self.high), 0.0))
+        """Return how far a value lies beyond the claim, in log units or as a difference: below 0
+        below it, 0 within a range."""
+        claimed = max(self.low, value if self.high is None else min(value, self.high))
+        return value - claimed if self.points else math.log(max(value, TINY) / claimed)
 
     def over(self, found: Estimate) -> Estimate:
         """Return ours over theirs, or ours less theirs; of a range the end counts beyond which a
         value lies."""
 
-        def beside(value: float | None) -> float | None:
-            if value is None or self.points:
-                return None if value is None else value - self.low
+        def beside(value: float) -> float:
+            if self.points:
+                return self.off(value)
             return value / self.low if self.high is None else math.exp(self.off(value))
 
-        value, low, high = map(beside, (found.value, found.low, found.high))
-        return Estimate(value=value or 0.0, low=low, high=high)
+        low, high = map(beside, found.bounds) if found.bounds else (None, None)
+        return Estimate(value=beside(found.value), low=low, high=high)
 
     def word(self, found: Quantity) -> Word:
         """Return the word for what was measured."""
         alone, joint = found.alone.bounds, found.joint.bounds
         if alone is None or joint is None:
             return "cannot tell"
-        most = self.high is None or self.apart(alone[1], self.high) <= self.reach
-        if self.apart(alone[0], self.low) >= -self.reach and most:
+        if all(abs(self.off(one)) <= self.reach for one in alone):
             return "same here"
-        if self.apart(joint[1], self.low) < -self.reach:
+        if self.off(joint[1]) < -self.reach:
             return "less here"
-        if self.high is not None and self.apart(joint[0], self.high) > self.reach:
-            return "more here"
-        return "cannot tell"
+        return "more here" if self.off(joint[0]) > self.reach else "cannot tell"
 
     def blocks(self, noise: float, levels: int) -> int | None:
         """Return about how many blocks tell a ratio that is exactly as claimed, in four studies of
@@ -226,14 +200,11 @@ class Claimed:
 def told_of(here: Estimate, unit: str, first: bool = True, decimals: int | None = None) -> str:
     """Return what was measured, with its interval. Documents print accuracies with one of the
     ``decimals``, and shares with none."""
-    known = [one for one in (here.value, here.low, here.high) if one is not None]
+    known = [here.value, *(here.bounds or ())]
     value, *ends = (
         short(one, like=here.value) if decimals is None else f"{one:.{decimals}f}" for one in known
     )
-    if len(set(ends)) < len(ends):  # so narrow that two digits tell nothing of it
+    if len({*ends}) == 1:  # so narrow that two digits tell nothing of it
         value, *ends = map(number, known)
-    return (
-        f"{value}{unit} ({'95%: ' * first}{' to '.join(ends)})"
-        if ends
-        else f"{value}{unit} (no interval)"
-    )
+    interval = f"{'95%: ' * first}{' to '.join(ends)}" if ends else "no interval"
+    return f"{value}{unit} ({interval})"

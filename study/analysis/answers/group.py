@@ -2,7 +2,7 @@
 the fastest."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,6 +132,10 @@ class TimedSetting:
     def levels(self) -> Levels:
         """Its levels, and those that its group shares."""
         return self.group.setting.levels | self.level.setting.levels
+
+    def rest(self, named: Collection[str]) -> Levels:
+        """Return its levels without the ``named`` keys."""
+        return {key: level for key, level in self.levels.items() if key not in named}
 
 
 def ends_with(

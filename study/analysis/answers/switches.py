@@ -6,11 +6,10 @@ The design is a full factorial, so each effect uses every run, and none is mixed
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from study.analysis.answers.context import (
     FEW,
@@ -25,23 +24,13 @@ from study.analysis.answers.context import (
 from study.analysis.groups import GroupFit
 from study.analysis.stats.critical_values import against_one
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.log_model import LogModel, together
-from study.analysis.stats.noise import ROUNDING
-from study.analysis.stats.optimum import has_noise
-from study.analysis.stats.usable import model_of
+from study.analysis.stats.log_model import together
 from study.analysis.table.exclusions import keys_of
-from study.analysis.words import clear_of, listed, number, short, with_key
+from study.analysis.words import listed, number, short, with_key
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
 from study.config.names import level_words
 from study.config.study import Study, display_level
-
-BESIDE = {
-    "accuracy": ("accuracy",),
-    "memory": ("peak_device_allocated_bytes", "peak_host_resident_bytes"),
-    "energy": ("energy_joules",),
-}
-"""Columns beside the time, of each of which the first that is known is compared."""
 
 
 class Effect(Strict):
@@ -57,28 +46,6 @@ class Effect(Strict):
     """Time at `base` over time at `level`; the bounds hold for all effects of the group at once."""
     starts: list[float] = []
     """The same in each start that has these settings; empty with one start."""
-    accuracy: Estimate | None = None
-    """Difference, 0 to 1; above 0 at a better level."""
-    memory: Estimate | None = None
-    """Peak memory at `level` over that at `base`."""
-    energy: Estimate | None = None
-    """Energy at `level` over that at `base`. These three are null where too few runs know them;
-    their bounds hold for all three of all effects at once."""
-
-    def changes(self) -> list[str]:
-        """Return what else it changes, where that is shown: accuracy in points, memory and energy
-        in times."""
-        told = []
-        for change, none in ((self.accuracy, 0.0), (self.memory, 1.0), (self.energy, 1.0)):
-            ends = [change.value, *(change.bounds or ())] if change else []
-            words = [
-                clear_of(one, (none,), number(one) if none else f"{100 * one:+.1f}") for one in ends
-            ]
-            shown = len(ends) == 3 and not ends[1] - ROUNDING <= none <= ends[2] + ROUNDING
-            told.append(
-                "{} ({} to {})".format(*words) if shown else "no change shown" if ends else ""
-            )
-        return told
 
 
 class Combination(Statement):
@@ -209,7 +176,7 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
             best=group.levels[best],
             times_as_fast=model.ratio(base, best, against_one(len(model.levels))),
         )
-    beside, clean = _models_beside(group.clean), group.clean
+    clean = group.clean
     logs = clean[study.total].astype(float).apply(np.log)
     by_start = logs.groupby([clean["session"], clean["level"]]).mean().unstack()[model.levels]
     effects = list[Effect]()
@@ -229,7 +196,6 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
                         starts=np.exp(known @ weights[weights != 0]).tolist()
                         if len(by_start) > 1
                         else [],
-                        **_changes(beside, pairs, count),
                     )
                 )
     return Switches(
@@ -249,34 +215,3 @@ def _pairs(cells: Mapping[tuple[int, ...], str], place: int, at: int) -> list[tu
         if cell[place] == 0 and changed in cells:
             pairs.append((label, cells[changed]))
     return pairs
-
-
-def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
-    """Return the models of what is compared beside the time, each of the runs that know it;
-    accuracies as exponents."""
-    models = {}
-    for name, columns in BESIDE.items():
-        column = next((one for one in columns if clean[one].notna().any()), columns[0])
-        known = clean[clean[column] > 0].assign(outlier=0)  # runs are outliers by time
-        known["value"] = np.exp(known[column]) if name == "accuracy" else known[column]
-        if len(known):
-            models[name] = model_of(known, "value")
-    return models
-
-
-def _changes(
-    beside: Mapping[str, LogModel], pairs: Sequence[tuple[str, str]], effects: int
-) -> dict[str, Estimate]:
-    """Return the mean changes from the first to the second of the ``pairs``; none of what one of
-    several knows."""
-    found = {}
-    for name, model in beside.items():
-        known = [(other, base) for base, other in pairs if {base, other} <= {*model.levels}]
-        if len(known) >= min(2, len(pairs)):
-            found[name] = model.mean_ratio(known, together(effects * len(beside)))
-    if "accuracy" in found:
-        # Runs that happen to agree have not shown that they always do.
-        shown = found["accuracy"] if has_noise(beside["accuracy"]) else found["accuracy"].bare
-        low, high = (bound and math.log(bound) for bound in (shown.low, shown.high))
-        found["accuracy"] = Estimate(value=math.log(shown.value), low=low, high=high)
-    return found

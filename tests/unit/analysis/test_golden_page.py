@@ -122,10 +122,6 @@ RATIO = Ratio(
     one_sided=TIME,
     slower_seconds=45.3,
     faster_seconds=4.79,
-    slower_images=None,
-    faster_images=None,
-    slower_accuracy=None,
-    faster_accuracy=None,
 )
 CONTRAST = Contrast(
     contrast="device",

@@ -3,7 +3,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from study.analysis.analysis import Analysis, read_analysis, result_of
 from study.analysis.caveats.runs import Unsuccessful
@@ -178,31 +177,6 @@ def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: P
         for scale in SCALES.values():
             assert f"{scale * geometric:.1f} s" in text, name
             assert f"{scale * arithmetic:.1f}" not in text, name
-
-
-def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio(tmp_path: Path) -> None:
-    """A run of the GPU failed, so that the CPU's first run has no partner in its block; it counts
-    all the same."""
-    both = {"device": ["cpu", "cuda"]}
-    plan = with_gpu(tiny_plan(factors=both, curve=None, replicates=4, contrast="device"))
-    reached = (0.95, 0.80, 0.85, 0.84)
-    for place, run in enumerate(plan.runs):
-        lost = run.block == 1 and run.settings.device == "cuda"
-        record = make_record(plan, place, "failed" if lost else "ok")
-        if record.measurement:
-            found = {"accuracy": reached[run.block - 1]}
-            epoch = record.measurement.epochs[0].model_copy(update=found)
-            measured = record.measurement.model_copy(update={"epochs": [epoch]})
-            record = record.model_copy(update={"measurement": measured})
-        write_new(tmp_path / "tiny" / "records" / run.file, record.model_dump_json())
-    analysis = finish(plan, tmp_path)
-    levels = [group.levels[0].accuracy for group in analysis.groups]
-    assert levels == pytest.approx([0.86, 0.83])
-    (ratio,) = analysis.ratios
-    assert [ratio.slower_accuracy, ratio.faster_accuracy] == levels
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    text = re.sub(r"(<[^>]*>|\s)+", " ", page)
-    assert "86.0% and 83.0%" in text
 
 
 def test_a_line_ends_within_a_name_after_a_hyphen_or_an_underscore_alone() -> None:

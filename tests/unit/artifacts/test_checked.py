@@ -90,6 +90,15 @@ def test_what_was_measured_as_inference_is_refused_and_a_training_that_could_hav
         Plan.of_text(json.dumps(values))
 
 
+@pytest.mark.parametrize("spread", [True, False])
+def test_a_plan_that_ran_the_loader_alone_is_refused_in_a_line(spread: bool) -> None:
+    values = json.loads(tiny_plan().model_dump_json())
+    (values["runs"][0]["settings"] if spread else values["study"])["loader"]["kind"] = "alone"
+    told = r"loader\.kind: 'alone' is not allowed: the loader alone is a command now, .* again"
+    with pytest.raises(StudyError, match=told):
+        Plan.of_text(json.dumps(values))
+
+
 def test_a_plan_of_blocks_until_an_interval_was_narrow_is_read_with_the_most_of_them() -> None:
     plan = tiny_plan(replicates=6)
     values = json.loads(plan.model_dump_json())

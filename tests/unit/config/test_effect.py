@@ -15,8 +15,7 @@ from tests.unit.config.test_config import plan_of
 WORKERS = {"loader.kind": "workers"}
 TWO_WORKERS = WORKERS | {"loader.workers": 2}
 BY_ITSELF = {"training.strategy": "ddp", "training.processes": 1}
-ALONE, DETERMINISTIC = {"loader.kind": "alone"}, {"training.deterministic": True}
-BOTH = {"loader.kind": ["workers", "alone"]}
+DETERMINISTIC = {"training.deterministic": True}
 CIFAR = {"dataset.source": "cifar10", "model.name": "resnet18", "training.batch_size": 4}
 IN_VAIN: list[tuple[str, dict[str, Any]]] = [
     ("loader.workers", {"loader.workers": [0, 2]}),
@@ -32,8 +31,6 @@ IN_VAIN: list[tuple[str, dict[str, Any]]] = [
     ("training.validation", {"training.validation": "end"}),
     ("training.cudnn_benchmark", {"training.cudnn_benchmark": [False, True]}),
     ("training.cudnn_benchmark", DETERMINISTIC | {"training.cudnn_benchmark": False}),
-    ("training.learning_rate", ALONE | {"training.learning_rate": [0.1, 0.01]}),
-    ("training.precision", BOTH | {"training.precision": ["fp32", "bf16"]}),
     ("dataset.path", {"dataset.path": "photos"}),
     ("dataset.images", CIFAR | {"dataset.images": [100, 200]}),
     ("dataset.seed", CIFAR | {"dataset.seed": 7}),

@@ -12,7 +12,6 @@ from study.config.settings import Keys, Settings, with_values
 DIGITS = {"dataset.source": "digits", "dataset.classes": 10}
 OWN = {"model.name": "nets:make", "model.weights": "none", "training.freeze_epochs": 0}
 FASTAI = {"training.loop": "fastai"}
-ALONE = {"loader.kind": "alone"}
 DDP = {"training.strategy": "ddp"}
 FROZEN = {"training.freeze_epochs": 1}
 TARGET = {"training.target_accuracy": 0.9}
@@ -33,13 +32,10 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("model.name", FASTAI | {"model.name": "googlenet"}),
     ("training.schedule", OWN | FASTAI | FROZEN | {"training.schedule": "constant"}),
     ("loader.kind", FASTAI | {"loader.kind": "device"}),
-    ("loader.kind", DDP | ALONE),
     ("training.compile", DDP | {"training.compile": True}),
     ("training.cuda_graph", DDP | {"training.cuda_graph": True}),
     ("training.cuda_graph", {"training.cuda_graph": True}),
     *((key, FASTAI | {key: value}) for key, value in SWITCHED.items()),
-    *((key, ALONE | {key: value}) for key, value in SWITCHED.items()),
-    ("training.deterministic", ALONE | {"training.deterministic": True}),
     ("training.deterministic", FASTAI | {"device": "cuda", "training.deterministic": True}),
     ("training.precision", {"training.precision": "tf32"}),
     ("training.precision", FASTAI | {"training.precision": "bf16"}),
@@ -50,7 +46,6 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("training.schedule", FASTAI | {"training.schedule": "constant"}),
     ("training.schedule", FASTAI | OWN | {"training.schedule": "cosine"}),
     ("training.reference_batch_size", {"training.learning_rate_rule": "linear"}),
-    ("training.target_accuracy", TARGET | ALONE),
     ("training.validation", TARGET | {"training.validation": "end"}),
     ("loader.prefetch_factor", IDLE | {"loader.prefetch_factor": 2}),
     ("loader.persistent_workers", IDLE | {"loader.persistent_workers": True}),

@@ -211,8 +211,7 @@ PROBES: dict[str, Any] = {
     "training.precision": "bf16", "training.memory_format": "channels_last",
     "training.compile": True, "training.deterministic": True, "training.cudnn_benchmark": False,
     "training.threads": 1, "training.optimizer_implementation": "foreach",
-    "training.cuda_graph": True, "loader.kind": "alone", "loader.workers": 1,
-    "loader.decoder": "torchcodec",
+    "training.cuda_graph": True, "loader.workers": 1, "loader.decoder": "torchcodec",
     "training.learning_rate_rule": {
         "training.learning_rate_rule": "linear", "training.reference_batch_size": 60},
     "loader.prefetch_factor": {"loader.workers": 1, "loader.prefetch_factor": 3},
@@ -221,7 +220,7 @@ PROBES: dict[str, Any] = {
 """A value of each key, with others where it needs them, that a run shows, or a rule refuses."""
 ELSEWHERE = {
     "test_distributed": "strategy processes batch_size_is sharding",
-    "test_switches": "compile cuda_graph optimizer_implementation",
+    "test_switches": "compile cuda_graph optimizer_implementation kind",
     "test_loops": "loop freeze_epochs prefetch_factor pin_memory",
     "test_decoding": "decoder",
     "test_in_force": "persistent_workers reference_batch_size",

@@ -86,24 +86,6 @@ def test_a_warm_up_before_a_capture_is_a_part(
     assert {one.graph_warm_up_seconds for one in others} == {0.0}
 
 
-def test_the_loader_alone_fetches_everything_and_trains_nothing(tmp_path: Path) -> None:
-    training = {
-        "batch_size": 6,
-        "gradient_accumulation": 4,
-        "drop_last": False,
-        "validation": "end",
-    }
-    run = tiny_run(loader={"kind": "alone", "workers": 1}, dataset=SMALL, training=training)
-    job = make_job(tmp_path, run)
-    alone = torch_loop.train(job)
-    assert [step.images for step in alone.steps] == [24, 24] * 2
-    assert alone.epochs[0].valid_seconds == 0 < alone.epochs[1].valid_seconds
-    assert all(s.seconds == s.data_wait_seconds for s in alone.steps)
-    assert {e.accuracy for e in alone.epochs} == {None}
-    assert (alone.parameters, alone.workers) == (0, 1)
-    assert all(e.loader_start_seconds > 0 for e in alone.epochs)
-
-
 @pytest.mark.thorough
 def test_compilation_is_a_time_of_its_own_and_changes_no_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

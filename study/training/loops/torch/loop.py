@@ -32,7 +32,6 @@ from study.training.loops.decoding import difference_from_pillow
 from study.training.loops.loaders import Loaders, make_loaders
 from study.training.loops.replicas import ImageCount
 from study.training.loops.schedule import Stage, stages
-from study.training.loops.torch import alone
 from study.training.loops.torch.batch import Batch, Captured, Eager
 from study.training.loops.torch.optimizer import layer_groups, make_optimizer, set_frozen
 from study.training.models import build as models
@@ -239,8 +238,8 @@ class Trainer:
 
 
 def train(job: TrainingJob) -> Measurement:
-    """Train as ``job`` says, or fetch what a training would, and return the measurement."""
-    return alone.train(job) if job.settings.loader.kind == "alone" else train_model(job)[1]
+    """Train as ``job`` says, and return the measurement."""
+    return train_model(job)[1]
 
 
 def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
