@@ -28,8 +28,7 @@ CLOCKS: dict[Clock, TimeName] = {
 }
 """The time of each clock."""
 Grade = Literal["A", "B", "C"]
-GRADES: dict[Grade, str] = {"A": "the same job", "B": "one difference", "C": "another job"}
-"""How like the job here is to that of the source, hardware and versions apart."""
+"""How like the job here is to that of the source: the same, with one difference, or another."""
 
 
 class Source(Declared):
@@ -171,7 +170,7 @@ class Claim(Declared):
     @property
     def grade(self) -> Grade:
         """How like the job here is to that of the source."""
-        return (*GRADES,)[min(len(self.differs), 2)]
+        return "A" if not self.differs else "B" if len(self.differs) == 1 else "C"
 
     @property
     def _kinds(self) -> list[Kind]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 
 import pandas as pd
 
@@ -206,11 +206,11 @@ class Judge(MeasuredStudy):
         if word in ("less here", "more here"):
             own = source.noise_percent / 100 if source.noise_percent else noise
             chance = BY_CHANCE * own * math.sqrt(len(ends) / source.runs_a_side)
-            off, joint = abs(claimed.off(found.here.value)), found.joint.bounds or (0.0, 0.0)
-            surely = min(abs(claimed.off(one)) for one in joint)
-            if source.same_machine and surely > claimed.reach + chance:
+            reach = claimed.reach + chance
+            surely = min(abs(claimed.off(one)) for one in found.joint.bounds or (0.0,))
+            if source.same_machine and surely > reach:
                 return "contradicted", word
-            by_chance = not claimed.points and off < claimed.reach + chance
+            by_chance = not claimed.points and abs(claimed.off(found.here.value)) < reach
             return word, "one run there may be that far off by chance" * by_chance
         if word == "same here" or claimed.points:
             return word, ""
@@ -270,15 +270,14 @@ class Judge(MeasuredStudy):
             return one
         columns = [self.study.total, "warm_up_extra_seconds"]
         known = [self._runs(end)[columns].dropna() for end in ends]
-        runs = min(map(len, known))
-        if not runs:
+        if not all(map(len, known)):
             return one
         (longer, its_start), (shorter, start) = (rows.median() for rows in known)
         work = max(shorter - start, ROUNDING)
         shows = (its_start + claimed.low * work) / (start + work)
         share = (its_start + start) / (longer + shorter)
         spread, of_starts = known[0].var() + known[1].var()
-        noisy = of_starts / max(spread, ROUNDING) if runs > 1 else 0.0
+        noisy = of_starts / max(spread, ROUNDING)
         hides = abs(math.log(shows / claimed.low)) > BIASED * claimed.reach
         if not hides and (one.word != "cannot tell" or noisy <= BIASED):
             return one
@@ -348,7 +347,7 @@ class Judge(MeasuredStudy):
 
     def _rank(self, claim: Claim) -> Iterator[_Found]:
         """Yield the word on an order: the same if each setting is faster than the next."""
-        named = dict.fromkeys(key for chosen in claim.rank for key in chosen)
+        named = dict.fromkeys(chain.from_iterable(claim.rank))
         for first in self.ends(claim.at | claim.rank[0]):
             rest = first.rest(named)
             ends = list[TimedSetting]()

@@ -49,16 +49,7 @@ class NotLearned(OneCaveat):
     everywhere: bool
     """Whether they are the same levels in each group of the study."""
     EFFECT = "Speed counts only at equal learning."
-    of_a_command: bool = False
-
-    def advice(self) -> str:
-        """Return what to try."""
-        if self.of_a_command:
-            return "Let them do more work, and compare what it takes to reach the same."
-        return (
-            "Give them more epochs or another learning rate (`training.epochs`, "
-            "`training.learning_rate_rule`)."
-        )
+    ADVICE = "Let them train for longer, or at another learning rate."
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:
@@ -78,9 +69,7 @@ class NotLearned(OneCaveat):
             found += lost
             labels.add(frozenset(one.level.label for one in lost))
         if found:
-            yield cls(
-                levels=found, everywhere=len(labels) == 1, of_a_command=bool(seen.study.command)
-            )
+            yield cls(levels=found, everywhere=len(labels) == 1)
 
     def text(self) -> str:
         """Return which settings are out of the ranking, and the accuracies that they reach."""

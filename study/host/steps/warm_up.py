@@ -98,9 +98,9 @@ class WarmUp:
         path, way = self.path(run), self.ways[run.key]
         alike = [one for key, one in self.settings.items() if self.ways[key] == way]
         paced = {pace_name(one): in_small(one.settings) for one in (run, *alike)}
-        title = f"warm-up run on {run.settings.device}, like {run.name}"
-        if not (run.settings.command and not run.settings.command.small):
-            title += ", in small"
+        command = run.settings.command
+        small = "" if command and not command.small else ", in small"
+        title = f"warm-up run on {run.settings.device}, like {run.name}{small}"
         try:
             if not path.exists():
                 like = run.model_copy(update={"settings": in_small(run.settings)})
