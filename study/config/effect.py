@@ -36,10 +36,7 @@ def check_given(
 
 def _everywhere(idle: Idle, study: StudyFile) -> bool:
     """Return whether a key is without effect at every level of the factors of a study."""
-    return all(
-        all(map(values.hold, study.factors.get(key, [get(study, key)])))
-        for key, values in idle.when.items()
-    )
+    return all(all(map(values.hold, study.levels_of(key))) for key, values in idle.when.items())
 
 
 def _no_effect(key: str, idle: Idle, value: Any, settings: BaseModel, source: str) -> StudyError:

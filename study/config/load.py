@@ -20,7 +20,7 @@ from study.base.strict import explain
 from study.config.command import PYTHON, Command, line_alone, split
 from study.config.effect import check_given
 from study.config.selection import Selection
-from study.config.settings import ARGUMENTS, KEYS, get, setting_keys, with_values
+from study.config.settings import ARGUMENTS, KEYS, setting_keys, with_values
 from study.config.study import Study, StudyFile
 
 ENDING = ".yaml"
@@ -246,7 +246,7 @@ def _check_claims(declared: StudyFile, written: Any, source: str) -> None:
         for where, key, level in claim.levels():
             name = f"claims.{place}.{where}"
             check_known(name, key, declared.factor_keys, "no such key", source)
-            levels = [*(declared.factors.get(key) or [get(declared, key)])]
+            levels = [*declared.levels_of(key)]
             before = _at(written, key)
             if before is not None:
                 levels += before if isinstance(before, list) else [before]

@@ -5,8 +5,7 @@ from functools import cache
 from typing import Any
 
 from study.base.errors import ValueRefused, check_known
-from study.config.keys import Key
-from study.config.settings import KEYS, leaf_words
+from study.config.settings import known, leaf_words
 
 APART = (", ", " + ")
 """What parts the levels in a label."""
@@ -31,8 +30,7 @@ def _text(key: str, level: Any) -> str:
 @cache
 def _words(key: str) -> dict[str, str]:
     """Return the words of a key's levels, by the levels as tables show them."""
-    known = KEYS.get(key, Key()).words
-    return {_text(key, level): words for level, words in known.items()}
+    return {_text(key, level): words for level, words in known(key).words.items()}
 
 
 def switch_words(key: str, on: bool) -> str:
@@ -52,8 +50,8 @@ def check(names: Names, factors: Factors, only: Only) -> None:
     """Raise :class:`ValueRefused` for the first name that cannot be told from another one or from a
     level's words."""
     words = {}
-    for key, known in factors.items():
-        for level in known:
+    for key, own in factors.items():
+        for level in own:
             words[level_words(key, level)] = f"{key} {level}"
     seen: dict[frozenset[tuple[str, Any]], str] = {}
     for name, levels in whole(names, factors, only).items():

@@ -161,8 +161,9 @@ def setting_keys(command: Command | None = None) -> list[str]:
     """Return every dotted key of a run that may be a factor, in the order of the models' fields:
     those of a training, or of a command."""
     own = [ARGUMENTS + name for name in command.placeholders] if command else []
-    keys = [key for key in KEYS if key not in ("control", "command", "arguments")]
-    keys = [key for key in keys if not key.startswith("output.")]
+    keys = [
+        key for key in KEYS if not key.startswith(("control", "command", "arguments", "output."))
+    ]
     return [*own, *(key for key in keys if not (command and NOT_A_COMMAND in KEYS[key].idle))]
 
 

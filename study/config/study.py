@@ -151,6 +151,10 @@ class StudyFile(Keys):
         """Every dotted key that may be a factor."""
         return setting_keys(self.command)
 
+    def levels_of(self, key: str) -> list[Any]:
+        """Return the levels of a dotted key: those of a factor, else its value."""
+        return self.factors.get(key, [get(self, key)])
+
     @property
     def runs_a_setting(self) -> str:
         """The number of runs of each setting, in words: settings of ``only`` may have their own."""
@@ -218,8 +222,7 @@ class StudyFile(Keys):
                 why = "it has its own: curve.y"
                 raise ValueRefused(key="time", value=self.time, context="with a curve", why=why)
             check_known("curve.x", self.curve.x, self.factors, "no such factor")
-        time = "curve.y" if self.curve else "time"
-        self._check_time(time)
+        self._check_time("curve.y" if self.curve else "time")
         self._check_only()
         if self.effects and (self.curve or self.contrast):
             why = "it compares every factor"

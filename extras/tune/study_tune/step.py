@@ -90,7 +90,7 @@ def tune(study: str, minutes: float, device: Device | None, say: Callable[[str],
 
 def _device(study: Study, given: Device | None) -> Device:
     """Return the device of the race. Raise :class:`StudyError` if the machine does not have it."""
-    named: list[Device] = [given] if given else study.factors.get("device", [study.device])
+    named: list[Device] = [given] if given else study.levels_of("device")
     missing = {one: devices.absent(one) for one in named}
     for one, why in missing.items():
         if not why:

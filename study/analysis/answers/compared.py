@@ -26,7 +26,6 @@ from study.analysis.words import device_words, number, short, with_key
 from study.artifacts.setting import Levels
 from study.config.claims import Claim
 from study.config.names import level_words
-from study.config.settings import get
 from study.config.study import Study, display_level
 
 TINY = 1e-300
@@ -49,9 +48,8 @@ class MeasuredStudy:
         has it fixed at: ``the CPU``, ``batch size 64``."""
         left = []
         for _, key, level in claim.levels():
-            own = self.study.factors.get(key, [get(self.study, key)])
             told = self.words(key, level)
-            if told not in [self.words(key, one) for one in own]:
+            if told not in [self.words(key, one) for one in self.study.levels_of(key)]:
                 left.append(device_words(with_key(key, told), article=True))
         return left
 
