@@ -153,7 +153,7 @@ def test_the_page_has_every_claim_with_the_reports_words(
     for name in opened:
         for row in opened[name].claims(str(ROOT / "docs" / "example" / f"{name}.yaml")):
             told = rows[scoreboard.escaped(row.claim)][2]
-            word = "– another job" if row.grade == "C" else f"**{row.word}**"
+            word = "\N{EN DASH} another job" if row.grade == "C" else f"**{row.word}**"
             assert f"{word}, {row.grade}: {scoreboard.escaped(row.measured)}" in told
             assert row.quotient in told and "NVIDIA H100" in told
 
