@@ -123,7 +123,7 @@ def test_a_list_of_all_studies_gives_each_answer_and_the_screen_counts_the_folde
         )
         for number, replicates in enumerate((3, 1, 3, 3), start=1)
     ]
-    answers = [analysed(plan, tmp_path).answer for plan in plans]
+    answers = [analysed(plan, tmp_path, figures=True).answer for plan in plans]
     render([plan.name for plan in plans], tmp_path, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     overview, *articles = text.split("<article")

@@ -100,4 +100,4 @@ def test_a_plan_of_an_older_version_is_read_with_what_its_source_said_to_differ(
     plan = tiny_plan(claims=[{"claim": "A claim", "seconds": 3, "source": SOURCE}])
     values = json.loads(plan.model_dump_json())
     values["study"]["claims"][0]["source"]["differs"] = "Photographs there."
-    assert type(plan).of_text(json.dumps(values)).study.claims[0].differs == ["Photographs there."]
+    assert type(plan).of_text(json.dumps(values)).study.claims[0].differs == ["Photographs there"]
