@@ -17,14 +17,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 import study
 from replications.command import run
-from study.analysis.answers.compared import Claimed
-from study.analysis.words import listed
-from study.artifacts.record import Record
-from study.base.files import write_whole
-from study.base.strict import LEFT_OUT
-from study.config.claims import Claim
-from study.config.load import read_study
-from study.config.selection import Selection
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -62,8 +54,8 @@ class Measured:
     """A claim as one study measured it, at one setting on one machine: a line of its row."""
 
     row: study.ClaimRow
-    claim: Claim
-    records: list[Record]
+    claim: study.Claim
+    records: list[Any]
     """Of the runs that the claim is about."""
     results: Path
 
@@ -127,7 +119,8 @@ class Measured:
     def strip(self) -> tuple[float, float]:
         """The quotients between which ours is the same as theirs."""
         low = self.claim.ratio or sum(one.percent for one in self.claim.shares) / 100 or 1.0
-        edge = math.exp(Claimed(low, self.claim.to or low, self.row.within, ratio=True).reach)
+        gains = [abs(math.log(one)) / 2 for one in (low, self.claim.to or low) if one != 1]
+        edge = math.exp(min([math.log1p(self.row.within), *gains]))
         return 1 / edge, math.inf if self.claim.sense == "at least" else edge
 
 
@@ -135,9 +128,9 @@ class Measured:
 class Stated:
     """A claim with all that state and measure it: a row of the page."""
 
-    claim: Claim
+    claim: study.Claim
     group: str
-    studies: dict[Path, Claim] = field(default_factory=dict)
+    studies: dict[Path, study.Claim] = field(default_factory=dict)
     """The claim as each study states it, by the study's file."""
     measured: list[Measured] = field(default_factory=list)
 
@@ -198,7 +191,7 @@ def escaped(text: str) -> str:
     return text
 
 
-def group_of(claim: Claim, file: Path) -> str:
+def group_of(claim: study.Claim, file: Path) -> str:
     """Return who publishes a claim, or what the replication is of that examines it."""
     source, package = claim.source, file.parents[1] / "__init__.py"
     fits = [name for part, name in PUBLISHERS.items() if part in (source.address or "")]
@@ -216,7 +209,7 @@ def stated_by(files: Sequence[Path], results: Sequence[str]) -> list[Stated]:
     for file in files:
         parts = [(path, folder[file.stem]) for path, folder in opened if file.stem in folder]
         judged = [(path, part, rows_of(part, file)) for path, part in parts]
-        for claim in read_study(str(file), [], Selection()).claims:
+        for claim in study.claims_in(str(file)):
             key = claim.claim, claim.source.title
             own = found.setdefault(key, Stated(claim, group_of(claim, file)))
             own.studies[file] = claim
@@ -234,16 +227,16 @@ def rows_of(part: study.StudyResults, file: Path) -> list[study.ClaimRow]:
     try:
         rows = part.claims(str(file))
     except study.StudyError as error:
-        if error.key not in LEFT_OUT:  # its plan asks for what nothing measures any more
+        if "measure it again" not in str(error):  # nothing measures any more what its plan asks for
             raise
         return []
     return [row for row in rows if not row.measured.startswith("Not measured")]
 
 
-def records_of(part: study.StudyResults, claim: Claim) -> list[Record]:
+def records_of(part: study.StudyResults, claim: study.Claim) -> list[Any]:
     """Return the records of the runs with the levels at which a claim holds."""
 
-    def fits(record: Record) -> bool:
+    def fits(record: Any) -> bool:
         own = {"device": record.settings.device} | record.setting.levels
         sides = [claim.at | side for side in (claim.slower, claim.faster)]
         return record.outcome == "ok" and any(own | side == side | own for side in sides)
@@ -281,7 +274,7 @@ def rendered(kind: str, told: dict[str, Any], beside: Path) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"link": link, "place": place, "escaped": escaped, "day": day, "listed": listed}
+    made.filters |= {"link": link, "place": place, "escaped": escaped, "day": day}
     return made.get_template(f"scoreboard.{kind}.j2").render(told, SIGNS=SIGNS, ROOT=ROOT)
 
 
@@ -298,7 +291,7 @@ def main(arguments: Sequence[str]) -> int:
         told = contents(stated_by(files, results))
         if page.name:
             beside = page.parent if page.is_relative_to(ROOT) else docs
-            write_whole(page, rendered("html", told, beside))
+            page.write_text(rendered("html", told, beside), encoding="utf-8")
         return [rendered("md", told, docs)]
 
     fits = bool(results) and "--page" not in results

@@ -26,12 +26,28 @@ TYPE_CHECKING = False  # typing's own is not imported: it would take longer than
 if TYPE_CHECKING:
     from typing import Any
 
-    from study.analysis.interface import ClaimRow, ResultsFolder, StudyResults, open
+    from study.analysis.interface import (
+        Claim,
+        ClaimRow,
+        ResultsFolder,
+        StudyResults,
+        claims_in,
+        open,
+    )
     from study.base import plain_matplotlib
     from study.base.errors import StudyError
 
 __version__ = "0.2.0"
-__all__ = ["ClaimRow", "ResultsFolder", "StudyError", "StudyResults", "open", "plain_matplotlib"]
+__all__ = [
+    "Claim",
+    "ClaimRow",
+    "ResultsFolder",
+    "StudyError",
+    "StudyResults",
+    "claims_in",
+    "open",
+    "plain_matplotlib",
+]
 
 
 def __getattr__(name: str) -> "Any":

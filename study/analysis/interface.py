@@ -23,6 +23,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import StudyError
+from study.config.claims import Claim as Claim
 from study.config.load import read_study
 from study.config.selection import Selection
 
@@ -53,6 +54,12 @@ def open(results: str | PathLike[str]) -> "ResultsFolder":
     if not opened.studies:
         raise StudyError(f"{path}: not a results folder: it holds no <study>/plan.json")
     return opened
+
+
+def claims_in(file: str) -> list[Claim]:
+    """Return the claims that the file of a study states, each with its source. Raise
+    :class:`StudyError` for a file that is none."""
+    return read_study(file, [], Selection()).claims
 
 
 class ResultsFolder:
@@ -208,13 +215,12 @@ class StudyResults:
 
         >>> for row in open("docs/example/results.zip")["photographs-speedup"].claims():
         ...     print(f"{row.word}: {row.claim}")
-        less here: The GPU is 9.97 times as fast as the CPU
+        another job: The GPU is 9.97 times as fast as the CPU
         """
         if file is None:
             return list(self.analysis().claims)
         later = read_study(file, [], Selection())
-        names = ("claims", "claim_margin", "equivalence_margin", "learning_margin")
-        changes = {name: getattr(later, name) for name in names}
+        changes = {"claims": later.claims, "claim_margin": later.claim_margin}
         study = self._plan.study.model_copy(update=changes)
         return Judge.of(study, self._result.frame).rows()
 

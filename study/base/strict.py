@@ -219,8 +219,10 @@ def drop_gone(values: Any, above: str = "") -> Any:
         return [drop_gone(inner, above) for inner in values]
     if not isinstance(values, dict):
         return values
-    if above.endswith(".claims") and (told := values.get("source", {}).pop("differs", None)):
-        values["differs"] = [told.rstrip(".")]  # until 0.3 the source said it, in one sentence
+    source = values.get("source")
+    if above.endswith(".claims") and isinstance(source, dict):
+        told = source.pop("differs", None)  # until 0.3 the source said it, in one sentence
+        values |= {"differs": [str(told).rstrip(".")]} if told else {}
     gone = tuple(f".{key}" for key in GONE)
     for key, (value, why) in LEFT_OUT.items():
         section, _, leaf = key.rpartition(".")

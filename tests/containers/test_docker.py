@@ -192,7 +192,7 @@ class TestAStudyInContainers:
         (contained.root / "job.sh").write_text(JOB)
         command = {"line": "sh job.sh {seed}", "data": ["numbers"]}
         plain = {"title": "t", "question": "q?", "replicates": 1, "command": command}
-        output = {"output": {"seconds": "took ([0-9]+)", "starts": "^ready", "loss": "lo=(.+)"}}
+        output = {"output": {"seconds": "took ([0-9]+)", "starts": "^ready", "loss": "lo=([0-9]+)"}}
         study = json.dumps(plain | output | {"image": built.cpu.id})
         (contained.root / "config" / "studies" / "job.yaml").write_text(study)
         contained.good("studies=[job]", *built.selection, extra=RECORDS)
