@@ -95,18 +95,16 @@ class Measured:
     def why(self) -> str:
         """What the passes of a warm step take on both sides of a ratio; nothing where no step was
         measured."""
-        told = list[str]()
-        for phase in ("forward", "backward") if self.claim.slower else ():
-            both = [self.milliseconds(phase, side) for side in self.sides]
-            if None in both:
+        if self.claim.clock != "steady" or not self.claim.slower:
+            return ""
+        told = []
+        for phase in ("forward", "backward"):
+            slower = self.milliseconds(phase, self.claim.slower)
+            faster = self.milliseconds(phase, self.claim.faster)
+            if slower is None or faster is None:
                 return ""
-            told.append(f"{phase} {both[0]:.0f} and {both[1]:.0f} ms")
-        return f"A step: {', '.join(told)}." if told and self.claim.clock == "steady" else ""
-
-    @property
-    def sides(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The levels of both sides of a ratio."""
-        return self.claim.slower, self.claim.faster
+            told.append(f"{phase} {slower:.0f} and {faster:.0f} ms")
+        return f"A step: {', '.join(told)}."
 
     def milliseconds(self, phase: str, levels: dict[str, Any]) -> float | None:
         """Return the median of a phase over the warm steps of the runs with these levels."""
@@ -118,9 +116,7 @@ class Measured:
     @property
     def strip(self) -> tuple[float, float]:
         """The quotients between which ours is the same as theirs."""
-        low = self.claim.ratio or sum(one.percent for one in self.claim.shares) / 100 or 1.0
-        gains = [abs(math.log(one)) / 2 for one in (low, self.claim.to or low) if one != 1]
-        edge = math.exp(min([math.log1p(self.row.within), *gains]))
+        edge = 1 + self.row.within
         return 1 / edge, math.inf if self.claim.sense == "at least" else edge
 
 

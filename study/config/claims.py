@@ -27,8 +27,6 @@ CLOCKS: dict[Clock, TimeName] = {
     "whole": "fit_seconds",
 }
 """The time of each clock."""
-Grade = Literal["A", "B", "C"]
-"""How like the job here is to that of the source: the same, with one difference, or another."""
 
 
 class Source(Declared):
@@ -84,8 +82,8 @@ class Source(Declared):
     @model_validator(mode="after")
     def _fits_one_line(self) -> Self:
         parts = self.model_dump(exclude={"address"}).values()
-        told = [part for part in parts if isinstance(part, str)]
-        if (words := sum(len(part.split()) for part in told)) > MOST_SOURCE_WORDS:
+        words = sum(len(part.split()) for part in parts if isinstance(part, str))
+        if words > MOST_SOURCE_WORDS:
             raise ValueRefused(
                 why=f"{words} words: a line holds {MOST_SOURCE_WORDS} words without the address"
             )
@@ -103,17 +101,14 @@ class ClaimedShare(Declared):
     """The most, where a range is claimed."""
 
 
-def _inherited(schema: dict[str, Any]) -> None:
-    schema["required"].remove("source")
-
-
 class Claim(Declared):
     """A claim that somebody makes, to be compared with what is measured. It has one of the kinds:
     `ratio` (with `slower` and `faster`), `best`, `rank`, `shares` (with `of`), `seconds`,
     `accuracy` or `images_per_second`.
     """
 
-    model_config = ConfigDict(json_schema_extra=_inherited)
+    # what a study's `source` gives need not stand here
+    model_config = ConfigDict(json_schema_extra=lambda schema: schema["required"].remove("source"))
 
     claim: str = Field(min_length=1)
     """The claim in words, 12 at most."""
@@ -168,8 +163,9 @@ class Claim(Declared):
         return self._kinds[0]
 
     @property
-    def grade(self) -> Grade:
-        """How like the job here is to that of the source."""
+    def grade(self) -> str:
+        """How like the job here is to that of the source: `A` the same, `B` with one difference,
+        `C` another."""
         return "A" if not self.differs else "B" if len(self.differs) == 1 else "C"
 
     @property
@@ -205,6 +201,8 @@ class Claim(Declared):
                 )
         if self.to and (self.to <= (self.ratio or 0) or self.sense != "about"):
             raise ValueRefused(key="to", value=self.to, allowed="more than `ratio`, about")
+        if self.within and self.rank:
+            raise ValueRefused(key="within", value=self.within, why="an order has no margin")
         if len(self.rank) == 1:
             raise ValueRefused(key="rank", value=self.rank, allowed="two settings and more")
         if self.printed and len(self.best or self.of) != 1:

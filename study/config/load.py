@@ -26,7 +26,7 @@ from study.config.study import Study, StudyFile
 ENDING = ".yaml"
 FIRST = Path(__file__).parent / "first_study.yaml"
 """What `study new` writes."""
-HOLD_LEVELS = {"x", "slower", "faster", "best", "of", "at", "setting"}
+HOLD_LEVELS = {"x", "slower", "faster", "best", "rank", "of", "at", "setting"}
 """Fields of a curve and of a claim that hold keys of factors."""
 FIRST_COMMAND = Path(__file__).parent / "command_study.yaml"
 """What `study new --command` writes."""

@@ -187,14 +187,12 @@ class StudyFile(Keys):
     @model_validator(mode="before")
     @classmethod
     def _claims_inherit_their_source(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or not isinstance(values.get("claims"), list):
-            return values
-        source = values.get("source")
-        claims = [
-            {"source": source} | claim if source and isinstance(claim, dict) else claim
-            for claim in values["claims"]
-        ]
-        return values | {"claims": claims}
+        claims = values.get("claims") if isinstance(values, dict) else None
+        if isinstance(claims, list) and values.get("source"):
+            own = {"source": values["source"]}
+            claims = [own | one if isinstance(one, dict) else one for one in claims]
+            return values | {"claims": claims}
+        return values
 
     @model_validator(mode="after")
     def _reduced_names_keys(self) -> Self:

@@ -107,7 +107,7 @@ class Spawned:
         self.seconds = time.perf_counter() - self.began
         self._process.returncode = os.waitstatus_to_exitcode(status)
         # Until it becomes its program, a process has our memory, and the kernel counts that.
-        peak = 1024 * used.ru_maxrss
+        peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         self.peak_resident_bytes = peak if peak > ours else None
         end_left(before)  # whose CPU time is then ours: see study.base.processes
 

@@ -127,7 +127,7 @@ def stated(
     claim = Claim.model_validate(told | sides | {"source": {"title": "<i>T</i>"} | source})
     over = Estimate(value=quotient, low=quotient, high=quotient) if quotient else None
     row = study.ClaimRow(
-        claim=claim.claim, claimed=2, here=None, over=over, points=False, within=0.1,
+        claim=claim.claim, here=None, over=over, points=False, within=0.1,
         measured="3 <script> times", word=word, note="", better="", grade=claim.grade,
         differs=claim.differs, source="<i>T</i>.", address=None, marks=[],
     )  # fmt: skip

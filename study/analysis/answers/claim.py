@@ -31,8 +31,7 @@ MOST_WORDS = 18
 BY_CHANCE = 1.645
 """Standard errors that one of twenty exceeds, to one side."""
 BIASED = 0.5
-"""Share of the margin from which a clock that holds start-up cannot judge a claim, and share of the
-variance from which start-up is what hides the word."""
+"""Share of the margin from which a clock that holds start-up cannot judge a claim."""
 
 
 class Mark(Strict):
@@ -48,8 +47,6 @@ class ClaimRow(Strict):
 
     claim: str
     """The claim's words."""
-    claimed: float | None
-    """The claimed number; null where it is a setting or several numbers."""
     here: Estimate | None
     """The same quantity here with its 95% interval; null where it was not measured."""
     over: Estimate | None
@@ -154,7 +151,7 @@ class Judge(MeasuredStudy):
             for key in found[0].at
             if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
         ]
-        number = getattr(claim, claim.kind)
+        margin = self._margin(claim)
         printed = list[Mark]()  # in the seconds of the source
         for level, seconds in claim.printed.items():
             key = next(iter(claim.best or claim.of))
@@ -167,11 +164,10 @@ class Judge(MeasuredStudy):
             other = claim.grade == "C"
             yield ClaimRow(
                 claim=claim.claim,
-                claimed=number if isinstance(number, (int, float)) else None,
                 here=one.here,
                 over=one.over,
                 points=claim.kind == "accuracy",
-                within=self._margin(claim),
+                within=_of_ratio(claim, margin).within if claim.ratio else margin,
                 measured=measured,
                 word="another job" if other else one.word,
                 note="" if other else one.note,
@@ -189,11 +185,13 @@ class Judge(MeasuredStudy):
         return bool(self.study.full.keys() - {"replicates", "device"})
 
     def _margin(self, claim: Claim) -> float:
+        if claim.kind == "rank":
+            return 0.0  # a setting is faster than the next one, or is not
         if claim.within:
             return claim.within
         if claim.kind == "accuracy":
             return self.study.learning_margin
-        no_gain = claim.kind in ("best", "rank") or claim.ratio == 1
+        no_gain = claim.kind == "best" or claim.ratio == 1
         return self.study.equivalence_margin if no_gain else self.study.claim_margin
 
     def _told(
@@ -225,8 +223,9 @@ class Judge(MeasuredStudy):
             few = any(end.level.undetermined for end in ends)
             return "the machine changed as much" if moved else "too few runs" * few
         low, high = found.joint.bounds
-        if shown := "less" * (claimed.off(high) < 0) or "more" * (claimed.off(low) > 0):
-            return f"{shown} here, but not shown to be by {claimed.margin:.0%}"
+        if claimed.off(high) < 0 or claimed.off(low) > 0:
+            shown = "less" if claimed.off(high) < 0 else "more"
+            return f"{shown} here, but not shown to be by {short(100 * claimed.within)}%"
         blocks = claimed.blocks(noise, len(ends[0].group.timed))
         made = max(end.level.runs for end in ends)
         if blocks is None:
@@ -234,10 +233,7 @@ class Judge(MeasuredStudy):
         return f"about {quantity(blocks, 'block')} would tell" if blocks > made else ""
 
     def _ratio(self, claim: Claim) -> Iterator[_Found]:
-        low, high = claim.ratio or 1, claim.to or claim.ratio or 1
-        claimed = Claimed(
-            low, None if claim.sense == "at least" else high, self._margin(claim), ratio=True
-        )
+        claimed = _of_ratio(claim, self._margin(claim))
         sides = self.ends(claim.at | claim.slower), self.ends(claim.at | claim.faster)
         pairs = [
             (slower, faster)
@@ -246,7 +242,8 @@ class Judge(MeasuredStudy):
         ]
         found = [(self.over(*pair, len(pairs)), pair) for pair in pairs]
         if claim.sense == "up to" and found:
-            found = [max(found, key=lambda one: one[0].here.value)]
+            most, ends = max(found, key=lambda one: one[0].here.value)
+            found = [(replace(most, alone=most.joint), ends)]  # the best of several is so by chance
         for measured, ends in found:
             slower, faster = ends
             word, note = self._told(claim, claimed, measured, ends)
@@ -257,7 +254,7 @@ class Judge(MeasuredStudy):
                 measured.here,
                 claimed.over(measured.alone),
                 note,
-                marks=(_mark(faster, slower.time.value / low),),
+                marks=(_mark(faster, slower.time.value / claimed.low),),
             )
             yield self._by_its_clock(claim, claimed, one, ends)
 
@@ -276,18 +273,17 @@ class Judge(MeasuredStudy):
         work = max(shorter - start, ROUNDING)
         shows = (its_start + claimed.low * work) / (start + work)
         share = (its_start + start) / (longer + shorter)
-        spread, of_starts = known[0].var() + known[1].var()
-        noisy = of_starts / max(spread, ROUNDING)
         hides = abs(math.log(shows / claimed.low)) > BIASED * claimed.reach
-        if not hides and (one.word != "cannot tell" or noisy <= BIASED):
+        if not hides and one.word != "cannot tell":
             return one
         told = f"start-up is {share:.0%} of this time"
-        why = f"{told}: {short(claimed.low)} in steady steps would show as {short(shows)}"
         steady = self.at_clock("steady")._ratio(claim.model_copy(update={"clock": "steady"}))
         same = [found for found in steady if found.at == one.at and found.word != "cannot tell"]
         better = f"{told}. Without it {same[0].measured}: {same[0].word}" if same else ""
-        changed = replace(one, better=better)
-        return replace(changed, word="cannot tell", note=why) if hides else changed
+        if hides:
+            why = f"{told}: {short(claimed.low)} in steady steps would show as {short(shows)}"
+            one = replace(one, word="cannot tell", note=why)
+        return replace(one, better=better)
 
     def _runs(self, end: TimedSetting) -> pd.DataFrame:
         """Return the runs of a setting that count."""
@@ -477,6 +473,13 @@ class Judge(MeasuredStudy):
         if end.time.bounds is None:
             return Quantity.without_bounds(mean(label).inverse.value)
         return Quantity.of(lambda critical: mean(label, critical).inverse, tests)
+
+
+def _of_ratio(claim: Claim, margin: float) -> Claimed:
+    """Return the number of a claimed ratio, or its range."""
+    low = claim.ratio or 1.0
+    high = None if claim.sense == "at least" else claim.to or low
+    return Claimed(low, high, margin, ratio=True)
 
 
 def _joint(words: Sequence[Word]) -> Word:

@@ -21,7 +21,6 @@ from study.analysis.groups import GroupFit
 from study.analysis.ratios import Ratio, quotient_of
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import Critical, one_sided, together
-from study.analysis.stats.noise import ROUNDING
 from study.analysis.words import device_words, number, short, with_key
 from study.artifacts.setting import Levels
 from study.config.claims import Claim
@@ -128,7 +127,8 @@ class Quantity:
     @classmethod
     def without_bounds(cls, value: float) -> "Quantity":
         """Return a quantity of which nothing tells how well it is known."""
-        return cls(*[Estimate(value=value)] * 3)
+        bare = Estimate(value=value)
+        return cls(bare, bare, bare)
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,14 @@ class Claimed:
         never counts as a gain: half way to 1 is the most."""
         if self.points:
             return self.margin
-        gains = [abs(math.log(one)) for one in (self.low, self.high or self.low) if self.ratio]
-        return min([math.log1p(self.margin), *(one / 2 for one in gains if one > ROUNDING)])
+        ends = [self.low, self.high or self.low] if self.ratio else []
+        half_gains = [abs(math.log(end)) / 2 for end in ends if end != 1]
+        return min([math.log1p(self.margin), *half_gains])
+
+    @property
+    def within(self) -> float:
+        """The margin that decides, as a share, or as a difference with ``points``."""
+        return self.margin if self.points else math.expm1(self.reach)
 
     def off(self, value: float) -> float:
         """Return how far a value lies beyond the claim, in log units or as a difference: below 0

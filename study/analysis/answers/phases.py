@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from study.config.times import OTHER, STEPS, TIMES, VALIDATION, TimeName
+from study.config.times import OF_A_STEP, OTHER, STEPS, TIMES, VALIDATION, TimeName
 
 PARTS = {
     "model_seconds": "building the model",
@@ -26,8 +26,13 @@ PARTS = {
     OTHER: "rest",
 }
 """The phase of each column, in the order of a job."""
-OF_A_COMMAND = {"command_start_seconds": "start-up", "marked_seconds": "work"}
-"""The parts of a command that says where its work begins."""
+ALONE = {
+    "command_start_seconds": "start-up",
+    "marked_seconds": "work",
+    **{column: PARTS[column.removeprefix("step_")] for column in OF_A_STEP},
+}
+"""The phases that add up to a time as they are: of a command that says where its work begins, and
+of a step."""
 START_UP, WORKERS = PARTS["graph_warm_up_seconds"], PARTS["workers"]
 COMPUTING = ("forward", "backward", "optimizer")
 WARMED = ("device_transform_seconds", "forward_seconds", "backward_seconds", "optimizer_seconds")
@@ -47,12 +52,9 @@ def phases_of(
     if not columns or known.empty:
         return {}
     sums = known[columns].sum()
-    if TIMES[y].spans == "command":
+    if columns[0] in ALONE:
         sums *= mean / sums.sum()
-        return {name: float(sums[column]) for column, name in OF_A_COMMAND.items()}
-    if y == "step_seconds":
-        sums *= mean / sums.sum()
-        return {PARTS[column.removeprefix("step_")]: float(sums[column]) for column in columns}
+        return {ALONE[column]: float(sums[column]) for column in columns}
     if VALIDATION not in columns:
         sums[OTHER] = known["train_seconds"].sum() - known[[*STEPS]].sum().sum()
     cold = max(known["warm_up_extra_seconds"].sum(), 0.0)

@@ -146,7 +146,7 @@ class Switches(Statement):
             each = listed(list(map(number, starts)))
             if len(starts) > FEW:
                 each = f"{number(min(starts))} to {number(max(starts))}"
-            interval = f"{interval[:-1]}; {each} in {len(starts)} starts)"
+            interval = f"{interval.removesuffix(')')}; {each} in {len(starts)} starts)"
         gained = f"**{short(times.value)} times**{interval}"
         return f"**{capital(self.label(most))}** buys most{where}, {gained}{together}."
 
@@ -186,6 +186,7 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
             if pairs := _pairs(cells, place, at):
                 weights = model.weights_of(pairs)
                 known = by_start.loc[:, weights != 0].dropna()
+                starts = np.exp(known @ weights[weights != 0]).tolist()
                 effects.append(
                     Effect(
                         factor=key,
@@ -193,9 +194,7 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
                         level=str(own[at]),
                         settings=len(pairs),
                         times_as_fast=model.mean_ratio(pairs, together(count)),
-                        starts=np.exp(known @ weights[weights != 0]).tolist()
-                        if len(by_start) > 1
-                        else [],
+                        starts=starts if len(by_start) > 1 else [],
                     )
                 )
     return Switches(

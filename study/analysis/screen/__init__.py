@@ -86,7 +86,7 @@ def screen_of(
     answers: Sequence[Answer],
     first: Answer | Switches,
     caveats: Sequence[Caveat],
-    claims: Sequence[ClaimRow] = (),
+    claims: Sequence[ClaimRow],
 ) -> Screen:
     """Return the first screen of a study, whose question asks for the answer ``first``."""
     title = first.title(context) or "Every run"
@@ -97,7 +97,7 @@ def screen_of(
         for row in claims
         if row.better
     ]
-    changes = [*changes_of(context, first, caveats), *better][:MOST]
+    changes = changes_of(context, first, caveats)
     following = next_of(plan, context, first, answers, limit, frame)
     if following and plan.start != plan.start.without_folders():
         text = f"{following.text} Start it as before, with folders that are left out here."
@@ -108,8 +108,8 @@ def screen_of(
         law=law,
         scope=context.scope,
         limit=limit,
-        changes=changes,
-        other_notes=len(caveats) - len([one for one in changes if one not in better]),
+        changes=[*changes, *better][:MOST],
+        other_notes=len(caveats) - len(changes),
         next=following,
     )
 

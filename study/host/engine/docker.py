@@ -89,11 +89,6 @@ def _context(wanted: ImageRequest) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _show(line: str) -> None:
-    """Show a line on the terminal."""
-    say(printable(line.rstrip("\n")))
-
-
 class Docker:
     """Docker, and what other engines with its command line have in common with it."""
 
@@ -287,7 +282,8 @@ class Docker:
             return self._load(Path(wanted.reference))
         if self.image(wanted.reference) is None:
             pull = Spawned([self.name, "pull", wanted.reference], os.environ)
-            ended = supervise(pull, log, f"image {wanted.device}", heard=_show)
+            title = f"image {wanted.device}"
+            ended = supervise(pull, log, title, heard=lambda line: say(printable(line.rstrip())))
             if ended.code:
                 raise StudyError(
                     f"images.{wanted.device}: {wanted.reference} cannot be pulled: "

@@ -25,8 +25,6 @@ MOST_RUNS = 10**6
 """Ten times what was tried (``benchmarks.many_plans``)."""
 ORDERS = 4
 """Orders that are drawn for a block, of which one is taken."""
-MOST_BALANCED = 50
-"""Settings from which none follows another often enough to matter."""
 
 
 def make_plan(
@@ -186,23 +184,24 @@ def orders_of(replicates: Sequence[int], seed: int) -> Iterator[list[int]]:
     Of two settings each goes first in one block of every two. Which one begins these two is drawn:
     if they alternated, a neighbour that wakes up every four runs would fall on one of them alone.
     """
-    met, last = Counter[tuple[int, int]](), list[int]()
+    met, last = Counter[tuple[int | str, int]](), list[int]()
 
-    def pairs(order: list[int]) -> list[tuple[int, int]]:
-        """Return each setting with the one before it, and with its place, as a negative number."""
-        return [*itertools.pairwise(last + order), *enumerate(order, -len(order))]
+    def pairs(order: list[int]) -> list[tuple[int | str, int]]:
+        """Return each setting with the one before it, and with its place in the block."""
+        places = [(f"place {place}", setting) for place, setting in enumerate(order)]
+        return [*itertools.pairwise(last + order), *places]
 
     for block in range(1, max(replicates, default=0) + 1):
         order = [index for index, count in enumerate(replicates) if count >= block]
-        two, many = len(order) == 2, len(order) > MOST_BALANCED
+        two = len(order) == 2
         draw = random.Random(f"{seed}/{(block + 1) // 2 if two else block}")
-        drawn = [[*order] for _ in range(1 if two or many else ORDERS)]
+        drawn = [[*order] for _ in range(1 if two else ORDERS)]
         for one in drawn:
             draw.shuffle(one)
         order = min(drawn, key=lambda one: sum(met[pair] for pair in pairs(one)))
         if two and block % 2 == 0:
             order.reverse()
-        met.update([] if many else pairs(order))
+        met.update(pairs(order))
         last = order[-1:]
         yield order
 

@@ -301,8 +301,11 @@ class CommandRun:
             said = next((line for line in reversed(ended.tail) if line.strip()), "nothing")[:300]
             words = f"the command ended with exit code {ended.code}; it said: {said}"
             for name in re.findall(r"['\"]([^'\"]+)['\"]", said):
-                if Path(name) not in self.files and (self.root / name).is_file():
-                    words += f"; {name} lies in your folder: name it in command.files"
+                path = Path(name)
+                below = not path.is_absolute() and ".." not in path.parts
+                with suppress(OSError):  # any text may stand in quotes
+                    if below and path not in self.files and (self.root / path).is_file():
+                        words += f"; {name} lies in your folder: name it in command.files"
             every = "\n".join(ended.tail)
             short = any(sign in every for sign in OUT_OF_MEMORY)
             change = {"outcome": "out_of_memory"} if short else {}

@@ -174,6 +174,23 @@ def test_only_a_claim_of_this_machine_is_contradicted_and_only_beyond_what_its_r
     ]
 
 
+def test_up_to_is_of_the_best_of_several_by_bounds_that_hold_for_all(tmp_path: Path) -> None:
+    claim = {"ratio": 2.1, "slower": {SIZE: 4}, "faster": {SIZE: 8}}
+    alone = rows_of(tmp_path, claim | {"at": {LOOP: "torch"}}, frame_of(BOTH, 2))[0]
+    (most,) = rows_of(tmp_path, claim | {"sense": "up to"}, frame_of(BOTH, 2))
+    assert most.measured.startswith("at most 2.0 times")
+    assert most.over and alone.over and alone.over.low and most.over.low
+    assert most.over.low < alone.over.low
+
+
+def test_the_margin_of_a_small_gain_is_half_the_way_to_none(tmp_path: Path) -> None:
+    margins = [
+        rows_of(tmp_path, claim | PAIR, frame_of(TIMES))[0].within
+        for claim in ({"ratio": 1.03}, {"ratio": 2}, {"ratio": 1})
+    ]
+    assert margins == pytest.approx([1.03**0.5 - 1, 0.1, 0.05])
+
+
 def test_another_job_has_no_word(tmp_path: Path) -> None:
     (row,) = rows_of(
         tmp_path, {"ratio": 2, **PAIR, "differs": ["fp16 there", "no loader"]}, frame_of(TIMES)

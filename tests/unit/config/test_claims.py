@@ -57,6 +57,7 @@ def study_of(folder: Path, *claims: dict[str, Any], **overrides: Any) -> Study:
          "0.source.differs: 'Photographs.' is not allowed: it stands beside `source` now, as a list of a few words"),
         ({**RATIO, "to": 1.5}, "0.to: 1.5 is not allowed; allowed: more than `ratio`, about"),
         ({"seconds": 3, "sense": "up to"}, "0.sense: 'up to' is not allowed with seconds: it is of ratio"),
+        ({"rank": [{SIZE: 4}, {SIZE: 8}], "within": 0.1}, "0.within: 0.1 is not allowed: an order has no margin"),
         ({"rank": [{SIZE: 4}]}, f"0.rank: [{{'{SIZE}': 4}}] is not allowed; allowed: two settings and more"),
         ({"rank": [{SIZE: 4}, {SIZE: 5}]}, f"0.rank.1.{SIZE}: 5 is not allowed: no level of this study"),
         ({"seconds": 3, "speed": 4}, "0.speed: 4 is not allowed: unknown key; allowed: "),

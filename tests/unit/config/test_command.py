@@ -34,6 +34,9 @@ claims:
 """)
 
 
+RANK = {"claim": "an order", "rank": [{"bs": 32}, {"bs": 8}], "source": {"title": "A talk"}}
+
+
 def planned(values: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The plan of a study with these values, whose files are in this folder."""
     (folder / "conf").mkdir(exist_ok=True)
@@ -74,10 +77,16 @@ def test_short_names_stand_for_arguments_everywhere_in_a_study(
     assert plan.study.claims[0].slower == {"arguments.bs": 8}
     assert len(plan.runs) == 3 * 3, "the settings that `only` leaves"
     assert {run.dataset for run in plan.runs} == {""}, "a command has no data of ours"
-    overrides = {"bs": [8, 32], "only": [{"bs": 32}], "names": {"large": {"bs": 32}}, "claims": []}
+    overrides = {
+        "bs": [8, 32],
+        "only": [{"bs": 32}],
+        "names": {"large": {"bs": 32}},
+        "claims": [RANK],
+    }
     study = read_study("study.yaml", [], Selection(overrides=overrides))
     assert study.only == [{"arguments.bs": 32}]
     assert study.names == {"large": {"arguments.bs": 32}}
+    assert study.claims[0].rank == [{"arguments.bs": 32}, {"arguments.bs": 8}]
 
 
 def bad_studies(seed: int) -> dict[str, Any]:
