@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from study.base.errors import ValueRefused, check_known
 from study.base.strict import Declared
 from study.config import names
-from study.config.claims import Claim, Source
+from study.config.claims import CLOCKS, Claim, Source
 from study.config.names import switch_words
 from study.config.sections import short_name
 from study.config.settings import Keys, get, setting_keys
@@ -244,6 +244,10 @@ class StudyFile(Keys):
             raise ValueRefused(
                 key=key, value=self.total, context=f"without {needed}", why=f"give {needed}"
             )
+        for place, claim in enumerate(self.claims):
+            if claim.clock and CLOCKS[claim.clock] not in own:
+                why = "a command has its own clock, output"
+                raise ValueRefused(key=f"claims.{place}.clock", value=claim.clock, why=why)
 
     def _check_only(self) -> None:
         """Raise ValueError if an entry of ``only`` names no factor, no level of it, or no number of

@@ -132,6 +132,7 @@ def bad_studies(seed: int) -> dict[str, Any]:
         lambda: values["factors"].update(precision=[draw.choice(["a;b", "'x"]), "\0"]),
         lambda: values["claims"][0]["slower"].update(bs=9),
         lambda: values["claims"][0].update(slower={"bz": 8}),
+        lambda: values["claims"][0].update(clock=draw.choice(["steady", "training", "whole"])),
         lambda: values["only"].append({"bs": 9}),
         lambda: values["names"].update(other={"bz": 8}),
         lambda: values["curve"].update(x=draw.choice(["bz", "precision", "seed"])),
