@@ -109,7 +109,8 @@ class StudyFile(Keys):
     recommended, and neither is one whose accuracy is not above chance."""
     effects: bool = False
     """True to compare the levels of every factor but the device with the first one of each,
-    averaged over the settings of the other factors. It goes with neither a curve nor a contrast."""
+    everything else equal: averaged over the settings of the other factors that there are. With
+    `only` one change at a time is enough. It goes with neither a curve nor a contrast."""
     contrast: str | None = None
     """The factor whose levels are compared as a ratio of times."""
     reduced: dict[str, Any] = Field(default_factory=dict)
@@ -252,10 +253,6 @@ class StudyFile(Keys):
     def _check_only(self) -> None:
         """Raise ValueError if an entry of ``only`` names no factor, no level of it, or no number of
         runs."""
-        if self.only and self.effects:
-            raise ValueRefused(
-                key="only", why="not allowed with effects, which compare all combinations"
-            )
         for entry in self.only:
             for key, level in entry.items():
                 if key == "replicates":
