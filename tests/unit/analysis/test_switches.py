@@ -11,6 +11,7 @@ import pytest
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context
 from study.analysis.answers.switches import Effect, Switches
+from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.base.errors import StudyError
@@ -42,18 +43,18 @@ def seconds(run: Run) -> float:
 
 
 def records(
-    seed: int, noise: float = 0.02, time: Callable[[Run], float] = seconds
+    seed: int, noise: float = 0.02, time: Callable[[Run], float] = seconds, plan: Plan = PLAN
 ) -> dict[str, Record]:
     """Runs with noise of their own, and a noise that each block shares."""
     random = np.random.default_rng(seed)
     blocks = {block: random.normal(0, 0.1) for block in (1, 2, 3)}
     return {
         run.name: make_record(
-            PLAN,
+            plan,
             number,
             fit_seconds=time(run) * math.exp(blocks[run.block] + random.normal(0, noise)),
         )
-        for number, run in enumerate(PLAN.runs)
+        for number, run in enumerate(plan.runs)
     }
 
 
@@ -73,6 +74,17 @@ def test_each_effect_is_the_mean_over_the_settings_of_the_other_switches() -> No
     wanted = BUYS | {"bf16": 2 * math.sqrt(TOGETHER), "channels_last": 1.2 * math.sqrt(TOGETHER)}
     for level, effect in effects.items():
         assert effect.times_as_fast.value == pytest.approx(wanted[level], rel=0.03)
+
+
+def test_one_change_at_a_time_is_enough_for_the_effect_of_each() -> None:
+    base = {key: levels[0] for key, levels in FACTORS.items()}
+    changes = [base | {key: level} for key, levels in FACTORS.items() for level in levels[1:]]
+    plan = tiny_plan(factors=FACTORS, only=[base, *changes], replicates=3, curve=None, effects=True)
+    found = analysis_of(plan.study, table(plan, records(1, plan=plan)))
+    effects = {effect.level: effect for effect in only(found).effects}
+    assert [effect.settings for effect in effects.values()] == [1, 1, 1, 1]
+    for level, effect in effects.items():
+        assert effect.times_as_fast.value == pytest.approx(BUYS[level], rel=0.04)
 
 
 def test_the_best_combination_is_compared_with_the_first_level_of_each_switch() -> None:
@@ -142,7 +154,7 @@ def test_the_study_of_switches_is_a_full_factorial_and_goes_with_no_curve() -> N
 
 def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() -> None:
     made = records(1)
-    for number, run in enumerate(PLAN.runs):
+    for number, run in enumerate(plan.runs):
         if (
             run.setting.levels["training.precision"] == "bf16"
             and run.setting.levels["training.memory_format"] == "contiguous"
