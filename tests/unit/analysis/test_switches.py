@@ -154,7 +154,7 @@ def test_the_study_of_switches_is_a_full_factorial_and_goes_with_no_curve() -> N
 
 def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() -> None:
     made = records(1)
-    for number, run in enumerate(plan.runs):
+    for number, run in enumerate(PLAN.runs):
         if (
             run.setting.levels["training.precision"] == "bf16"
             and run.setting.levels["training.memory_format"] == "contiguous"
