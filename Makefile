@@ -100,13 +100,19 @@ example: there  ## Make the pages, tables and picture that follow from the commi
 
 CODE := snakemake_logger_plugin_study study extras replications tests benchmarks
 
-lint: dev env  ## Check the style, the import contracts, the workflow and all types
+SCHEMA := .venv/bin/check-jsonschema --quiet --builtin-schema vendor
+
+lint: dev env  ## Check the style, the import contracts, the workflow, hosted CI and all types
 	$(VENV) -m ruff check $(CODE)
 	$(VENV) -m ruff format --check $(CODE)
 	$(VENV) -m snakefmt --check workflow
 	PYTHONPATH=$$(echo extras/* | tr ' ' :) .venv/bin/lint-imports --no-logo
 	$(VENV) -m snakemake --lint
 	$(VENV) -m mypy
+	.venv/bin/zizmor --offline --quiet --min-severity medium .github
+	$(SCHEMA).github-workflows .github/workflows/*.yml
+	$(SCHEMA).github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*))
+	$(SCHEMA).citation-file-format CITATION.cff
 
 format: dev  ## Format the code in the project's style
 	$(VENV) -m ruff check --fix $(CODE)
