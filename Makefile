@@ -92,11 +92,13 @@ test-rest: dev
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
-example: there  ## Make the pages, tables and picture that follow from the committed bundles
+example: there  ## Make the pages, tables and pictures that follow from the committed bundles
 	@$(VENV) -m study report --results docs/example/results.zip --output docs/example/report.html
 	@$(VENV) -m tests.unit.test_readme
 	@$(VENV) -m replications.scoreboard docs/example/results.zip docs/claims/*.zip --page docs/scoreboard.html > docs/scoreboard.md
 	-@$(VENV) -m tests.browser.shots docs/example/report.html docs/first-screen.png
+	-@page=$$(mktemp --suffix .html) && $(VENV) -m study report --results docs/example/host.zip --output $$page && \
+	  $(VENV) -m tests.browser.shots $$page docs/first-answer.png arrows; rm -f $$page
 
 CODE := snakemake_logger_plugin_study study extras replications tests benchmarks
 
