@@ -13,6 +13,7 @@ from replications.published import documents, main
 from study.analysis.answers.compared import Word
 from study.analysis.stats.estimate import Estimate
 from study.base.files import ROOT
+from study.base.imports import imported
 from study.config.claims import Claim
 from study.config.load import read_selection, read_study
 from study.config.selection import Selection
@@ -230,3 +231,11 @@ def test_the_committed_pages_have_the_numbers_of_the_committed_results(
     for path, text in pages:
         kept = path.read_text(encoding="utf-8")
         assert re.findall(r"\d[\d.,]*", kept) == re.findall(r"\d[\d.,]*", text), "run: make example"
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_a_program_of_a_study_imports_nothing_that_its_copy_has_not(path: Path) -> None:
+    """Where the checkout is installed, its packages would hide it."""
+    for script in re.findall(r"replications/\S+\.py", path.read_text(encoding="utf-8")):
+        tops = {name.partition(".")[0] for name in imported(ROOT / script)}
+        assert not tops & {"replications", "study", "study_extras", "tests"}
