@@ -125,7 +125,7 @@ class Command(Declared):
     value in `arguments`; `{device}` and `{seed}` are those of the run. No shell reads the line:
     quotes hold a word together, and nothing else has a meaning. A word that is `{name}` alone is
     `--name` where the value is true, nothing where it is false, and several words where the value
-    has several. `python` is the Python of the start."""
+    has several. `python` is the start's, or the image's."""
     files: list[Annotated[str, Field(min_length=1), AfterValidator(_no_zero)]] = []
     """Further files and folders that the command needs, as paths or patterns from the folder where
     the study is started. Those that the line names, and what a Python script among them imports
