@@ -27,11 +27,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     return own
 
 
-def started(folder: Checkout, *arguments: str) -> str:
-    """What a start says, which must succeed."""
+def started(folder: Checkout, *arguments: str, code: int = 0) -> str:
+    """What a start says, which must end with this exit code."""
     folder.variables["PYTHONPATH"] = str(ROOT)
     done = folder.run([sys.executable, "-m", "study", "start", *arguments, *QUICK])
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
@@ -64,6 +64,14 @@ def test_a_command_that_is_typed_is_measured_and_leaves_its_study(folder: Checko
     assert (written["command"], written["factors"]) == (line, {"level": [1, 9]})
     again = started(folder, line, "--factor", "level=1,9")
     assert "0 runs pending" in again or "nothing" in again.lower() or "kept" in again, again
+
+
+def test_a_command_of_which_no_run_succeeds_is_an_error_once_its_page_is_made(
+    folder: Checkout,
+) -> None:
+    said = started(folder, "gzip {name}.txt", "--factor", "name=a,b", code=1)
+    assert said.rstrip().endswith("no run has succeeded")
+    assert "No such file" in (folder.root / "results" / "report.html").read_text(encoding="utf-8")
 
 
 def test_planning_a_command_starts_nothing(folder: Checkout, tmp_path: Path) -> None:

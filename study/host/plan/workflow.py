@@ -5,6 +5,7 @@ Snakemake asks for all but that step while it reads the rules, also where somebo
 them: nothing is written, removed, locked or downloaded then.
 """
 
+import json
 import logging
 import os
 import sys
@@ -312,6 +313,17 @@ class Workflow:
         for block in () if self.request.on_other_machines else self.pending:
             runs += [(block.study, run.name) for run in block.runs]
         start_fork_servers(self.plans, runs, self.results)
+
+    def check_answers(self) -> None:
+        """End the start with an error where all runs of a study have failed; its page says of
+        what."""
+        for study in self.studies:
+            path = self.results.fit(study)
+            if not path.exists():  # a target of Snakemake's own, such as an image
+                continue
+            fit = json.loads(path.read_text(encoding="utf-8"))
+            if all(one["kind"] == "nothing_succeeded" and one["made"] for one in fit["answers"]):
+                sys.exit(f"error: {study}: no run has succeeded")
 
     def say_what_is_kept(self) -> None:
         """Say what a start that was broken off has measured, and how to go on."""
