@@ -3,7 +3,6 @@
 And what to do next: a command that can be typed, with its minutes and what it decides.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -237,7 +236,7 @@ def _beyond(
     largest, (group,) = max(plan.study.factors[key]), context.groups
     if group.best != str(largest) or len(group.indistinguishable) > 1:
         return None
-    if key == "training.batch_size" and 2 * largest > frame["train_images"].max():
+    if 2 * largest > frame["train_images"].max():
         return None
     # As many blocks more, which hold both: the blocks that are there hold the smaller one alone.
     blocks = plan.study.replicates
@@ -256,9 +255,8 @@ def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | Non
     if fit is None or fit.verdict.reason != "wide_interval" or key != SIZE:
         return None
     sizes = plan.study.factors[key]
-    most = frame["train_images"].max() if key == "training.batch_size" else math.inf
     tried = (min(sizes) // 4, min(sizes) // 2, 2 * max(sizes))
-    added = [size for size in tried if 1 < size <= most]
+    added = [size for size in tried if 1 < size <= frame["train_images"].max()]
     extra = (frame["process_seconds"] - frame[plan.study.total]).median()
     each = by_name("power").seconds(fit.power.coefficients, added) + extra
     seconds = plan.study.replicates * each.sum()
