@@ -104,22 +104,9 @@ def enter(
         cpus=cpus,
         folder=folder,
     )
-    return _execute(engine, box, log, title, limits.timeout_seconds, heard, full)
-
-
-def _execute(
-    engine: Docker,
-    box: Box,
-    log: TextIO,
-    title: str,
-    timeout_seconds: float | None,
-    heard: Callable[[str], None] | None,
-    full: Callable[[], str | None],
-) -> Ended:
-    """Start the container, wait for its end, and remove it in every case. Try again while another
-    one has its name."""
-    line, identity = engine.argv(box), container.id_file(box.scratch)
-    room = shutil.disk_usage(box.scratch).free // 2
+    line, identity = engine.argv(box), container.id_file(scratch)
+    room = shutil.disk_usage(scratch).free // 2
+    # It is removed in every case, and tried again while another one has its name.
     for _ in range(CONFLICTS):
         identity.unlink(missing_ok=True)
         kills = oom_kills()
@@ -132,8 +119,8 @@ def _execute(
                 client,
                 log,
                 title,
-                timeout_seconds,
-                lambda: full() or overfull(box.scratch, room),
+                limits.timeout_seconds,
+                lambda: full() or overfull(scratch, room),
                 heard,
             )
             if ended.trouble:
