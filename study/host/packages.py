@@ -44,9 +44,9 @@ def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
     return digest([file_sha256(path), sys.version_info[:3], sys.platform]), str(path.resolve())
 
 
-def python_of(name: str, files: Results) -> Path:
-    """Return the interpreter of an environment."""
-    return _environment(name, files).python
+def python_of(name: str | None, files: Results) -> str:
+    """Return the interpreter of an environment; without a name that of the start."""
+    return str(_environment(name, files).python) if name else sys.executable
 
 
 def _environment(name: str, files: Results) -> Environment:

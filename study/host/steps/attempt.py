@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import signal
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -114,8 +113,7 @@ class RunContext:
     @property
     def python(self) -> str:
         """The interpreter of its packages on the host."""
-        name = self.run.environment
-        return str(packages.python_of(name, Results(self.results))) if name else sys.executable
+        return packages.python_of(self.run.environment, Results(self.results))
 
     @property
     def libraries(self) -> Mapping[str, str]:
