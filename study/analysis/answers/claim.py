@@ -115,9 +115,9 @@ class Judge(MeasuredStudy):
     def of(cls, study: Study, frame: pd.DataFrame) -> "Judge":
         """Return the judge of a study's marked table of timings."""
         fitted = groups_of(study, frame)
-        overalls = overalls_of(study, fitted, study.contrast) if study.contrast else []
+        overalls = overalls_of(study, fitted, study.contrast)
         groups = [group_of(study, group) for group in fitted]
-        return cls(study, fitted, groups, ratios_of(study, fitted, overalls))
+        return cls(study, fitted, groups, overalls, ratios_of(study, fitted, overalls))
 
     def at_clock(self, clock: Clock | None) -> "Judge":
         """Return the judge by the time that a claim means; this one where it is that of the

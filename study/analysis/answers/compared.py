@@ -18,7 +18,7 @@ from scipy import special
 
 from study.analysis.answers.group import Group, TimedSetting, ends_with
 from study.analysis.groups import GroupFit
-from study.analysis.ratios import Ratio, quotient_of
+from study.analysis.ratios import Overall, Ratio, quotient_of
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import Critical, one_sided, together
 from study.analysis.words import device_words, number, short, with_key
@@ -38,9 +38,10 @@ class MeasuredStudy:
 
     study: Study
     fitted: Sequence[GroupFit]
-    groups: Sequence[Group]
-    ratios: Sequence[Ratio]
-    """Of the study's contrast."""
+    groups: list[Group]
+    overalls: Sequence[Overall]
+    """Of the study's contrast, as are the ratios."""
+    ratios: list[Ratio]
 
     def left_out(self, claim: Claim) -> list[str]:
         """Return the levels that a claim names, and that the study neither varies a key over nor
