@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.phases import phases_of
@@ -161,9 +160,9 @@ def ends_with(
 
 def group_of(study: Study, group: GroupFit) -> Group:
     """Return the analysis of one group."""
-    x, part, model = study.curve_key, group.part, group.model
-    levels = [_level(study, name, part[part["level"] == name], group, x) for name in group.levels]
-    if x:  # along the curve's factor, or as the study lists those of its other factors
+    model = group.model
+    levels = [_level(study, name, group) for name in group.levels]
+    if study.curve:  # along the curve's factor, or as the study lists those of its other factors
         levels.sort(key=lambda level: level.x or 0)
     if model is None:
         return Group(setting=group.setting, levels=levels)
@@ -218,9 +217,8 @@ def smallest(levels: Sequence[LevelSummary], ineligible: Mapping[str, object]) -
     return None if any(time.value <= high for level, time in timed if level.undetermined) else label
 
 
-def _level(
-    study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str | None
-) -> LevelSummary:
+def _level(study: Study, name: str, group: GroupFit) -> LevelSummary:
+    rows, x = group.part[group.part["level"] == name], study.curve_key
     clean = group.clean[group.clean["level"] == name]
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
     typical = clean[[*resources()]].median().dropna()
