@@ -113,8 +113,9 @@ def _measured(study: str, record: str, key: str, files: Results) -> Measured:
             "session": found.session,
             "started": found.started,
             "seconds": found.process_seconds,
+            "outcome": found.outcome,
         }
-        return named.model_copy(update=told | {"outcome": found.outcome})
+        return named.model_copy(update=told)
     return named
 
 

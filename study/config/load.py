@@ -44,7 +44,7 @@ def read_selection(values: dict[str, Any]) -> Selection:
     for key in ("studies", "devices"):
         if isinstance(values.get(key), str) and values[key] != "auto":
             values[key] = [values[key]]
-    if values.get("container") is None and "container" in values:
+    if values.get("container", "") is None:
         values["container"] = "none"  # a reader of YAML may turn a bare `none` into None
     if isinstance(values.get("overrides"), dict):
         values["overrides"] = {

@@ -70,14 +70,6 @@ A_RULE = {"training.learning_rate_rule": one_of("linear", "square_root")}
 REFERENCE = Values("the images of a step for which training.learning_rate is meant", bool)
 NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers")}
 THREADS = {"loader.kind": one_of("threads")}
-SWITCHES = {
-    "training.compile": False,
-    "training.cuda_graph": False,
-    "training.memory_format": "contiguous",
-    "training.optimizer_implementation": "auto",
-}
-"""How the plain loop may do the same training faster: keys, and the values of every published
-protocol."""
 
 
 def _only(values: Mapping[str, Any], when: When, why: str) -> list[Rule]:
@@ -109,7 +101,11 @@ RULES: tuple[Rule, ...] = (
     ),
     *_only(
         {
-            **SWITCHES,
+            # how the plain loop may do the same training faster
+            "training.compile": False,
+            "training.cuda_graph": False,
+            "training.memory_format": "contiguous",
+            "training.optimizer_implementation": "auto",
             "training.optimizer": "adamw",
             "training.gradient_accumulation": 1,
             "training.validation": "epoch",
