@@ -90,8 +90,8 @@ def _group(
     apart = len(eligible) != 2 or survives_drift(
         _differences(clean, y, eligible), _differences(clean, "drift_covariate", eligible)
     )
-    times: dict[str, Estimate] = {}
-    reasons: dict[str, Undetermined] = {}
+    times = {}
+    reasons = {}
     noise = max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)
     for name in model.levels:
         rows = clean[clean["level"] == name]

@@ -141,8 +141,8 @@ def blocks_of(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
     ``apart``. A run whose device is absent counts if its record is there.
     """
     there = _records(plan.name, files)
-    named: dict[str, str] = {}
-    outdated = set[str]()
+    named = {}
+    outdated = set()
     for path, index in block_files(plan.name, files):
         records = [run.record for run in index.runs] if index else []
         left = [record for record in records if record in there]

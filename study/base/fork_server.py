@@ -21,11 +21,10 @@ import socket
 import struct
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from study.base.processes import adopt_orphans, die_with, end_left, name_process
 
@@ -176,7 +175,7 @@ def _become(request: Request, outputs: Sequence[int], supervisor: int) -> None:
         here = str(Path.cwd())
         os.chdir(request.folder)
         sys.path[:] = [request.folder if entry == here else entry for entry in sys.path]
-        function: Callable[..., Any] = pkgutil.resolve_name(request.function)
+        function = pkgutil.resolve_name(request.function)
         code = function(*request.arguments) or 0
     except SystemExit as end:
         code = _code_of(end)

@@ -149,7 +149,7 @@ class Command(Declared):
     @property
     def placeholders(self) -> list[str]:
         """The names in braces that the run itself does not have, each once."""
-        names = list[str]()
+        names = []
         for text in (self.line, self.folder, *self.variables.values()):
             names += placeholders_in(text)
         return [name for name in dict.fromkeys(names) if name not in OF_THE_RUN]
@@ -218,7 +218,7 @@ def words_of(line: str, values: Mapping[str, Argument]) -> list[str]:
     """Return the words of a command with the values of its placeholders. Raise
     :class:`ValueRefused` if a value is no text that a word can have."""
     texts = {name: _no_zero(text_of(value)) for name, value in values.items()}
-    words = list[str]()
+    words = []
     for word in split(line):
         alone = re.fullmatch(r"\{(\w+)\}", word)
         value = values[alone[1]] if alone else None

@@ -241,7 +241,7 @@ def in_small(settings: Settings, trial: Mapping[str, Any] | None = None) -> Sett
     With the own values of a ``trial`` only what the run computes counts, and not how fast, or
     where.
     """
-    values = dict[str, Any]()
+    values = {}
     for key, mark in KEYS.items():
         own = get(settings, key)
         if trial is not None and mark.tried is False:

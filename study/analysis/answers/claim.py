@@ -152,7 +152,7 @@ class Judge(MeasuredStudy):
             if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
         ]
         margin = self._margin(claim)
-        printed = list[Mark]()  # in the seconds of the source
+        printed = []  # in the seconds of the source
         for level, seconds in claim.printed.items():
             key = next(iter(claim.best or claim.of))
             printed += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
@@ -346,7 +346,7 @@ class Judge(MeasuredStudy):
         named = dict.fromkeys(chain.from_iterable(claim.rank))
         for first in self.ends(claim.at | claim.rank[0]):
             rest = first.rest(named)
-            ends = list[TimedSetting]()
+            ends = []
             for chosen in claim.rank:
                 ends += [end for end in self.ends(claim.at | chosen) if end.rest(named) == rest]
             if len(ends) < len(claim.rank):

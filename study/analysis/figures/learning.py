@@ -97,7 +97,7 @@ def learning_charts(result: StudyResult, found: Rows) -> dict[str, Chart]:
     groups = result.analysis.groups
     many = sum(len(group.levels) for group in groups) > MOST_SETTINGS
     context = Context(study, groups)
-    every = list[Course]()
+    every = []
     epochs = counted(result.epochs).dropna(subset=[ACCURACY])
     for group in groups:
         # Beside other groups, what a setting is in its own says little.

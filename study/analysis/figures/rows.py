@@ -189,9 +189,9 @@ def draw(chart: RowsChart, width: int) -> Figure:
     left = left if beside else RADIUS
     end = TOP
     high = HIGH if any(chart.words(row, False)[1] for row in chart.rows) else LOW
-    above = list[tuple[float, str, bool]]()
+    above = []
     placed = list[tuple[float, Row]]()
-    arrows = list[tuple[RowGroup, float, float]]()
+    arrows = []
     for group in chart.groups:
         end += GROUP * bool(placed)
         heads = [(line, True) for line in lines_of(group.name, width, "bold")]

@@ -83,8 +83,8 @@ def report_now(
     :class:`StudyError` if no study has a record.
     """
     files = Results(results)
-    found: list[StudyResult] = []
-    refused: dict[str, str] = {}
+    found = []
+    refused = {}
     for name in dict.fromkeys(studies or selected(results)):
         try:
             found.append(result_of(files, name))

@@ -247,8 +247,8 @@ def _fit(law: Law, means: LogMeans) -> Fitted:
     best = law.coefficients(means.mean, shapes.beside, shapes.shares, np.exp(shapes.scales))
     coefficients = {name: float(values[0]) for name, values in best.items()}
     rss, degrees = squares + replicated, lack_of_fit_df + replicated
-    intervals = dict[str, Bounds]()
-    band = list[Band]()
+    intervals = {}
+    band = []
     if degrees > 0:
         limit = squares + rss * float(special.fdtri(1, degrees, CONFIDENCE)) / degrees
         shapes = shapes_within(law, means, limit)

@@ -60,7 +60,7 @@ def table_of(
     dotted key. A quantity that a run lacks is NaN. ``counted`` holds what is known of a run by its
     name.
     """
-    every = list[tuple[Run, Values]]()
+    every = []
     for run in plan.runs:
         absent = {"outcome": "unavailable", "message": run.unavailable or NOT_YET}
         every.append((run, counted.get(run.name) or absent))

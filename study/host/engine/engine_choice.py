@@ -81,7 +81,7 @@ def choose_engine(selection: Selection, on_other_machines: bool = False) -> Engi
     wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
     asked_for = DEVICES if selection.devices == "auto" else selection.devices
     needed = [one for one in asked_for if not on_other_machines and devices.absent(one) is None]
-    troubles = list[Trouble]()
+    troubles = []
     names = list(ENGINES) if requested == "auto" else [requested]
     if inside:
         troubles.append(Trouble(f"the pipeline itself runs inside a container ({inside})"))

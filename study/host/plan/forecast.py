@@ -34,8 +34,8 @@ def pending(plan: Plan, files: Results) -> list[Run]:
 def describe(plans: Sequence[Plan], budget_minutes: float | None, files: Results) -> list[str]:
     """Return what a start will do, in lines: the runs, where they execute, and how long that is
     expected to take."""
-    lines = list[str]()
-    keys = list[str]()
+    lines = []
+    keys = []
     times = dict[str, float]()
     for plan in plans:
         runs = pending(plan, files)

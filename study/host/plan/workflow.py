@@ -36,7 +36,6 @@ from study.base.processes import ASKED_TO_END, escape
 from study.base.strict import Strict
 from study.config.load import read_selection, read_study, study_name
 from study.config.selection import Selection
-from study.config.study import Study
 from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, choose_engine
 from study.host.fork_servers import start_fork_servers
@@ -285,7 +284,7 @@ class Workflow:
         found, known = self.blocks.get((study, block)), scheduler()
         if not found or not known:
             return nothing
-        asked: dict[str, str | int | None] = known.requested_resources(
+        asked = known.requested_resources(
             [run.settings for run in found.runs], self.selection.machines
         )
         return asked[name] or nothing
@@ -360,7 +359,7 @@ def plans_for(request: Request, studies: Sequence[Path], results: Path) -> list[
     Where an executor makes the runs, every device counts as there.
     """
     selection, on_other_machines = read_selection(request.config), request.on_other_machines
-    read: dict[str, Study] = {}
+    read = {}
     # Before any engine is asked, so that errors come first.
     for called in dict.fromkeys(selection.studies):
         name = study_name(called)

@@ -23,7 +23,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import Image, Packages
 from study.artifacts.record import JobResult, Record, Software, sealed, without_paths
 from study.artifacts.record_store import Session
-from study.artifacts.run import RESULT, TELEMETRY, Job, Node, Run
+from study.artifacts.run import RESULT, TELEMETRY, Job, Run
 from study.artifacts.setting import shareable
 from study.artifacts.telemetry import Samples
 from study.base.errors import StudyError
@@ -328,7 +328,7 @@ def _write_job(context: RunContext, run: Run, results: str, scratch: Path) -> Pa
     path = scratch / "job.json"
     count = run.settings.training.nodes
     paced = context.paced
-    nodes: list[Node] = []
+    nodes = []
     if count > 1 and context.plan.engine == "none" and (known := scheduler()):
         nodes = known.nodes_of(count)
     if context.image:

@@ -188,7 +188,7 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> str | None:
     """
     rest = _keys_of_other_blocks(context)
     warm_up = WarmUp(context.plan, context.files, context.session, context.say)
-    warm = list[bool]()
+    warm = []
     for run in context.block.runs:
         # A further warm-up run takes some of the budget, and what is known may exceed it already.
         if context.session.deadline and not warm_up.path(run).exists():

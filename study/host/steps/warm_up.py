@@ -15,7 +15,6 @@ from typing import Any
 from study.artifacts.layout import Results
 from study.artifacts.plan import Length, Plan
 from study.artifacts.prepared import Manifest
-from study.artifacts.record import Record
 from study.artifacts.record_store import Session, read_record, read_session
 from study.artifacts.run import Run
 from study.base.errors import StudyError, duration_words
@@ -124,8 +123,8 @@ class WarmUp:
 
         A setting whose steps there was no time for is foretold from the others of its way.
         """
-        known: dict[Path, Record | None] = {}
-        found: dict[str, float] = {}
+        known = {}
+        found = {}
         for run in self.settings.values():
             path = self.path(run)
             if path not in known:
