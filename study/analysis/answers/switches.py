@@ -193,7 +193,7 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
                         base=str(own[0]),
                         level=str(own[at]),
                         settings=len(pairs),
-                        times_as_fast=model.mean_ratio(pairs, together(count)),
+                        times_as_fast=model.with_units(weights).interval(weights, together(count)),
                         starts=starts if len(by_start) > 1 else [],
                     )
                 )
