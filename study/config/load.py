@@ -31,10 +31,7 @@ HOLD_LEVELS = {"x", "slower", "faster", "best", "rank", "of", "at", "setting"}
 FIRST_COMMAND = Path(__file__).parent / "command_study.yaml"
 """What `study new --command` writes."""
 RESERVED = ("data", "images", "logs", "weights")
-SECTIONS = (
-    *("dataset", "model", "training", "loader"),
-    *("arguments", "output", "limits", "evidence"),
-)
+SECTIONS = ("dataset", "model", "training", "loader", "arguments", "output", "limits", "evidence")
 
 
 def read_selection(values: dict[str, Any]) -> Selection:

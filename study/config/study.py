@@ -177,31 +177,22 @@ class StudyFile(Keys):
 
     @model_validator(mode="before")
     @classmethod
-    def _a_null_control_is_a_factor(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("null_control") is True:
-            factors = values.get("factors") or {}
-            if isinstance(factors, dict) and "control" not in factors:
-                return values | {"factors": factors | {"control": ["first", "second"]}}
-        return values
-
-    @model_validator(mode="before")
-    @classmethod
-    def _claims_inherit_their_source(cls, values: Any) -> Any:
-        claims = values.get("claims") if isinstance(values, dict) else None
+    def _a_null_control_is_a_factor_and_claims_inherit_their_source(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        factors, claims = values.get("factors") or {}, values.get("claims")
+        if values.get("null_control") is True and isinstance(factors, dict):
+            values = values | {"factors": factors | {"control": ["first", "second"]} | factors}
         if isinstance(claims, list) and values.get("source"):
             own = {"source": values["source"]}
             claims = [own | one if isinstance(one, dict) else one for one in claims]
-            return values | {"claims": claims}
+            values = values | {"claims": claims}
         return values
 
     @model_validator(mode="after")
-    def _reduced_names_keys(self) -> Self:
+    def _keys_and_levels_are_those_of_runs(self) -> Self:
         for key in self.reduced:
             check_known("reduced", key, [*self.factor_keys, "replicates"], "no such key")
-        return self
-
-    @model_validator(mode="after")
-    def _factors_name_keys_and_levels(self) -> Self:
         allowed = [*self.factor_keys, *(["control"] if self.null_control else [])]
         for key, levels in self.factors.items():
             check_known("factors", key, allowed, "no such key")

@@ -193,27 +193,29 @@ def next_of(
     missing = int((frame["message"] == NOT_YET).sum())
     if missing:
         return _start(plan, f"{quantity(missing, 'run')} still to be made")
-    lack = first.lacks
-    if lack and lack.what == "device":
+    what = first.lacks.what if first.lacks else None
+    if what == "device":
         absent = {f"a {device_words(run.settings.device)}" for run in plan.runs if run.unavailable}
         return _start(plan, f"measure where {listed(sorted(absent))} is")
-    if lack and lack.what == "good runs":
+    if what == "good runs":
         return Next(title="mend what the runs failed of, then", command=plan.start.retry(plan.name))
-    if lack and lack.what in ("interval", "blocks"):
-        more = plan.study.replicates if lack.what == "blocks" else MORE_RUNS
+    if what in ("interval", "blocks"):
+        more = plan.study.replicates if what == "blocks" else MORE_RUNS
         return _replicates(plan, frame, more, "the ratio")
     lack = next((one.lacks for one in (first, *answers) if one.lacks), None)
-    if lack and not first.decided and lack.what == "runs":
-        return _replicates(plan, frame, lack.runs, "an answer")
-    if lack and not first.decided and lack.what == "learning":
-        longer = {"training.epochs": TIMES_THE_EPOCHS * plan.study.training.epochs}
-        return _start(plan, "train for longer", overrides=longer)
+    if lack and not first.decided:
+        if lack.what == "runs":
+            return _replicates(plan, frame, lack.runs, "an answer")
+        if lack.what == "learning":
+            longer = {"training.epochs": TIMES_THE_EPOCHS * plan.study.training.epochs}
+            return _start(plan, "train for longer", overrides=longer)
     found = None
-    if lack and lack.what == "calm" and first.about in ("times", "ways"):
-        what = "whether it was the machine"
-        found = _replicates(plan, frame, MORE_RUNS, what, "Close other programs before.")
-    elif lack and lack.what == "tie" and first.about in ("times", "ways"):
-        found = _more_sizes(plan, context, frame) or _tie(plan, context, lack, frame)
+    if lack and first.about in ("times", "ways"):
+        if lack.what == "calm":
+            told = "Close other programs before."
+            found = _replicates(plan, frame, MORE_RUNS, "whether it was the machine", told)
+        elif lack.what == "tie":
+            found = _more_sizes(plan, context, frame) or _tie(plan, context, lack, frame)
     found = found or _beyond(plan, context, first, frame)
     part = limit.best if limit else None
     if found or part is None:
