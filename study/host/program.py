@@ -26,8 +26,7 @@ def folder_of(settings: Settings, root: Path) -> Path:
     """Return the folder below ``root`` in which the command is started. Raise :class:`StudyError`
     for one that leads elsewhere."""
     assert settings.command
-    values = {name: str(value) for name, value in settings.values(PLANNED).items()}
-    given = settings.command.folder.format_map(values)
+    given = settings.command.folder.format_map(settings.values(PLANNED))
     _check_below("command.folder", given)
     return root / given
 
