@@ -12,12 +12,11 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -67,8 +66,7 @@ class BlockFile(Strict):
     """The start that left the block to another one, for lack of time; it holds no run then."""
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Runs of one replicate that are measured together, in the order of execution."""
 
     study: str

@@ -115,6 +115,10 @@ Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
 Expression = Annotated[str, Field(min_length=1), AfterValidator(_expression)]
 
 
+Named = Annotated[str, Field(min_length=1), AfterValidator(_no_zero)]
+"""A path, or a pattern of paths."""
+
+
 class Command(Declared):
     """Any program as a run, in place of a training of ours. Each run starts it anew, in a fresh
     copy of its files: what is not named is not there. It goes without `dataset`, `model`,
@@ -126,11 +130,11 @@ class Command(Declared):
     quotes hold a word together, and nothing else has a meaning. A word that is `{name}` alone is
     `--name` where the value is true, nothing where it is false, and several words where the value
     has several. `python` is the Python of the start."""
-    files: list[Annotated[str, Field(min_length=1), AfterValidator(_no_zero)]] = []
+    files: list[Named] = []
     """Further files and folders that the command needs, as paths or patterns from the folder where
     the study is started. Those that the line names, and what a Python script among them imports
     from there, count without."""
-    data: list[Annotated[str, Field(min_length=1), AfterValidator(_no_zero)]] = []
+    data: list[Named] = []
     """Large files and folders that the command reads where they lie: they are linked or mounted,
     and not copied. Their contents are a part of the run's key, too."""
     folder: Template = "."

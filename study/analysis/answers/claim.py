@@ -292,7 +292,6 @@ class Judge(MeasuredStudy):
 
     def _best(self, claim: Claim) -> Iterator[_Found]:
         ends = self.ends(claim.at | claim.best)
-        margin = self._margin(claim)
         for own in ends:
             others, rest = self.others(own, claim.at, claim.best), own.rest(claim.best)
             if not others:
@@ -307,7 +306,7 @@ class Judge(MeasuredStudy):
                 # One number has one interval: the answer's, which is of all levels at once.
                 here = own.group.ratio(own.level.label, rival.level.label) or here
             names = [self.name(end, claim.best) for end in (own, rival)]
-            word = self._fastest(own, others, tests, margin)
+            word = self._fastest(own, others, tests, self._margin(claim))
             longer = here.inverse if here.value < 1 else here
             first, second = names if here.value >= 1 else names[::-1]
             brief = f"{first} takes {told_of(longer, f' times as long as {second}')}"

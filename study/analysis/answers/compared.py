@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from scipy import special
 
@@ -97,13 +97,7 @@ class MeasuredStudy:
 
 
 Word = Literal[
-    "same here",
-    "less here",
-    "more here",
-    "not here",
-    "contradicted",
-    "cannot tell",
-    "another job",
+    "same here", "less here", "more here", "not here", "contradicted", "cannot tell", "another job"
 ]
 """What is said of a claim. `not here` is of a setting, or an order, that another one beats;
 `contradicted` is said only where the source's machine is this one."""
@@ -132,8 +126,7 @@ class Quantity:
         return cls(bare, bare, bare)
 
 
-@dataclass(frozen=True)
-class Claimed:
+class Claimed(NamedTuple):
     """A claimed number, or a range of them, and how near to it counts as the same."""
 
     low: float

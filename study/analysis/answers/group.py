@@ -3,7 +3,7 @@ the fastest."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -118,8 +118,7 @@ class Group(Strict):
         return {*self.indistinguishable} - {self.best} <= {*self.equivalent}
 
 
-@dataclass(frozen=True)
-class TimedSetting:
+class TimedSetting(NamedTuple):
     """One setting that has a time."""
 
     place: int
@@ -176,7 +175,7 @@ def group_of(study: Study, group: GroupFit) -> Group:
     sizes, curve = {level.label: level.x for level in known}, None
     if study.curve and len(sizes) >= 3:
         along = [sizes.get(level) for level in model.levels]
-        best_of_curve = group.optimum_among(list(sizes))
+        best_of_curve = group.optimum_among(sizes)
         curve = curve_of_model(model, along, best_of_curve, study.equivalence_margin)
     return Group(
         setting=group.setting,

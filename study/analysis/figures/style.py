@@ -306,8 +306,20 @@ NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 """What matplotlib else writes into each file."""
 NAMESPACES = re.compile(r' xmlns\S*="[^"]*"|xlink:(?=href=)')
 ATTRIBUTES = (
-    *("d", "x", "y", "fill", "fill-opacity", "stroke", "stroke-width", "opacity"),
-    *("stroke-opacity", "stroke-dasharray", "font-size", "font-weight", "text-anchor", "transform"),
+    "d",
+    "x",
+    "y",
+    "fill",
+    "fill-opacity",
+    "stroke",
+    "stroke-width",
+    "opacity",
+    "stroke-opacity",
+    "stroke-dasharray",
+    "font-size",
+    "font-weight",
+    "text-anchor",
+    "transform",
 )
 NUMBERED = re.compile(r"_\d+$")
 """The names that matplotlib gives its groups."""

@@ -41,8 +41,7 @@ SHARES: Array = np.hstack([0.0, special.expit(np.linspace(-25.0, 25.0, 59)), 1.0
 """The shares from which a search begins. At both ends a part of the law is missing."""
 
 
-@dataclass(frozen=True)
-class Law:
+class Law(NamedTuple):
     """One kind of law, of which a share, one parameter beside it and a scale make each."""
 
     name: str

@@ -9,6 +9,7 @@ import functools
 import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +62,7 @@ class Groups:
         return np.eye(self.count)[self.codes]
 
 
-@dataclass(frozen=True)
-class MixedFit:
+class MixedFit(NamedTuple):
     """The coefficients of the fixed part, the variances of the random one, and what few
     observations need."""
 

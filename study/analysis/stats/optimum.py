@@ -13,7 +13,7 @@ Heisey 2001, "The abuse of power").
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from functools import cache, partial
 
 import numpy as np
@@ -46,7 +46,7 @@ class Optimum(Strict):
     """Time of each level over the smallest mean."""
 
 
-def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Optimum | None:
+def optimum_of(model: LogModel, among: Collection[Hashable] | None = None) -> Optimum | None:
     """Return the optimum among some levels of a fitted model (None: all); None without replicates
     or without noise."""
     levels = [level for level in model.levels if among is None or level in among]

@@ -400,8 +400,7 @@ def _command(selection: Selection, arguments: Sequence[str]) -> StartCommand:
         mode="json", exclude_defaults=True, exclude={"studies", "time_budget_minutes"}
     )
     called = Path(next(iter(arguments), ""))
-    ours = "study" in (called.name, called.parent.name)
-    program = "study" if ours else "snakemake"
+    program = "study" if "study" in (called.name, called.parent.name) else "snakemake"
     files = {
         study_name(called): called for called in selection.studies if called != study_name(called)
     }
@@ -433,12 +432,11 @@ def planned(request: Request, studies: Sequence[Path], results: Path) -> Workflo
             raise StudyError(f"{word}: {why}")
     plans, files = plans_for(request, studies, results), Results(results)
     earlier = [int(path.name.rpartition("-")[2]) for path in results.glob(".start-*[0-9]")]
-    number = 1 + max(earlier, default=0)
     if results.exists() and not (os.access(results, os.W_OK) or DRY_RUN & {*request.arguments}):
         raise StudyError(
             f"{files.lock.absolute()}: the results folder cannot be written (it is read-only)"
         )
-    return Workflow(plans, files, files.start(number), request)
+    return Workflow(plans, files, files.start(1 + max(earlier, default=0)), request)
 
 
 def begin(told: str, results: Path, say: Callable[[str], None]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from study.artifacts import block as blocks
 from study.artifacts.block import Block, expected_seconds, find_block, leave
@@ -42,8 +42,7 @@ KEPT = "kept as such, for at most a quarter of a start goes on waiting and on me
 """What becomes of a disturbed run, for the terminal."""
 
 
-@dataclass(frozen=True)
-class BlockContext:
+class BlockContext(NamedTuple):
     """A block that is to be measured: its plan, its place in the results, its start, and who is
     told of it."""
 
