@@ -40,13 +40,12 @@ from study.base.strict import Strict
 NAME = re.compile(r"[0-9]{1,10}-[0-9a-f]{8}(\.[A-Za-z0-9_.-]+)?")
 """The name of a block: its number, a digest of its runs, and its class of machine, if it asks for
 one."""
-RecordName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]
 
 
 class Measured(Strict):
     """One record of a block. A damaged one tells no more than its name and its checksum."""
 
-    record: RecordName
+    record: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]
     """File name of the record."""
     key: str
     sha256: str | None = None

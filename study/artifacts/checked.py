@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,8 +30,7 @@ SHORTEST = 1e-9
 """Seconds of the shortest work that a clock can tell from none."""
 
 
-@dataclass(frozen=True)
-class Fitting:
+class Fitting(NamedTuple):
     """A record that fits its planned run, and the path of its file."""
 
     run: Run
@@ -90,7 +89,7 @@ def without_steps(one: Fitting) -> Fitting:
     if not one.record.measurement:
         return one
     measured = one.record.measurement.model_copy(update={"steps": []})
-    return replace(one, record=one.record.model_copy(update={"measurement": measured}))
+    return one._replace(record=one.record.model_copy(update={"measurement": measured}))
 
 
 def each_record(plan: Plan, folder: Path) -> Iterator[Fitting | Refused]:

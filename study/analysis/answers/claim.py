@@ -3,10 +3,10 @@ one word."""
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import chain, pairwise, product
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -92,8 +92,7 @@ class ClaimRow(Strict):
         return f"{value} (90%: {' to '.join(ends)})" if ends else value
 
 
-@dataclass(frozen=True)
-class _Found:
+class _Found(NamedTuple):
     """What was measured at one setting: the row without the claim."""
 
     at: Levels
@@ -243,7 +242,8 @@ class Judge(MeasuredStudy):
         found = [(self.over(*pair, len(pairs)), pair) for pair in pairs]
         if claim.sense == "up to" and found:
             most, ends = max(found, key=lambda one: one[0].here.value)
-            found = [(replace(most, alone=most.joint), ends)]  # the best of several is so by chance
+            # the best of several is so by chance
+            found = [(Quantity(most.here, most.joint, most.joint), ends)]
         for measured, ends in found:
             slower, faster = ends
             word, note = self._told(claim, claimed, measured, ends)
@@ -282,8 +282,8 @@ class Judge(MeasuredStudy):
         better = f"{told}. Without it {same[0].measured}: {same[0].word}" if same else ""
         if hides:
             why = f"{told}: {short(claimed.low)} in steady steps would show as {short(shows)}"
-            one = replace(one, word="cannot tell", note=why)
-        return replace(one, better=better)
+            one = one._replace(word="cannot tell", note=why)
+        return one._replace(better=better)
 
     def _runs(self, end: TimedSetting) -> pd.DataFrame:
         """Return the runs of a setting that count."""
@@ -417,12 +417,12 @@ class Judge(MeasuredStudy):
         if beyond:
             names = [text.partition(":")[0] for text in beyond]
             brief = f"{told}; beyond the claim (95%): {listed(names)}"
-            return replace(one, measured=f"{told}. {'; '.join(beyond)}", brief=brief)
+            return one._replace(measured=f"{told}. {'; '.join(beyond)}", brief=brief)
         if len(found) > 1:
             return one
         here, over = found[0].here, claimed.over(found[0].alone)
         told = told_of(here.times(100), "%", decimals=0)
-        return replace(one, measured=f"{told} of its speed", here=here, over=over)
+        return one._replace(measured=f"{told} of its speed", here=here, over=over)
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
         points, timed = claim.kind == "accuracy", claim.kind == "seconds"

@@ -103,8 +103,7 @@ Word = Literal[
 `contradicted` is said only where the source's machine is this one."""
 
 
-@dataclass(frozen=True)
-class Quantity:
+class Quantity(NamedTuple):
     """What was measured of one part of a claim, with three intervals."""
 
     here: Estimate

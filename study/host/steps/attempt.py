@@ -128,11 +128,6 @@ class RunContext:
         """Its own seed: 31 bits of a hash of the study's seed and the run's seed name."""
         return run_seed(self.plan.study.seed, self.plan.seed_name(self.run))
 
-    @property
-    def gpus(self) -> int:
-        """Number of GPUs that it uses."""
-        return self.run.settings.gpus
-
 
 def attempt(context: RunContext) -> Attempt:
     """Execute a run in a fresh process, however that ends; the machine is held by the caller.
@@ -148,7 +143,7 @@ def attempt(context: RunContext) -> Attempt:
             version = engine(plan.engine).version()
         cpus = lifetime.allowed_cpus(run.settings.limits.cpus)
         before = watch.wait_until_quiet(
-            plan.study.evidence, context.wait_seconds, context.gpus, cpus, context.title
+            plan.study.evidence, context.wait_seconds, run.settings.gpus, cpus, context.title
         )
         started, first = datetime.now(UTC), watch.read(cpus)
         clock, kills = time.perf_counter(), oom_kills_of_the_group()
@@ -176,7 +171,7 @@ def attempt(context: RunContext) -> Attempt:
             inside = _elsewhere(scratch)
             elsewhere = None if inside is None or elsewhere is None else elsewhere + inside
         seen = watch.between(first, watch.read(cpus), elsewhere)
-        processes_after = watch.still_there(context.gpus) if context.gpus else None
+        processes_after = watch.still_there(run.settings.gpus) if run.settings.gpus else None
         result = told or result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
         samples = read_samples(scratch / TELEMETRY)
     observed = _together(seen, before, processes_after, samples)
