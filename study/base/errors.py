@@ -107,7 +107,7 @@ class StudyError(Exception):
         if self.value is not UNSET:
             refusal = f"{shown(self.value)} is not allowed {self.context}".rstrip()
         line = ": ".join(filter(None, [self.source, self.key, refusal, self.why]))
-        return f"{line}; allowed: {self.allowed}".removeprefix("; ") if self.allowed else line
+        return f"{line}; allowed: {self.allowed}" if self.allowed else line
 
 
 class ValueRefused(StudyError, ValueError):
