@@ -10,6 +10,8 @@ from scipy.stats import binom
 from study.analysis.analysis import Analysis, analyse
 from study.analysis.table.exclusions import keys_of, with_exclusions
 from study.analysis.table.rows import Sampled, as_table, table_of, values_of
+from study.analysis.table.tables import as_epochs
+from study.artifacts.checked import Records
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.setting import part_of
@@ -17,8 +19,7 @@ from study.config.study import Study
 
 
 def as_timings(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return a table with every declared column from rows that have some of them; what they lack is
-    empty."""
+    """Return a table with every declared column from rows, where what they lack is empty."""
     planned = {
         "study": "tiny",
         "key": "00000000",
@@ -59,14 +60,13 @@ def ruled(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
 def analysed(study: Study, frame: pd.DataFrame) -> Analysis:
     """Return the analysis of a planted table, once the rules of exclusion have seen it."""
     plan = Plan(name="tiny", study=study, runs=[], engine="none", engine_reason="")
-    return analyse(plan, ruled(study, frame))
+    return analyse(plan, ruled(study, frame), Records(), as_epochs())
 
 
 def table(
     plan: Plan, records: Mapping[str, Record], sampled: Mapping[str, Sampled | None] | None = None
 ) -> pd.DataFrame:
-    """The table of timings of records that count, by the run's name; ``sampled`` are their
-    telemetry."""
+    """The table of timings of counted records, by run; ``sampled`` are their telemetry."""
     values = {
         name: values_of(record, (sampled or {}).get(name)) for name, record in records.items()
     }

@@ -13,12 +13,11 @@ from study.analysis.answers.claim import ClaimRow, Judge
 from study.analysis.answers.context import Context, scope_of
 from study.analysis.answers.contrast import RatiosByLength, contrasts_of, control_of, length_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
-from study.analysis.answers.group import Group, group_of
+from study.analysis.answers.group import Group
 from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.answers.ways import ways_of
 from study.analysis.caveats import KINDS, Caveat
 from study.analysis.caveats.base import Seen
-from study.analysis.groups import groups_of
 from study.analysis.ratios import Ratio, overalls_of, ratios_of
 from study.analysis.screen import Screen, screen_of
 from study.analysis.screen.provenance import facts_of
@@ -67,25 +66,16 @@ class Analysis(Versioned):
         return found
 
 
-def analyse(
-    plan: Plan,
-    frame: pd.DataFrame,
-    records: Records | None = None,
-    epochs: pd.DataFrame | None = None,
-) -> Analysis:
+def analyse(plan: Plan, frame: pd.DataFrame, records: Records, epochs: pd.DataFrame) -> Analysis:
     """Return the analysis of a plan's table of timings, which has a row for each planned run.
 
     ``records`` are those that the table was made of, and ``epochs`` is their table of epochs.
     """
-    kept = records or Records()
     study, y = plan.study, plan.study.total
-    fitted = groups_of(study, frame)
-    groups = [group_of(study, group) for group in fitted]
-    overalls = overalls_of(study, fitted, study.contrast) if study.contrast else []
-    ratios = ratios_of(study, fitted, overalls)
-    contrasts = list(contrasts_of(study, fitted, overalls, ratios))
-    twins = overalls_of(study, fitted, "control") if "control" in study.factors else []
-    control = ratios_of(study, fitted, twins)
+    measured = Judge.of(study, frame)
+    fitted, groups, ratios = measured.fitted, measured.groups, measured.ratios
+    contrasts = list(contrasts_of(study, fitted, measured.overalls, ratios))
+    control = ratios_of(study, fitted, overalls_of(study, fitted, "control"))
     pairs = zip(fitted, groups, strict=True) if study.effects else []
     switches = [found for fit, group in pairs if (found := switches_of(study, fit, group.best))]
     context = Context(study, groups, scope=scope_of(usable_runs(frame, y)["session"].nunique()))
@@ -96,15 +86,15 @@ def analyse(
         *contrasts,
         *([control_of(control)] if control else []),
     ] or [NothingSucceeded(group=None, made=bool(frame["session"].notna().any()))]
-    seen = Seen(study, groups, frame=frame, fitted=fitted, records=kept)
+    seen = Seen(study, groups, frame=frame, fitted=fitted, records=records)
     caveats = list[Caveat]()
     for kind in KINDS:
         caveats.extend(kind.find(seen))  # type: ignore[arg-type]
     first = first_answer(study, answers, switches)
-    claims = Judge(study, fitted, groups, ratios).rows()
+    claims = measured.rows()
     return Analysis(
         answer=first.text(context),
-        screen=screen_of(plan, frame, kept.included, context, answers, first, caveats, claims),
+        screen=screen_of(plan, frame, records.included, context, answers, first, caveats, claims),
         y=y,
         groups=groups,
         ratios=ratios,
@@ -113,8 +103,8 @@ def analyse(
         answers=answers,
         warnings=caveats,
         claims=claims,
-        length=length_of(study, frame, epochs, first) if epochs is not None else None,
-        facts=facts_of(plan, frame, kept.included),
+        length=length_of(study, frame, epochs, first),
+        facts=facts_of(plan, frame, records.included),
     )
 
 

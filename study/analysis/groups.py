@@ -1,8 +1,8 @@
 """The groups of a study: levels that differ in one factor, with the one model from which all their
 numbers come."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,7 @@ from study.artifacts.setting import Setting, parts_of
 from study.config.study import Study
 
 
-@dataclass(frozen=True)
-class GroupFit:
+class GroupFit(NamedTuple):
     """One group: its rows of the table, those of them that count, and the models fitted to
     these."""
 
@@ -39,18 +38,18 @@ class GroupFit:
     """Of all levels, whether they learned or not: the curve's."""
     drift_confounded: bool = False
     """Whether the machine's drift within blocks may be what tells two candidates apart."""
-    times: dict[str, Estimate] = field(default_factory=dict)
+    times: dict[str, Estimate] = {}
     """The mean of each level with a run that counts, in seconds; without bounds where it is not
     determined, or beside its own runs."""
-    undetermined: dict[str, Undetermined] = field(default_factory=dict)
-    learning: dict[str, Learning] = field(default_factory=dict)
+    undetermined: dict[str, Undetermined] = {}
+    learning: dict[str, Learning] = {}
     """Whether each level with a run that counts has learned."""
-    censored: dict[str, CensoredRuns] = field(default_factory=dict)
+    censored: dict[str, CensoredRuns] = {}
     """The levels with runs that missed the target accuracy, excluded or not."""
-    ineligible: dict[str, Ineligible] = field(default_factory=dict)
+    ineligible: dict[str, Ineligible] = {}
     """The levels that are no candidates for the fastest, with the reason."""
 
-    def optimum_among(self, levels: Sequence[str]) -> Optimum | None:
+    def optimum_among(self, levels: Collection[str]) -> Optimum | None:
         """Return the optimum among some levels. It takes long for many: that of all is not sought
         twice."""
         if self.model is None or set(levels) >= set(self.model.levels):
@@ -90,8 +89,8 @@ def _group(
     apart = len(eligible) != 2 or survives_drift(
         _differences(clean, y, eligible), _differences(clean, "drift_covariate", eligible)
     )
-    times: dict[str, Estimate] = {}
-    reasons: dict[str, Undetermined] = {}
+    times = {}
+    reasons = {}
     noise = max(float(np.sqrt(model.fit.variances["noise"])), ROUNDING)
     for name in model.levels:
         rows = clean[clean["level"] == name]

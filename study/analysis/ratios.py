@@ -63,8 +63,11 @@ class Overall(NamedTuple):
     """The setting of each pair, of the factors that tell the ratios apart."""
 
 
-def overalls_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[Overall]:
-    """Return the contrast's first level over each other that it met in a block."""
+def overalls_of(study: Study, groups: Sequence[GroupFit], contrast: str | None) -> list[Overall]:
+    """Return the contrast's first level over each other that it met in a block; none where it is no
+    factor."""
+    if contrast not in study.factors:
+        return []
     slower, *others = [*sides_of(groups, study, contrast)] or [""]
     found = (overall_of(study, groups, contrast, slower, other) for other in others)
     return [overall for overall in found if overall]
@@ -214,10 +217,11 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
         if ends[0] == ends[1]:  # a null control: the pairs' own means, for both are one level
             times = [float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab"]
         bias = 0.0 if overall.contrast == "control" else mean_drift_bias(_drift_bias(at))
-        own, joint, alone = (
+        told = (
             _quotient(times, known[setting], setting, reach).widened(bias)
             for reach in (None, critical, one_sided(1))
         )
+        own, joint, alone = (one.bare if overall.drift_confounded else one for one in told)
         found.append(
             Ratio(
                 contrast=overall.contrast,
@@ -225,9 +229,9 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
                 x=float(at[x].iloc[0]) if x and x in at else None,
                 slower=overall.slower,
                 faster=overall.faster,
-                ratio=own.bare if overall.drift_confounded else own,
-                together=joint.bare if overall.drift_confounded else joint,
-                one_sided=alone.bare if overall.drift_confounded else alone,
+                ratio=own,
+                together=joint,
+                one_sided=alone,
                 slower_seconds=times[0],
                 faster_seconds=times[1],
             )

@@ -57,7 +57,7 @@ def charts_of(result: StudyResult) -> dict[str, Chart]:
     rows = rows_of(plan, result.frame, analysis)
     curve = curve_chart(plan, rows, analysis)
     switches = enumerate(switch_charts(plan.study, analysis))
-    found: dict[str, Chart | None] = {
+    found = {
         **{f"switches{place or ''}": chart for place, chart in switches},
         "pairs": None if curve else pairs_chart(plan, rows, analysis),
         "curve": curve,

@@ -44,11 +44,10 @@ def place_words(group: Setting, article: bool = False) -> str:
     if device is None:
         return setting_words(group, article)
     rest = group.part([key for key in group.levels if key != "device"])
-    words = [
-        device_words(device, article),
-        *([setting_words(rest, article)] if rest.levels else []),
-    ]
-    return (" with " if article else ", ").join(words)
+    words = device_words(device, article)
+    if not rest.levels:
+        return words
+    return f"{words}{' with' if article else ','} {setting_words(rest, article)}"
 
 
 def group_names(groups: Sequence[Setting]) -> dict[Setting, Setting]:

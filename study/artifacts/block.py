@@ -12,12 +12,11 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -41,13 +40,12 @@ from study.base.strict import Strict
 NAME = re.compile(r"[0-9]{1,10}-[0-9a-f]{8}(\.[A-Za-z0-9_.-]+)?")
 """The name of a block: its number, a digest of its runs, and its class of machine, if it asks for
 one."""
-RecordName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]
 
 
 class Measured(Strict):
     """One record of a block. A damaged one tells no more than its name and its checksum."""
 
-    record: RecordName
+    record: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]
     """File name of the record."""
     key: str
     sha256: str | None = None
@@ -67,8 +65,7 @@ class BlockFile(Strict):
     """The start that left the block to another one, for lack of time; it holds no run then."""
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Runs of one replicate that are measured together, in the order of execution."""
 
     study: str
@@ -113,8 +110,9 @@ def _measured(study: str, record: str, key: str, files: Results) -> Measured:
             "session": found.session,
             "started": found.started,
             "seconds": found.process_seconds,
+            "outcome": found.outcome,
         }
-        return named.model_copy(update=told | {"outcome": found.outcome})
+        return named.model_copy(update=told)
     return named
 
 
@@ -140,8 +138,8 @@ def blocks_of(plan: Plan, files: Results, apart: bool = False) -> list[Block]:
     ``apart``. A run whose device is absent counts if its record is there.
     """
     there = _records(plan.name, files)
-    named: dict[str, str] = {}
-    outdated = set[str]()
+    named = {}
+    outdated = set()
     for path, index in block_files(plan.name, files):
         records = [run.record for run in index.runs] if index else []
         left = [record for record in records if record in there]

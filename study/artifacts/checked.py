@@ -8,9 +8,9 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from study.artifacts.plan import Plan
 from study.artifacts.record import Aside, Record, is_readable
@@ -19,7 +19,7 @@ from study.artifacts.samples import Measurement
 from study.artifacts.setting import cut_paths
 from study.artifacts.telemetry import from_parquet
 from study.base.errors import StudyError
-from study.config.settings import decisive
+from study.config.settings import decisive, flat
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +30,7 @@ SHORTEST = 1e-9
 """Seconds of the shortest work that a clock can tell from none."""
 
 
-@dataclass(frozen=True)
-class Fitting:
+class Fitting(NamedTuple):
     """A record that fits its planned run, and the path of its file."""
 
     run: Run
@@ -41,8 +40,7 @@ class Fitting:
     record: Record
 
 
-@dataclass(frozen=True)
-class Refused:
+class Refused(NamedTuple):
     """A file in the place of a planned run's record, and the reason why it is used nowhere."""
 
     run: Run
@@ -91,7 +89,7 @@ def without_steps(one: Fitting) -> Fitting:
     if not one.record.measurement:
         return one
     measured = one.record.measurement.model_copy(update={"steps": []})
-    return replace(one, record=one.record.model_copy(update={"measurement": measured}))
+    return one._replace(record=one.record.model_copy(update={"measurement": measured}))
 
 
 def each_record(plan: Plan, folder: Path) -> Iterator[Fitting | Refused]:
@@ -104,7 +102,14 @@ def each_record(plan: Plan, folder: Path) -> Iterator[Fitting | Refused]:
     for run in plan.runs:
         if os.path.lexists(folder / run.file):
             yield _checked(plan, run, folder / run.file, None)
-    aside = [_checked(plan, run, path, kind) for kind, run, path in _aside(plan, folder)]
+    runs = {run.file: run for run in plan.runs}
+    aside = []
+    for kind in WITH_ROWS:
+        for path in sorted((folder / kind).glob("*.json")):
+            # the second of a name ends in ``.2.json``
+            own = runs.get(path.name) or runs.get(re.sub(r"\.\d+\.json$", ".json", path.name))
+            if own:
+                aside.append(_checked(plan, own, path, kind))
     yield from (one for one in aside if isinstance(one, Refused))
     fitting = [one for one in aside if isinstance(one, Fitting)]
     yield from sorted(fitting, key=lambda one: (one.record.session, one.record.started))
@@ -117,17 +122,6 @@ def _checked(plan: Plan, run: Run, path: Path, folder: Aside | None) -> Fitting 
         return Refused(run, path, folder, str(error))
 
 
-def _aside(plan: Plan, folder: Path) -> Iterator[tuple[Aside, Run, Path]]:
-    """Yield each file of a planned run in the folders beside the records; the second of a name ends
-    in ``.2.json``."""
-    runs = {run.file: run for run in plan.runs}
-    for kind in WITH_ROWS:
-        for path in sorted((folder / kind).glob("*.json")):
-            run = runs.get(path.name) or runs.get(re.sub(r"\.\d+\.json$", ".json", path.name))
-            if run:
-                yield kind, run, path
-
-
 def read_fitting(plan: Plan, run: Run, path: Path) -> Record:
     """Return the record in a file of ``run``. Raise :class:`StudyError` with the first key that
     does not fit."""
@@ -135,22 +129,18 @@ def read_fitting(plan: Plan, run: Run, path: Path) -> Record:
         record = Record.of_file(path)
     except OSError as error:
         raise StudyError(f"it cannot be read ({error.strerror})") from None
-    levels = _pairs(cut_paths(run.setting.levels), record.setting.levels)
     # The position is not compared: a study that gets more runs gets another order, and keeps its
     # records.
-    for key, planned, recorded in [
-        ("study", plan.name, record.study),
-        ("run", run.name, record.run),
-        ("key", run.key, record.key),
-        ("block", run.block, record.block),
-        *((f"setting.levels.{key}", *pair) for key, pair in levels),
-        *(
-            (f"settings.{key}", *pair)
-            for key, pair in _pairs(decisive(run.settings), decisive(record.settings))
-        ),
-    ]:
-        if planned != recorded:
-            raise StudyError(key=key, value=recorded, why=f"the plan has {planned!r}")
+    planned = {"study": plan.name, "run": run.name, "key": run.key, "block": run.block}
+    planned |= flat("setting.levels.", cut_paths(run.setting.levels))
+    planned |= flat("settings.", decisive(run.settings))
+    recorded = record.model_dump(include={"study", "run", "key", "block"})
+    recorded |= flat("setting.levels.", record.setting.levels)
+    recorded |= flat("settings.", decisive(record.settings))
+    for key in planned | recorded:
+        there, value = planned.get(key), recorded.get(key)
+        if there != value:
+            raise StudyError(key=key, value=value, why=f"the plan has {there!r}")
     for key, seconds in _durations(record.measurement) if record.measurement else ():
         if seconds < SHORTEST:
             raise StudyError(
@@ -167,18 +157,6 @@ def _durations(measured: Measurement) -> Iterator[tuple[str, float]]:
         yield f"epochs.{index}.train_seconds", epoch.train_seconds
     if measured.target and measured.target.seconds is not None:
         yield "target.seconds", measured.target.seconds
-
-
-def _pairs(
-    planned: dict[str, Any], recorded: dict[str, Any], section: str = ""
-) -> Iterator[tuple[str, Any]]:
-    """Yield the dotted keys of two nested dictionaries, each with its two values."""
-    for key in planned | recorded:
-        one, other = planned.get(key), recorded.get(key)
-        if isinstance(one, dict) and isinstance(other, dict):
-            yield from _pairs(one, other, f"{section}{key}.")
-        else:
-            yield section + key, (one, other)
 
 
 def read_samples(record: Record, path: Path) -> "pd.DataFrame | None":

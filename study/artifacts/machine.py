@@ -88,9 +88,5 @@ class Observed(Samples):
 
     def crossed(self, limits: Mapping[str, float | None]) -> list[str]:
         """Return the keys of ``limits`` that a known value lies above. A limit of None is none."""
-        pairs = {key: (getattr(self, key), limit) for key, limit in limits.items()}
-        return [
-            key
-            for key, (value, limit) in pairs.items()
-            if value is not None and limit is not None and value > limit
-        ]
+        given = {key: limit for key, limit in limits.items() if limit is not None}
+        return [key for key, limit in given.items() if (getattr(self, key) or 0) > limit]

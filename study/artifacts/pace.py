@@ -28,7 +28,6 @@ class Pace(Samples):
         A step counts without its wait for data; to that each step adds an equal part of all that
         was waited, for a loader that is slower than the model is ahead of the first steps alone.
         """
-        stages = [epoch.stage for epoch in measured.epochs]
         steps, beside = dict[str, float](), list[float]()
         for number, epoch in enumerate(measured.epochs, start=1):
             own = [step for step in measured.steps if step.epoch == number]
@@ -36,7 +35,7 @@ class Pace(Samples):
             # The first step of a stage is slow: libraries choose their kernels in it.
             later = own[1:] or own
             step = median(one.seconds - one.data_wait_seconds for one in later)
-            steps[stages[number - 1]] = step + max(0.0, waits) / len(own)
+            steps[epoch.stage] = step + max(0.0, waits) / len(own)
             beside.append(epoch.loader_start_seconds + epoch.loader_end_seconds)
         judged = measured.epochs[-1]
         images = max(step.images for step in measured.steps)

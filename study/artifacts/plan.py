@@ -262,7 +262,7 @@ def write_plans(plans: Sequence[Plan], results: Path) -> None:
     each study."""
     layout = Results(results)
     for plan in plans:
-        write_if_changed(layout.plan(plan.name), plan.text)
+        plan.write(layout.plan(plan.name))
     write_if_changed(
         layout.selection, json.dumps({"studies": [plan.name for plan in plans]}, indent=1)
     )

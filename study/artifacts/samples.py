@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Strict
-from study.config.times import PHASES
+from study.config.times import STEPS
 
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 """A time that may be 0; 1e9 s are 31 years."""
@@ -41,7 +41,7 @@ LONGEST_REPETITION = 5
 """How many times as long as the median a repetition may count."""
 
 
-_phases_of = attrgetter(*(f"{phase}_seconds" for phase in PHASES))
+_phases_of = attrgetter(*STEPS)
 
 
 class Step(Samples):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import ConfigDict, model_validator
+from pydantic import ConfigDict
 
 from study.base.strict import Strict
 
@@ -47,11 +47,6 @@ class Timing(Strict):
     """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _empty_where_nothing_was_measured(cls, values: dict[str, Any]) -> dict[str, Any]:
-        return dict.fromkeys(cls.model_fields) | values
 
     study: str
     """Name of the study."""
@@ -277,9 +272,7 @@ class Timing(Strict):
     compile_seconds: Annotated[SecondsCell, Resource("compilation (s)")]
     """Time that torch.compile took in the whole run."""
     decoder_difference: Annotated[
-        float | None,
-        Unit("of 255"),
-        Resource("pixels' mean distance from Pillow's, of 255"),
+        float | None, Unit("of 255"), Resource("pixels' mean distance from Pillow's, of 255")
     ]
     """Mean distance of the pixels of training images from those that Pillow decodes; empty for
     Pillow."""

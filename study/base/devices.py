@@ -12,9 +12,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 
 def usable_cpus() -> int:
@@ -91,8 +90,7 @@ FIND = (
 )
 
 
-@dataclass(frozen=True)
-class TorchBuild:
+class TorchBuild(NamedTuple):
     """One build of torch."""
 
     version: str
@@ -209,8 +207,7 @@ def count(device: str) -> int:
     return min(there, len(visible_gpus())) if visible_gpus() else there
 
 
-@dataclass(frozen=True)
-class Activity:
+class Activity(NamedTuple):
     """Activity of other processes on the GPUs that train: sums of processes and power, and the
     highest utilisation."""
 

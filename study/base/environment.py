@@ -13,9 +13,9 @@ import subprocess
 import sys
 import venv
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from study.base.devices import OLDEST, TorchBuild
 from study.base.errors import StudyError, say
@@ -47,8 +47,7 @@ NEEDED = ("pydantic", "snakemake", "psutil")
 """What every verb needs: where it is missing, nothing of the host side is installed."""
 
 
-@dataclass(frozen=True)
-class Environment:
+class Environment(NamedTuple):
     """An environment in a folder of its own; ``tools`` is the folder in which the uv that serves it
     is kept."""
 

@@ -103,13 +103,11 @@ class StudyError(Exception):
         return one
 
     def _line(self) -> str:
-        refusal = (
-            ""
-            if self.value is UNSET
-            else " ".join(filter(None, [shown(self.value), "is not allowed", self.context]))
-        )
+        refusal = ""
+        if self.value is not UNSET:
+            refusal = f"{shown(self.value)} is not allowed {self.context}".rstrip()
         line = ": ".join(filter(None, [self.source, self.key, refusal, self.why]))
-        return "; ".join(filter(None, [line, f"allowed: {self.allowed}" if self.allowed else ""]))
+        return f"{line}; allowed: {self.allowed}" if self.allowed else line
 
 
 class ValueRefused(StudyError, ValueError):

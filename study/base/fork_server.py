@@ -21,11 +21,10 @@ import socket
 import struct
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from study.base.processes import adopt_orphans, die_with, end_left, name_process
 
@@ -49,8 +48,7 @@ def start_is_gone() -> bool:
     return bool(words) and not Path("/proc", words[0]).exists()
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """A process to be forked. It calls ``function``, such as ``package.module:name``, and ends with
     the exit code that this returns, or with 0."""
 
@@ -62,8 +60,7 @@ class Request:
     """Name of the process for ``ps`` and ``top``, of at most 15 letters."""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """The end of a forked process: its exit code, negative for a signal, and the CPU seconds that
     it used with all that it started; None if unknown."""
 
@@ -83,7 +80,7 @@ def ask(address: str, request: Request, outputs: Sequence[int]) -> socket.socket
         connection.connect(address)
         if _user_of(connection) != os.getuid():
             raise ConnectionRefusedError
-        socket.send_fds(connection, [json.dumps(asdict(request)).encode() + b"\n"], outputs)
+        socket.send_fds(connection, [json.dumps(request._asdict()).encode() + b"\n"], outputs)
     except OSError:
         connection.close()
         raise
@@ -145,7 +142,7 @@ def _keep(connection: socket.socket) -> None:
     code = _end_of(child, connection)
     end_left(set())
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    connection.sendall(json.dumps(asdict(Answer(code, used.ru_utime + used.ru_stime))).encode())
+    connection.sendall(json.dumps(Answer(code, used.ru_utime + used.ru_stime)._asdict()).encode())
 
 
 def _received(connection: socket.socket) -> tuple[Request, list[int]]:
@@ -176,7 +173,7 @@ def _become(request: Request, outputs: Sequence[int], supervisor: int) -> None:
         here = str(Path.cwd())
         os.chdir(request.folder)
         sys.path[:] = [request.folder if entry == here else entry for entry in sys.path]
-        function: Callable[..., Any] = pkgutil.resolve_name(request.function)
+        function = pkgutil.resolve_name(request.function)
         code = function(*request.arguments) or 0
     except SystemExit as end:
         code = _code_of(end)

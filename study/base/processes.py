@@ -163,7 +163,7 @@ def end_left(before: set[psutil.Process]) -> None:
 def not_ended() -> Iterator[None]:
     """Put SIGTERM and Ctrl-C off until the context ends: what is published in it is published
     whole."""
-    caught: list[int] = []
+    caught = []
 
     def note(number: int, _: object) -> None:
         caught.append(number)

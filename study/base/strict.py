@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from study.base.errors import StudyError
-from study.base.files import read_text
+from study.base.files import read_text, write_if_changed
 
 
 def explain(error: ValidationError, model: type[BaseModel], source: str) -> StudyError:
@@ -152,6 +152,10 @@ class Strict(BaseModel):
         except ValidationError as error:
             raise explain_first(error) from None
 
+    def write(self, path: Path) -> None:
+        """Write the value to a JSON file, whose time stays if it holds it already."""
+        write_if_changed(path, self.model_dump_json(indent=1))
+
 
 class Versioned(Strict):
     """A file of results, whose keys change with the version of this software."""
@@ -176,18 +180,21 @@ class Declared(Strict):
 
 
 TO_A_COMMAND = "inference is a command now, replications/inference/answer.py: measure it again"
-GONE = {
-    "study.task": TO_A_COMMAND,
-    "study.inference": TO_A_COMMAND,
-    "settings.task": TO_A_COMMAND,
-    "settings.inference": TO_A_COMMAND,
-    "measurement.inference": TO_A_COMMAND,
-    "loader.sharding": "each process takes one contiguous part of a batch",
-    "replicates.until": "more `replicates` and another start do the same",
-}
-"""Each key of a plan or a record that went and that an older result holds, such as
-`measurement.flops`, and why it went. It is dropped where a file is read: the file stays, and a
-record's checksum is that of all that it holds."""
+GONE = (
+    # inference is a command now
+    "study.task",
+    "study.inference",
+    "settings.task",
+    "settings.inference",
+    "measurement.inference",
+    # each process takes one contiguous part of a batch
+    "loader.sharding",
+    # more `replicates` and another start do the same
+    "replicates.until",
+)
+"""The keys of a plan or a record that went and that an older result holds, such as
+`measurement.flops`, with why they went. Such a key is dropped where a file is read: the file
+stays, and a record's checksum is that of all that it holds."""
 LEFT_OUT = {
     "study.task": ("inference", TO_A_COMMAND),
     "settings.task": ("inference", TO_A_COMMAND),

@@ -115,6 +115,10 @@ Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
 Expression = Annotated[str, Field(min_length=1), AfterValidator(_expression)]
 
 
+Named = Annotated[str, Field(min_length=1), AfterValidator(_no_zero)]
+"""A path, or a pattern of paths."""
+
+
 class Command(Declared):
     """Any program as a run, in place of a training of ours. Each run starts it anew, in a fresh
     copy of its files: what is not named is not there. It goes without `dataset`, `model`,
@@ -126,11 +130,11 @@ class Command(Declared):
     quotes hold a word together, and nothing else has a meaning. A word that is `{name}` alone is
     `--name` where the value is true, nothing where it is false, and several words where the value
     has several. `python` is the start's, or the image's."""
-    files: list[Annotated[str, Field(min_length=1), AfterValidator(_no_zero)]] = []
+    files: list[Named] = []
     """Further files and folders that the command needs, as paths or patterns from the folder where
     the study is started. Those that the line names, and what a Python script among them imports
     from there, count without."""
-    data: list[Annotated[str, Field(min_length=1), AfterValidator(_no_zero)]] = []
+    data: list[Named] = []
     """Large files and folders that the command reads where they lie: they are linked or mounted,
     and not copied. Their contents are a part of the run's key, too."""
     folder: Template = "."
@@ -149,7 +153,7 @@ class Command(Declared):
     @property
     def placeholders(self) -> list[str]:
         """The names in braces that the run itself does not have, each once."""
-        names = list[str]()
+        names = []
         for text in (self.line, self.folder, *self.variables.values()):
             names += placeholders_in(text)
         return [name for name in dict.fromkeys(names) if name not in OF_THE_RUN]
@@ -218,7 +222,7 @@ def words_of(line: str, values: Mapping[str, Argument]) -> list[str]:
     """Return the words of a command with the values of its placeholders. Raise
     :class:`ValueRefused` if a value is no text that a word can have."""
     texts = {name: _no_zero(text_of(value)) for name, value in values.items()}
-    words = list[str]()
+    words = []
     for word in split(line):
         alone = re.fullmatch(r"\{(\w+)\}", word)
         value = values[alone[1]] if alone else None

@@ -5,13 +5,12 @@ models is marked with a :class:`Key`.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(NamedTuple):
     """Some values of a key: their names, and the test that tells them from all other values."""
 
     names: str
@@ -44,8 +43,7 @@ def values_of(when: When, settings: BaseModel) -> str:
     return f"with {' and '.join(f'{key} {as_yaml(attrgetter(key)(settings))}' for key in when)}"
 
 
-@dataclass(frozen=True)
-class Idle:
+class Idle(NamedTuple):
     """Where a key changes nothing: every key of ``when`` has one of its values."""
 
     when: When

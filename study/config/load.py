@@ -31,10 +31,7 @@ HOLD_LEVELS = {"x", "slower", "faster", "best", "rank", "of", "at", "setting"}
 FIRST_COMMAND = Path(__file__).parent / "command_study.yaml"
 """What `study new --command` writes."""
 RESERVED = ("data", "images", "logs", "weights")
-SECTIONS = (
-    *("dataset", "model", "training", "loader"),
-    *("arguments", "output", "limits", "evidence"),
-)
+SECTIONS = ("dataset", "model", "training", "loader", "arguments", "output", "limits", "evidence")
 
 
 def read_selection(values: dict[str, Any]) -> Selection:
@@ -44,7 +41,7 @@ def read_selection(values: dict[str, Any]) -> Selection:
     for key in ("studies", "devices"):
         if isinstance(values.get(key), str) and values[key] != "auto":
             values[key] = [values[key]]
-    if values.get("container") is None and "container" in values:
+    if values.get("container", "") is None:
         values["container"] = "none"  # a reader of YAML may turn a bare `none` into None
     if isinstance(values.get("overrides"), dict):
         values["overrides"] = {
@@ -173,8 +170,8 @@ def read_study(
     if "command" in {key.partition(".")[0] for key in overrides}:
         why = "a command stands in its study's file, and no start changes it"
         raise StudyError(key="overrides", value="command", why=why, allowed="arguments")
-    full: dict[str, Any] = {}
-    taken: dict[str, Any] = {}
+    full = {}
+    taken = {}
     reduced = values.get("reduced") or {}
     if selection.size == "reduced" and isinstance(reduced, dict):
         full = {key: _at(values, key) for key in reduced if key not in overrides}
@@ -298,7 +295,7 @@ def _at(values: dict[str, Any], key: str) -> Any:
 
 def _plain(selection: Selection) -> dict[str, Any]:
     """Return the overrides and devices of ``selection`` as dotted keys with their values."""
-    overrides: dict[str, Any] = {}
+    overrides = {}
     # {"training": {"epochs": 2}} changes one key, not the section
     for key, value in selection.overrides.items():
         if key.startswith("factors."):
@@ -322,7 +319,7 @@ def _override(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, An
     if not isinstance(given, dict) or not isinstance(overrides.get("factors", {}), dict):
         return values | {"factors": overrides.get("factors", given)}  # the model reports the error
     factors = dict(given)
-    plain: dict[str, Any] = {}
+    plain = {}
     for key, value in overrides.items():
         is_key = key in setting_keys() or key.startswith(ARGUMENTS)
         if key in factors or (is_key and isinstance(value, list)):

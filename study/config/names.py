@@ -109,7 +109,7 @@ def names_in(names: Names, levels: Mapping[str, Any]) -> dict[str, list[str]]:
     Every level has one name at most. ``names`` have all of their levels; both are as tables show
     them.
     """
-    found: dict[str, list[str]] = {}
+    found = {}
     left = dict(levels)
     for name, own in sorted(names.items(), key=lambda one: -len(one[1])):
         if all(key in left and left[key] == level for key, level in own.items()):

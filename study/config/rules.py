@@ -5,9 +5,8 @@ only some values.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -16,8 +15,7 @@ from study.config.keys import Values, When, all_hold, one_of, values_of
 from study.config.sections import AUXILIARY, DIGITS, NO_GPU, SCANS, is_own
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """One row: ``key`` has one of the ``allowed`` values while every key of ``when`` has one of its
     own."""
 
@@ -70,14 +68,6 @@ A_RULE = {"training.learning_rate_rule": one_of("linear", "square_root")}
 REFERENCE = Values("the images of a step for which training.learning_rate is meant", bool)
 NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers")}
 THREADS = {"loader.kind": one_of("threads")}
-SWITCHES = {
-    "training.compile": False,
-    "training.cuda_graph": False,
-    "training.memory_format": "contiguous",
-    "training.optimizer_implementation": "auto",
-}
-"""How the plain loop may do the same training faster: keys, and the values of every published
-protocol."""
 
 
 def _only(values: Mapping[str, Any], when: When, why: str) -> list[Rule]:
@@ -109,7 +99,11 @@ RULES: tuple[Rule, ...] = (
     ),
     *_only(
         {
-            **SWITCHES,
+            # how the plain loop may do the same training faster
+            "training.compile": False,
+            "training.cuda_graph": False,
+            "training.memory_format": "contiguous",
+            "training.optimizer_implementation": "auto",
             "training.optimizer": "adamw",
             "training.gradient_accumulation": 1,
             "training.validation": "epoch",
@@ -131,12 +125,7 @@ RULES: tuple[Rule, ...] = (
         "its head's pooling has no such backward pass there",
     ),
     Rule("training.cuda_graph", one_of(False), NO_GPU, "only a GPU has CUDA graphs"),
-    Rule(
-        "training.precision",
-        one_of("auto", "fp32", "bf16", "fp16"),
-        NO_GPU,
-        "a CPU has no TF32",
-    ),
+    Rule("training.precision", one_of("auto", "fp32", "bf16", "fp16"), NO_GPU, "a CPU has no TF32"),
     Rule(
         "training.precision",
         one_of("auto", "fp32"),

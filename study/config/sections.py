@@ -130,15 +130,13 @@ class Dataset(Declared):
     if there are two classes, three channels and more than 32 pixels, and patterns of this size
     otherwise."""
     valid_fraction: Annotated[
-        float,
-        Key(idle=[Idle(OWN_SPLIT, "dataset.source generated, folder or digits")]),
+        float, Key(idle=[Idle(OWN_SPLIT, "dataset.source generated, folder or digits")])
     ] = Field(0.2, gt=0, lt=1)
     """Share of each class that is held out for validation. `cifar10` and `mnist` keep their own
     split."""
-    seed: Annotated[
-        int,
-        Key(idle=[Idle(READY_MADE, "dataset.source generated or folder")]),
-    ] = Field(42, ge=0, le=LARGEST_SEED)
+    seed: Annotated[int, Key(idle=[Idle(READY_MADE, "dataset.source generated or folder")])] = (
+        Field(42, ge=0, le=LARGEST_SEED)
+    )
     """Seed of the drawn images and of the split."""
 
     @property
@@ -246,12 +244,7 @@ class Training(Declared):
     processes: Annotated[
         int | Literal["auto"],
         _auto_or(1, 1024),
-        Key(
-            words={"auto": "default processes"},
-            idle=[OF_SEVERAL],
-            tried=False,
-            same_work=True,
-        ),
+        Key(words={"auto": "default processes"}, idle=[OF_SEVERAL], tried=False, same_work=True),
     ] = "auto"
     """`ddp`: total number of processes. Each has a GPU of its own; on a CPU they share it. `auto`:
     one process for each GPU, two on a CPU, or the largest smaller number that shares every batch
@@ -263,20 +256,13 @@ class Training(Declared):
     uses `gradient_accumulation` x `batch_size` images. Batch normalisation still sees one
     micro-batch at a time."""
     optimizer: Annotated[
-        Literal["adamw", "adam", "sgd"],
-        Key(words={"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}),
+        Literal["adamw", "adam", "sgd"], Key(words={"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"})
     ] = "adamw"
     """`adamw`: fastai's constants, with decay 0.01 except for normalisation layers and biases.
     `adam`: torch's defaults, without decay. `sgd`: momentum 0.9, without decay."""
     schedule: Annotated[
         Literal["one_cycle", "constant", "step", "cosine"],
-        Key(
-            words={
-                "one_cycle": "one cycle",
-                "constant": "constant rate",
-                "step": "rate in steps",
-            },
-        ),
+        Key(words={"one_cycle": "one cycle", "constant": "constant rate", "step": "rate in steps"}),
     ] = "one_cycle"
     """Schedule of the learning rate in each stage. `one_cycle`: fastai's schedule, which also
     changes the momentum, with lower rates for the body; the rates are halved once the body is
@@ -291,7 +277,7 @@ class Training(Declared):
                 "constant": "one learning rate",
                 "linear": "linear learning rate",
                 "square_root": "square-root learning rate",
-            },
+            }
         ),
     ] = "constant"
     """How the base rate follows the images of a step, those of all processes and micro-batches.
@@ -502,8 +488,7 @@ class Loader(Declared):
     """True to hand batches over in page-locked memory. `auto`: true for a GPU, but always false
     with stock fastai."""
     prefetch_factor: Annotated[
-        int | None,
-        Key(words={None: "default prefetching"}, same_way=True, idle=[OF_A_LOADER]),
+        int | None, Key(words={None: "default prefetching"}, same_way=True, idle=[OF_A_LOADER])
     ] = Field(None, ge=1, le=1024)
     """Number of batches that each worker keeps ready, or all threads together. none: 2, as torch
     does."""

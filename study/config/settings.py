@@ -9,15 +9,7 @@ from pydantic.fields import FieldInfo
 
 from study.base.strict import Declared, one_line
 from study.config import rules
-from study.config.command import (
-    OF_THE_RUN,
-    Argument,
-    Command,
-    Output,
-    check_arguments,
-    line_alone,
-    words_of,
-)
+from study.config.command import Argument, Command, Output, check_arguments, line_alone, words_of
 from study.config.keys import Idle, Key, Values, one_of
 from study.config.sections import (
     LARGEST_SEED,
@@ -42,8 +34,7 @@ class Keys(Declared):
     be a factor."""
 
     device: Annotated[
-        Device,
-        Key(words={"cpu": "CPU", "cuda": "GPU"}, tried=False, in_force=["devices"]),
+        Device, Key(words={"cpu": "CPU", "cuda": "GPU"}, tried=False, in_force=["devices"])
     ] = "cpu"
     """The device on which the model is trained."""
     command: Annotated[
@@ -79,22 +70,19 @@ class Keys(Declared):
     containers, and on systems other than Linux, are always fresh. A record says how its run was
     started."""
     machine: Annotated[
-        str | None,
-        Key(words={None: "any machine"}, tried=False, identifies="where it is set"),
+        str | None, Key(words={None: "any machine"}, tried=False, identifies="where it is set")
     ] = Field(None, pattern="^[A-Za-z0-9_-]+$")
     """Class of machine on which the run is made, a name in `machines` of `config/config.yaml`: for
     an executor, such as a cluster's, that has several. none: any machine."""
     environment: Annotated[
-        str | None,
-        Key(words={None: "the start's packages"}, tried=False, identifies="never"),
+        str | None, Key(words={None: "the start's packages"}, tried=False, identifies="never")
     ] = Field(None, pattern=r"\.lock$")
     """Packages with which the run executes on the host, in place of those of the start: the path of
     a lock file, from which an environment is made by uv. As a factor, `environment:
     [requirements.lock, newer.lock]`, it compares versions of the software in the same blocks
     without a container engine."""
     image: Annotated[
-        ImageName | None,
-        Key(words={None: "the device's image"}, tried=False, identifies="never"),
+        ImageName | None, Key(words={None: "the device's image"}, tried=False, identifies="never")
     ] = None
     """Container image in which the run executes, in place of its device's: a reference that the
     engine has or can pull, the path of an archive, or a lock file (`*.lock`) from which one is
@@ -128,7 +116,7 @@ class Settings(Keys):
 
     def values(self, seed: str) -> dict[str, Argument]:
         """Return the value of each placeholder of the command; ``seed`` is that of the run."""
-        return {**dict(zip(OF_THE_RUN, (self.device, seed), strict=True)), **self.arguments}
+        return {"device": self.device, "seed": seed, **self.arguments}
 
     def words(self, seed: str) -> list[str]:
         """Return the words of the command."""
@@ -241,7 +229,7 @@ def in_small(settings: Settings, trial: Mapping[str, Any] | None = None) -> Sett
     With the own values of a ``trial`` only what the run computes counts, and not how fast, or
     where.
     """
-    values = dict[str, Any]()
+    values = {}
     for key, mark in KEYS.items():
         own = get(settings, key)
         if trial is not None and mark.tried is False:
@@ -265,6 +253,15 @@ def few_images(settings: Settings, train: int, valid: int, steps: int = 3) -> tu
         steps *= 4
     last = 0 if training.drop_last else train % size
     return min(train, steps * training.step_images + last), min(valid, 2 * size + valid % size)
+
+
+def flat(prefix: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each value of nested mappings with its dotted key after ``prefix``."""
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from flat(f"{prefix}{key}.", value)
+        else:
+            yield f"{prefix}{key}", value
 
 
 def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

@@ -181,8 +181,8 @@ class StudyFile(Keys):
     def _a_null_control_is_a_factor(cls, values: Any) -> Any:
         if isinstance(values, dict) and values.get("null_control") is True:
             factors = values.get("factors") or {}
-            if isinstance(factors, dict) and "control" not in factors:
-                return values | {"factors": factors | {"control": ["first", "second"]}}
+            if isinstance(factors, dict):
+                return values | {"factors": factors | {"control": ["first", "second"]} | factors}
         return values
 
     @model_validator(mode="before")
@@ -196,13 +196,9 @@ class StudyFile(Keys):
         return values
 
     @model_validator(mode="after")
-    def _reduced_names_keys(self) -> Self:
+    def _keys_and_levels_are_those_of_runs(self) -> Self:
         for key in self.reduced:
             check_known("reduced", key, [*self.factor_keys, "replicates"], "no such key")
-        return self
-
-    @model_validator(mode="after")
-    def _factors_name_keys_and_levels(self) -> Self:
         allowed = [*self.factor_keys, *(["control"] if self.null_control else [])]
         for key, levels in self.factors.items():
             check_known("factors", key, allowed, "no such key")

@@ -1,7 +1,6 @@
 """The times that a study can compare: each with its words, its parts, and what its clock spans."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 PHASES = (
     "data_wait",
@@ -37,8 +36,7 @@ TimeName = Literal[
 """A time, by its column in the table of timings."""
 
 
-@dataclass(frozen=True)
-class Time:
+class Time(NamedTuple):
     """What is known of one time."""
 
     takes: str
@@ -64,14 +62,10 @@ TIMES: dict[TimeName, Time] = {
         "training",
     ),
     "train_seconds": Time(
-        "the training takes",
-        "training time without validation",
-        (*STEPS, OTHER),
-        "training",
+        "the training takes", "training time without validation", (*STEPS, OTHER), "training"
     ),
     "steady_seconds": Time(
-        "the training takes, warm,",
-        "training time without warm-up and validation",
+        "the training takes, warm,", "training time without warm-up and validation"
     ),
     "epoch_seconds": Time("an epoch takes", "training time of an epoch", (*STEPS, OTHER)),
     "valid_seconds": Time("the validation takes", "validation time"),

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -64,11 +63,7 @@ def start_fork_servers(
     runs = {kind_of(run.settings): run for run in forked}
     for name, run in runs.items():
         settings = run.settings
-        python = (
-            packages.python_of(run.environment, results)
-            if run.environment
-            else Path(sys.executable)
-        )
+        python = packages.python_of(run.environment, results)
         modules = [JOB_MODULE, f"study.training.loops.{settings.training.loop}.loop"]
         cpus = allowed_cpus(settings.limits.cpus) if settings.limits.cpus else None
         start_fork_server(
@@ -94,8 +89,8 @@ def start_fork_server(
     modules: Sequence[str],
     environment: Mapping[str, str],
     results: Results,
-    cpus: Sequence[int] | None = None,
-    python: Path = Path(sys.executable),
+    cpus: Sequence[int] | None,
+    python: str,
 ) -> None:
     """Start the fork server ``name`` on its ``cpus``, and tell its address in our environment, if
     there is none yet.
@@ -109,7 +104,7 @@ def start_fork_server(
         address = listen(listening)
         # Without threads of its own a fork server forks what another program would have started.
         subprocess.Popen(
-            [str(python), "-m", "study.base.fork_server", str(listening.fileno()), *modules],
+            [python, "-m", "study.base.fork_server", str(listening.fileno()), *modules],
             env=dict(environment) | {"OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -12,14 +12,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import Packages
 from study.base.environment import HOST, Environment, own
 from study.base.errors import StudyError
-from study.base.files import (
-    LARGEST_LOCK,
-    PACKAGE,
-    digest,
-    existing_file,
-    file_sha256,
-    write_if_changed,
-)
+from study.base.files import LARGEST_LOCK, PACKAGE, digest, existing_file, file_sha256
 from study.host.engine.base import last_words
 from study.host.supervise import new_log
 
@@ -44,9 +37,9 @@ def name_of(lock: str, study: str, engine: str) -> tuple[str, str]:
     return digest([file_sha256(path), sys.version_info[:3], sys.platform]), str(path.resolve())
 
 
-def python_of(name: str, files: Results) -> Path:
-    """Return the interpreter of an environment."""
-    return _environment(name, files).python
+def python_of(name: str | None, files: Results) -> str:
+    """Return the interpreter of an environment; without a name that of the start."""
+    return str(_environment(name, files).python) if name else sys.executable
 
 
 def _environment(name: str, files: Results) -> Environment:
@@ -80,7 +73,7 @@ def make(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
     code.unlink(missing_ok=True)  # it may be that of another installation
     code.symlink_to(PACKAGE)
     made = _tested(there, lock, log or files.log("environments", name))
-    write_if_changed(files.environment(name), made.model_dump_json(indent=1))
+    made.write(files.environment(name))
     return f"environment {lock.name}: {len(made.libraries)} packages of runs, Python {made.python}"
 
 
@@ -98,7 +91,9 @@ def _tested(there: Environment, lock: Path, log: Path) -> Packages:
         raise StudyError(
             f"environment {lock.name}: it cannot run the training code: {last}"
         ) from None
-    sha256 = file_sha256(lock)
     return Packages(
-        lock=lock.name, lock_sha256=sha256, python=seen["python"], libraries=seen["libraries"]
+        lock=lock.name,
+        lock_sha256=file_sha256(lock),
+        python=seen["python"],
+        libraries=seen["libraries"],
     )

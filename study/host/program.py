@@ -26,8 +26,7 @@ def folder_of(settings: Settings, root: Path) -> Path:
     """Return the folder below ``root`` in which the command is started. Raise :class:`StudyError`
     for one that leads elsewhere."""
     assert settings.command
-    values = {name: str(value) for name, value in settings.values(PLANNED).items()}
-    given = settings.command.folder.format_map(values)
+    given = settings.command.folder.format_map(settings.values(PLANNED))
     _check_below("command.folder", given)
     return root / given
 
@@ -46,7 +45,7 @@ def files(settings: Settings, root: Path) -> list[Path]:
     """
     assert settings.command
     start, words = folder_of(settings, root), settings.words(PLANNED)
-    found = set[Path]()
+    found = set()
     for place, word in enumerate(words):
         for text in {word, word.partition("=")[2]} - {""}:
             path = Path(os.path.normpath(start / text))
@@ -71,7 +70,7 @@ def _named(pattern: str, root: Path) -> set[Path]:
     named = [root / one for one in glob.glob(pattern, root_dir=root, recursive=True)]  # noqa: PTH207
     if not named:
         raise StudyError(key="command.files", value=pattern, why="no such file or folder here")
-    found = set[Path]()
+    found = set()
     for path in named[: MOST_FILES + 1]:
         found |= set(islice(files_below(path), MOST_FILES + 1)) if path.is_dir() else {path}
     return {Path(os.path.normpath(path)) for path in found}

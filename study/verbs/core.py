@@ -96,10 +96,7 @@ def new(options: argparse.Namespace) -> str:
         help="override a key of the study",
     ),
     argument(
-        "--device",
-        action="append",
-        metavar="DEVICE",
-        help="cpu or cuda, instead of the study's",
+        "--device", action="append", metavar="DEVICE", help="cpu or cuda, instead of the study's"
     ),
     argument(
         "--reduced",
@@ -305,12 +302,7 @@ def weights(options: argparse.Namespace) -> str | None:
     return None
 
 
-@verb(
-    STUDY,
-    argument("block", help="name of the block, as in `snakemake -n`"),
-    RESULTS,
-    LOG,
-)
+@verb(STUDY, argument("block", help="name of the block, as in `snakemake -n`"), RESULTS, LOG)
 def measure(options: argparse.Namespace) -> None:
     """Measure one block of runs, each in a fresh process, and write its records."""
     from study.host.steps.block import measure_block

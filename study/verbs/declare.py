@@ -5,11 +5,10 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from study.base.errors import printable
 from study.base.extras import extras_with, load_extra
@@ -18,8 +17,7 @@ Argument = tuple[tuple[str, ...], dict[str, Any]]
 Call = Callable[[argparse.Namespace], str | None]
 
 
-@dataclass(frozen=True)
-class Verb:
+class Verb(NamedTuple):
     """One verb of the command line."""
 
     call: Call

@@ -96,7 +96,7 @@ from tests.conftest import tiny_plan
 plan, results = tiny_plan(), Results(Path(sys.argv[1]))
 start_fork_servers([plan], [(plan.name, run.name) for run in plan.runs], results)
 if FORK_SERVERS in os.environ:
-    start_fork_server("snakemake", ["tests.workflow.forked"], os.environ, results)
+    start_fork_server("snakemake", ["tests.workflow.forked"], os.environ, results, None, sys.executable)
 print(os.environ.get(FORK_SERVERS, ""), flush=True)
 time.sleep(86400)
 """

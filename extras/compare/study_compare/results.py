@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.screen.provenance import flat
 from study.analysis.stats.usable import usable_runs
 from study.analysis.table.tables import read_table
 from study.artifacts.layout import Results
@@ -18,7 +17,7 @@ from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.artifacts.setting import setting_of
 from study.base.errors import StudyError
-from study.config.settings import decisive
+from study.config.settings import decisive, flat
 from study.config.times import TimeName
 from study_compare.side import PHASES, STATES, Side
 

@@ -12,6 +12,7 @@ from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.words import coefficients, law_formula, listed, number
+from study.artifacts.plan import aligned
 from study.base.errors import StudyError
 from study_fit.table import Columns, checked_table, read_table
 
@@ -124,11 +125,7 @@ def _laws(fit: CurveFit) -> list[str]:
                 coefficients(fitted.coefficients, fitted.intervals) + finding,
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return [
-        "  " + "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]])
-        for row in rows
-    ]
+    return [f"  {line}" for line in aligned(rows)]
 
 
 def _fastest(optimum: Optimum | None, name: str, equal: bool) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats.noise import separate_sets
+from study.analysis.stats.mixed_model import codes
+from study.analysis.stats.noise import connected
 from study.analysis.stats.optimum import label
 from study.analysis.table.tables import LARGEST, PARSER
 from study.base.errors import StudyError
@@ -170,9 +171,10 @@ def _check_blocks(table: pd.DataFrame, given: Mapping[str, str]) -> None:
     blocks = table["block"].nunique()
     if blocks > MOST_BLOCKS:
         raise StudyError(f"{told} name {blocks} blocks; at most {MOST_BLOCKS} are allowed")
-    sets = separate_sets(table["x"].tolist(), table["block"].tolist())
-    if len(sets) > 1:
-        one, other = (label(min(sizes)) for sizes in sets[:2])
+    sizes = codes(table["x"].tolist())
+    sets = connected(sizes, codes(table["block"].tolist()))[sizes]
+    if sets.any():
+        one, other = (label(table["x"][sets == at].min()) for at in (0, 1))
         raise StudyError(
             f"{told}: blocks go with {given['x']!r}: {one} and {other} share none, nor does a "
             "chain of blocks join them, so their difference may be the blocks'. Leave the blocks "

@@ -3,10 +3,10 @@ one word."""
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import chain, pairwise, product
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -92,8 +92,7 @@ class ClaimRow(Strict):
         return f"{value} (90%: {' to '.join(ends)})" if ends else value
 
 
-@dataclass(frozen=True)
-class _Found:
+class _Found(NamedTuple):
     """What was measured at one setting: the row without the claim."""
 
     at: Levels
@@ -115,9 +114,9 @@ class Judge(MeasuredStudy):
     def of(cls, study: Study, frame: pd.DataFrame) -> "Judge":
         """Return the judge of a study's marked table of timings."""
         fitted = groups_of(study, frame)
-        overalls = overalls_of(study, fitted, study.contrast) if study.contrast else []
+        overalls = overalls_of(study, fitted, study.contrast)
         groups = [group_of(study, group) for group in fitted]
-        return cls(study, fitted, groups, ratios_of(study, fitted, overalls))
+        return cls(study, fitted, groups, overalls, ratios_of(study, fitted, overalls))
 
     def at_clock(self, clock: Clock | None) -> "Judge":
         """Return the judge by the time that a claim means; this one where it is that of the
@@ -152,7 +151,7 @@ class Judge(MeasuredStudy):
             if key not in claim.at and len({self.words(key, one.at[key]) for one in found}) > 1
         ]
         margin = self._margin(claim)
-        printed = list[Mark]()  # in the seconds of the source
+        printed = []  # in the seconds of the source
         for level, seconds in claim.printed.items():
             key = next(iter(claim.best or claim.of))
             printed += [_mark(end, seconds) for end in self.ends(claim.at | {key: level})]
@@ -243,7 +242,8 @@ class Judge(MeasuredStudy):
         found = [(self.over(*pair, len(pairs)), pair) for pair in pairs]
         if claim.sense == "up to" and found:
             most, ends = max(found, key=lambda one: one[0].here.value)
-            found = [(replace(most, alone=most.joint), ends)]  # the best of several is so by chance
+            # the best of several is so by chance
+            found = [(Quantity(most.here, most.joint, most.joint), ends)]
         for measured, ends in found:
             slower, faster = ends
             word, note = self._told(claim, claimed, measured, ends)
@@ -282,8 +282,8 @@ class Judge(MeasuredStudy):
         better = f"{told}. Without it {same[0].measured}: {same[0].word}" if same else ""
         if hides:
             why = f"{told}: {short(claimed.low)} in steady steps would show as {short(shows)}"
-            one = replace(one, word="cannot tell", note=why)
-        return replace(one, better=better)
+            one = one._replace(word="cannot tell", note=why)
+        return one._replace(better=better)
 
     def _runs(self, end: TimedSetting) -> pd.DataFrame:
         """Return the runs of a setting that count."""
@@ -292,7 +292,6 @@ class Judge(MeasuredStudy):
 
     def _best(self, claim: Claim) -> Iterator[_Found]:
         ends = self.ends(claim.at | claim.best)
-        margin = self._margin(claim)
         for own in ends:
             others, rest = self.others(own, claim.at, claim.best), own.rest(claim.best)
             if not others:
@@ -307,7 +306,7 @@ class Judge(MeasuredStudy):
                 # One number has one interval: the answer's, which is of all levels at once.
                 here = own.group.ratio(own.level.label, rival.level.label) or here
             names = [self.name(end, claim.best) for end in (own, rival)]
-            word = self._fastest(own, others, tests, margin)
+            word = self._fastest(own, others, tests, self._margin(claim))
             longer = here.inverse if here.value < 1 else here
             first, second = names if here.value >= 1 else names[::-1]
             brief = f"{first} takes {told_of(longer, f' times as long as {second}')}"
@@ -346,7 +345,7 @@ class Judge(MeasuredStudy):
         named = dict.fromkeys(chain.from_iterable(claim.rank))
         for first in self.ends(claim.at | claim.rank[0]):
             rest = first.rest(named)
-            ends = list[TimedSetting]()
+            ends = []
             for chosen in claim.rank:
                 ends += [end for end in self.ends(claim.at | chosen) if end.rest(named) == rest]
             if len(ends) < len(claim.rank):
@@ -418,12 +417,12 @@ class Judge(MeasuredStudy):
         if beyond:
             names = [text.partition(":")[0] for text in beyond]
             brief = f"{told}; beyond the claim (95%): {listed(names)}"
-            return replace(one, measured=f"{told}. {'; '.join(beyond)}", brief=brief)
+            return one._replace(measured=f"{told}. {'; '.join(beyond)}", brief=brief)
         if len(found) > 1:
             return one
         here, over = found[0].here, claimed.over(found[0].alone)
         told = told_of(here.times(100), "%", decimals=0)
-        return replace(one, measured=f"{told} of its speed", here=here, over=over)
+        return one._replace(measured=f"{told} of its speed", here=here, over=over)
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
         points, timed = claim.kind == "accuracy", claim.kind == "seconds"

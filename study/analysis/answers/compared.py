@@ -12,13 +12,13 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from scipy import special
 
 from study.analysis.answers.group import Group, TimedSetting, ends_with
 from study.analysis.groups import GroupFit
-from study.analysis.ratios import Ratio, quotient_of
+from study.analysis.ratios import Overall, Ratio, quotient_of
 from study.analysis.stats.estimate import Estimate
 from study.analysis.stats.log_model import Critical, one_sided, together
 from study.analysis.words import device_words, number, short, with_key
@@ -38,9 +38,10 @@ class MeasuredStudy:
 
     study: Study
     fitted: Sequence[GroupFit]
-    groups: Sequence[Group]
-    ratios: Sequence[Ratio]
-    """Of the study's contrast."""
+    groups: list[Group]
+    overalls: Sequence[Overall]
+    """Of the study's contrast, as are the ratios."""
+    ratios: list[Ratio]
 
     def left_out(self, claim: Claim) -> list[str]:
         """Return the levels that a claim names, and that the study neither varies a key over nor
@@ -96,20 +97,13 @@ class MeasuredStudy:
 
 
 Word = Literal[
-    "same here",
-    "less here",
-    "more here",
-    "not here",
-    "contradicted",
-    "cannot tell",
-    "another job",
+    "same here", "less here", "more here", "not here", "contradicted", "cannot tell", "another job"
 ]
 """What is said of a claim. `not here` is of a setting, or an order, that another one beats;
 `contradicted` is said only where the source's machine is this one."""
 
 
-@dataclass(frozen=True)
-class Quantity:
+class Quantity(NamedTuple):
     """What was measured of one part of a claim, with three intervals."""
 
     here: Estimate
@@ -131,8 +125,7 @@ class Quantity:
         return cls(bare, bare, bare)
 
 
-@dataclass(frozen=True)
-class Claimed:
+class Claimed(NamedTuple):
     """A claimed number, or a range of them, and how near to it counts as the same."""
 
     low: float

@@ -109,8 +109,7 @@ class CannotSay(Statement):
         told = f"Not decided: {why}{where}"
         if len(first) == 2 and not self.only:
             times = listed([short(seconds[label]) for label in first])
-            pair = context.settings(first)
-            told = f"**Not decided** between {pair}, {times} s{where}: {why}"
+            told = f"**Not decided** between {context.settings(first)}, {times} s{where}: {why}"
         elif first and group.levels[0].runs == 1:
             told = f"One run: **{short(seconds[first[0]])} s**{where}"
         more = quantity(self.more_runs or 0, "more block").capitalize()
@@ -179,11 +178,10 @@ class Fastest(Statement):
             return None
         best = min(eligible, key=eligible.__getitem__)
         change = abs(log(eligible[best] / self.time.value))
-        old = short(self.time.value)
         new = short(eligible[best])
         if best != self.level.label:
             return True, change, f"{context.setting(best)} leads at {new} s."
-        if old[0] == new[0] and change < log(2):
+        if short(self.time.value)[0] == new[0] and change < log(2):
             return None
         return False, change, f"{context.setting(best)} takes {new} s."
 

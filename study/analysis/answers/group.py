@@ -3,10 +3,9 @@ the fastest."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.phases import phases_of
@@ -119,8 +118,7 @@ class Group(Strict):
         return {*self.indistinguishable} - {self.best} <= {*self.equivalent}
 
 
-@dataclass(frozen=True)
-class TimedSetting:
+class TimedSetting(NamedTuple):
     """One setting that has a time."""
 
     place: int
@@ -161,9 +159,9 @@ def ends_with(
 
 def group_of(study: Study, group: GroupFit) -> Group:
     """Return the analysis of one group."""
-    x, part, model = study.curve_key, group.part, group.model
-    levels = [_level(study, name, part[part["level"] == name], group, x) for name in group.levels]
-    if x:  # along the curve's factor, or as the study lists those of its other factors
+    model = group.model
+    levels = [_level(study, name, group) for name in group.levels]
+    if study.curve:  # along the curve's factor, or as the study lists those of its other factors
         levels.sort(key=lambda level: level.x or 0)
     if model is None:
         return Group(setting=group.setting, levels=levels)
@@ -177,7 +175,7 @@ def group_of(study: Study, group: GroupFit) -> Group:
     sizes, curve = {level.label: level.x for level in known}, None
     if study.curve and len(sizes) >= 3:
         along = [sizes.get(level) for level in model.levels]
-        best_of_curve = group.optimum_among(list(sizes))
+        best_of_curve = group.optimum_among(sizes)
         curve = curve_of_model(model, along, best_of_curve, study.equivalence_margin)
     return Group(
         setting=group.setting,
@@ -218,9 +216,8 @@ def smallest(levels: Sequence[LevelSummary], ineligible: Mapping[str, object]) -
     return None if any(time.value <= high for level, time in timed if level.undetermined) else label
 
 
-def _level(
-    study: Study, name: str, rows: pd.DataFrame, group: GroupFit, x: str | None
-) -> LevelSummary:
+def _level(study: Study, name: str, group: GroupFit) -> LevelSummary:
+    rows, x = group.part[group.part["level"] == name], study.curve_key
     clean = group.clean[group.clean["level"] == name]
     left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
     typical = clean[[*resources()]].median().dropna()

@@ -179,7 +179,7 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     clean = group.clean
     logs = clean[study.total].astype(float).apply(np.log)
     by_start = logs.groupby([clean["session"], clean["level"]]).mean().unstack()[model.levels]
-    effects = list[Effect]()
+    effects = []
     count = sum(len(own) - 1 for own in levels.values())
     for place, (key, own) in enumerate(levels.items()):
         for at in range(1, len(own)):
@@ -193,7 +193,7 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
                         base=str(own[0]),
                         level=str(own[at]),
                         settings=len(pairs),
-                        times_as_fast=model.mean_ratio(pairs, together(count)),
+                        times_as_fast=model.with_units(weights).interval(weights, together(count)),
                         starts=starts if len(by_start) > 1 else [],
                     )
                 )

@@ -115,9 +115,9 @@ class Ways(Statement):
         change = abs(log(now / before))
         if leader != self.ways[0].group:
             return True, change, f"{context.who(leader)} leads at {short(times[leader])} s."
-        new = short(now)
-        old = short(before)
-        return (False, change, f"it is {new} times as fast.") if new != old else None
+        if short(now) == short(before):
+            return None
+        return False, change, f"it is {short(now)} times as fast."
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
@@ -125,7 +125,7 @@ class Ways(Statement):
         preposition, _, who = context.where(first.group).partition(" ")
         lead = f"{capital(preposition)} **{who}** {context.takes} {short(first.seconds)} s, "
         times, end = self.told(other), f", {short(other.seconds)} s{self._others(context)}."
-        if times is None or times.low is None or times.high is None:
+        if times is None or times.bounds is None:
             return (
                 f"{lead}{context.where(other.group)} {short(other.seconds)} s: **not "
                 "decided**, there is no interval."

@@ -174,7 +174,7 @@ def draw(curve: Curve, width: int) -> Figure:
         for x, (told, colour, bold) in cells.items():
             at = sheet.pixel(axes, np.log(x), found[-1])[0]
             sheet.text(at, y, told, colour, SMALL, "center", bold)
-    beside = list[Beside]()
+    beside = []
     marks = Marks(axes, upright=True)
     for place, one in enumerate(curve.series):
         shift = 0.12 * (place - (len(curve.series) - 1) / 2)

@@ -7,7 +7,6 @@ forecast.
 
 from functools import partial
 from math import ceil
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -109,7 +108,7 @@ def _draw_length(length: RatiosByLength, width: int) -> Figure:
         # A ratio without an interval has its value as both ends.
         rows = pd.DataFrame(ratios, jobs, dtype=float).ffill(axis=1)
         value = rows["value"]
-        look: Any = {"color": PALETTE["answer" if ends[place] == max(ends) else "other"]}
+        look = {"color": PALETTE["answer" if ends[place] == max(ends) else "other"]}
         axes.fill_between(jobs, rows["low"], rows["high"], alpha=0.13, lw=0, **look)
         axes.plot(value.loc[own:], "--o", mfc=PALETTE["bg"], **look)
         axes.plot(value.loc[:own], "-o", lw=1.8, markevery=[-1], gid="measured", **look)

@@ -3,10 +3,9 @@
 Accuracies and seconds are means over the runs of a setting, losses are medians.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -33,8 +32,7 @@ SIGNS = {"answer": "best", "out": "unlearned", "other": "learned"}
 """The sign of a setting's line in the key, by the look of the setting."""
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(NamedTuple):
     """How one setting learned."""
 
     name: str
@@ -63,8 +61,7 @@ class Course:
         )
 
 
-@dataclass(frozen=True)
-class Courses:
+class Courses(NamedTuple):
     """All that both charts show."""
 
     every: list[Course]
@@ -97,7 +94,7 @@ def learning_charts(result: StudyResult, found: Rows) -> dict[str, Chart]:
     groups = result.analysis.groups
     many = sum(len(group.levels) for group in groups) > MOST_SETTINGS
     context = Context(study, groups)
-    every = list[Course]()
+    every = []
     epochs = counted(result.epochs).dropna(subset=[ACCURACY])
     for group in groups:
         # Beside other groups, what a setting is in its own says little.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -37,8 +37,7 @@ MOST_WITH_ACCURACY = 8
 """Rows of a chart that has the accuracy under each verdict."""
 
 
-@dataclass(frozen=True)
-class Dot:
+class Dot(NamedTuple):
     """One run, or one pair of runs."""
 
     value: float
@@ -79,8 +78,7 @@ class Row:
         return f"{three_digits(self.time.value)}{self.unit}" if self.time else ""
 
 
-@dataclass(frozen=True)
-class RowGroup:
+class RowGroup(NamedTuple):
     """The rows of one way, with its name. An ``arrow`` with so many lines of words leads from the
     first of two rows to the other."""
 
@@ -189,9 +187,9 @@ def draw(chart: RowsChart, width: int) -> Figure:
     left = left if beside else RADIUS
     end = TOP
     high = HIGH if any(chart.words(row, False)[1] for row in chart.rows) else LOW
-    above = list[tuple[float, str, bool]]()
+    above = []
     placed = list[tuple[float, Row]]()
-    arrows = list[tuple[RowGroup, float, float]]()
+    arrows = []
     for group in chart.groups:
         end += GROUP * bool(placed)
         heads = [(line, True) for line in lines_of(group.name, width, "bold")]

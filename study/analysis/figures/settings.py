@@ -105,7 +105,7 @@ def pairs_chart(plan: Plan, found: Rows, analysis: Analysis) -> Chart | None:
         return None
     drawn = []
     for ratio in analysis.ratios:
-        pair = list[Row]()
+        pair = []
         times = ratio.together
         told = times.excludes_one and not times.within(plan.study.equivalence_margin)
         for name in (ratio.slower, ratio.faster):

@@ -161,7 +161,7 @@ class Marks:
         colour = PALETTE[look]
         if estimate.bounds:
             ends = self._places([at, at], estimate.bounds)
-            dashes: Any = (0, (3, 3)) if look == "out" else "-"
+            dashes = (0, (3, 3)) if look == "out" else "-"
             self.axes.plot(*ends, color=colour, lw=1.6, ls=dashes, zorder=3, gid="mark interval")
             self._beyond([at, at], estimate.bounds, look)
         mean = self._places(sides, [estimate.value] * 2)
@@ -199,7 +199,7 @@ class Marks:
 
     def _beyond(self, at: Sequence[float], values: Sequence[float], colour: str) -> None:
         above, below = "^v" if self.upright else "><"
-        look: Any = {"color": PALETTE[colour], "gid": f"mark beyond {colour}", "zorder": 12}
+        look = {"color": PALETTE[colour], "gid": f"mark beyond {colour}", "zorder": 12}
         for place, value in zip(at, values, strict=True):
             if not self.low <= value <= self.high:
                 sign = above if value > self.high else below
@@ -306,8 +306,20 @@ NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 """What matplotlib else writes into each file."""
 NAMESPACES = re.compile(r' xmlns\S*="[^"]*"|xlink:(?=href=)')
 ATTRIBUTES = (
-    *("d", "x", "y", "fill", "fill-opacity", "stroke", "stroke-width", "opacity"),
-    *("stroke-opacity", "stroke-dasharray", "font-size", "font-weight", "text-anchor", "transform"),
+    "d",
+    "x",
+    "y",
+    "fill",
+    "fill-opacity",
+    "stroke",
+    "stroke-width",
+    "opacity",
+    "stroke-opacity",
+    "stroke-dasharray",
+    "font-size",
+    "font-weight",
+    "text-anchor",
+    "transform",
 )
 NUMBERED = re.compile(r"_\d+$")
 """The names that matplotlib gives its groups."""

@@ -2,8 +2,7 @@
 words in its tables."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -13,14 +12,7 @@ from study.analysis.answers.group import Group, LevelSummary
 from study.analysis.figures.style import Kept
 from study.analysis.stats.optimum import Noise
 from study.analysis.table.exclusions import ASIDE, place_of_record
-from study.analysis.words import (
-    agreeing,
-    bytes_words,
-    listed,
-    number,
-    short,
-    three_digits,
-)
+from study.analysis.words import agreeing, bytes_words, listed, number, short, three_digits
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.base.errors import quantity
@@ -32,8 +24,7 @@ from study.config.study import Study, display_level
 from study.config.times import TIMES
 
 
-@dataclass(frozen=True)
-class StudyProgress:
+class StudyProgress(NamedTuple):
     """The planned runs of one study that are there, and those that are missing."""
 
     study: str
@@ -94,8 +85,7 @@ def progress_sentence(studies: Sequence[StudyProgress]) -> str:
     return f"{count}." if whole else f"{count}: this is no final report."
 
 
-@dataclass(frozen=True)
-class StudyView:
+class StudyView(NamedTuple):
     """One study's part of the page."""
 
     name: str
@@ -256,8 +246,7 @@ FORMATS: dict[timing.Format, Callable[[float], str]] = {
 }
 
 
-@dataclass(frozen=True)
-class ResourceRow:
+class ResourceRow(NamedTuple):
     """One row of the page's table: an entry of a level's ``resources``, its heading, and the
     function that words it."""
 

@@ -83,8 +83,8 @@ def report_now(
     :class:`StudyError` if no study has a record.
     """
     files = Results(results)
-    found: list[StudyResult] = []
-    refused: dict[str, str] = {}
+    found = []
+    refused = {}
     for name in dict.fromkeys(studies or selected(results)):
         try:
             found.append(result_of(files, name))
@@ -139,8 +139,20 @@ def templates() -> Environment:
         finalize=_finalize,
     )
     named = (
-        *(number, bytes_words, device_words, place_words, setting_words, law_formula, coefficients),
-        *(resources, level_row, noise_words, marked, prose, breakable, content_hash),
+        number,
+        bytes_words,
+        device_words,
+        place_words,
+        setting_words,
+        law_formula,
+        coefficients,
+        resources,
+        level_row,
+        noise_words,
+        marked,
+        prose,
+        breakable,
+        content_hash,
     )
     environment.filters |= {function.__name__: function for function in named}
     return environment

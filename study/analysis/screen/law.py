@@ -109,14 +109,14 @@ def _lines(group: Group, curve: CurveFit) -> Iterator[str]:
     """Yield what is known and what is not, and where the laws miss."""
     first = group.timed[0].label
     ratio = group.ratios.get(first)
-    if curve.verdict.kind == "falls" and ratio:
-        told = f"{short(ratio.value)} times as long as {group.best}{bounds(ratio)}"
-        yield f"**Known:** {first} takes {told}."
     if curve.verdict.kind == "falls":
+        if ratio:
+            told = f"{short(ratio.value)} times as long as {group.best}{bounds(ratio)}"
+            yield f"**Known:** {first} takes {told}."
         yield f"**Not known:** whether larger sizes go on falling. {curve.text()}"
-    if curve.line == "rise" and _rejected(curve.models["rise"]):
-        yield f"The curve misses {_most(curve.models['rise'].misses)}, more than the noise."
     if curve.line == "rise":
+        if _rejected(curve.models["rise"]):
+            yield f"The curve misses {_most(curve.models['rise'].misses)}, more than the noise."
         law = f"The published law, {law_formula('power')}, can only fall"
         yield f"{law}: at its closest it misses {_most(curve.power.misses)}."
 

@@ -3,7 +3,6 @@
 And what to do next: a command that can be typed, with its minutes and what it decides.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -194,27 +193,29 @@ def next_of(
     missing = int((frame["message"] == NOT_YET).sum())
     if missing:
         return _start(plan, f"{quantity(missing, 'run')} still to be made")
-    lack = first.lacks
-    if lack and lack.what == "device":
+    what = first.lacks.what if first.lacks else None
+    if what == "device":
         absent = {f"a {device_words(run.settings.device)}" for run in plan.runs if run.unavailable}
         return _start(plan, f"measure where {listed(sorted(absent))} is")
-    if lack and lack.what == "good runs":
+    if what == "good runs":
         return Next(title="mend what the runs failed of, then", command=plan.start.retry(plan.name))
-    if lack and lack.what in ("interval", "blocks"):
-        more = plan.study.replicates if lack.what == "blocks" else MORE_RUNS
+    if what in ("interval", "blocks"):
+        more = plan.study.replicates if what == "blocks" else MORE_RUNS
         return _replicates(plan, frame, more, "the ratio")
     lack = next((one.lacks for one in (first, *answers) if one.lacks), None)
-    if lack and not first.decided and lack.what == "runs":
-        return _replicates(plan, frame, lack.runs, "an answer")
-    if lack and not first.decided and lack.what == "learning":
-        longer = {"training.epochs": TIMES_THE_EPOCHS * plan.study.training.epochs}
-        return _start(plan, "train for longer", overrides=longer)
+    if lack and not first.decided:
+        if lack.what == "runs":
+            return _replicates(plan, frame, lack.runs, "an answer")
+        if lack.what == "learning":
+            longer = {"training.epochs": TIMES_THE_EPOCHS * plan.study.training.epochs}
+            return _start(plan, "train for longer", overrides=longer)
     found = None
-    if lack and lack.what == "calm" and first.about in ("times", "ways"):
-        what = "whether it was the machine"
-        found = _replicates(plan, frame, MORE_RUNS, what, "Close other programs before.")
-    elif lack and lack.what == "tie" and first.about in ("times", "ways"):
-        found = _more_sizes(plan, context, frame) or _tie(plan, context, lack, frame)
+    if lack and first.about in ("times", "ways"):
+        if lack.what == "calm":
+            told = "Close other programs before."
+            found = _replicates(plan, frame, MORE_RUNS, "whether it was the machine", told)
+        elif lack.what == "tie":
+            found = _more_sizes(plan, context, frame) or _tie(plan, context, lack, frame)
     found = found or _beyond(plan, context, first, frame)
     part = limit.best if limit else None
     if found or part is None:
@@ -237,7 +238,7 @@ def _beyond(
     largest, (group,) = max(plan.study.factors[key]), context.groups
     if group.best != str(largest) or len(group.indistinguishable) > 1:
         return None
-    if key == "training.batch_size" and 2 * largest > frame["train_images"].max():
+    if 2 * largest > frame["train_images"].max():
         return None
     # As many blocks more, which hold both: the blocks that are there hold the smaller one alone.
     blocks = plan.study.replicates
@@ -256,9 +257,8 @@ def _more_sizes(plan: Plan, context: Context, frame: pd.DataFrame) -> Next | Non
     if fit is None or fit.verdict.reason != "wide_interval" or key != SIZE:
         return None
     sizes = plan.study.factors[key]
-    most = frame["train_images"].max() if key == "training.batch_size" else math.inf
     tried = (min(sizes) // 4, min(sizes) // 2, 2 * max(sizes))
-    added = [size for size in tried if 1 < size <= most]
+    added = [size for size in tried if 1 < size <= frame["train_images"].max()]
     extra = (frame["process_seconds"] - frame[plan.study.total]).median()
     each = by_name("power").seconds(fit.power.coefficients, added) + extra
     seconds = plan.study.replicates * each.sum()

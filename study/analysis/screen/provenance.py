@@ -18,7 +18,7 @@ from study.artifacts.record import Record
 from study.base.errors import quantity
 from study.base.privacy import plain
 from study.config.sections import is_own, short_name
-from study.config.settings import Settings, get
+from study.config.settings import DEFAULTS, flat, get
 from study.config.study import Study
 
 LONGEST_COMMAND = 40
@@ -143,7 +143,7 @@ def facts_of(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> 
     Of the settings these are the ones that are not the default of every run. ``frame`` is the
     plan's table.
     """
-    study, frame = plan.study, counted(frame)
+    study, frame, usual = plan.study, counted(frame), dict(flat("", DEFAULTS.model_dump()))
     values: dict[str, list[Any]] = {}
     for record in records.values():
         if record.outcome == "ok":
@@ -161,7 +161,7 @@ def facts_of(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> 
     facts = {"reduced size": "; ".join(reduced)} if reduced else {}
     for name, every in values.items():
         known = [value for value in every if value not in (None, [])]
-        if known and any(value != DEFAULTS.get(name) for value in known):
+        if known and any(value != usual.get(name) for value in known):
             facts[name] = _range(name, known)
     absent = [run for run in plan.runs if run.name not in records]
     reasons = {run.unavailable for run in absent if run.unavailable}
@@ -183,18 +183,6 @@ def _fields(record: Record) -> Iterator[tuple[str, Any]]:
         yield "command.program", record.command.program
         yield "command.copied_files", record.command.files
     yield "started_as", record.started_as
-
-
-def flat(prefix: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each value of nested mappings with its dotted key after ``prefix``."""
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from flat(f"{prefix}{key}.", value)
-        else:
-            yield f"{prefix}{key}", value
-
-
-DEFAULTS = dict(flat("", Settings.model_validate({}).model_dump()))
 
 
 def _range(name: str, values: list[Any]) -> str:

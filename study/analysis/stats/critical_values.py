@@ -97,9 +97,8 @@ def _between(value: Callable[[float], float], degrees: Array) -> Array:
     above = np.clip(np.searchsorted(GRID, known), 1, len(GRID) - 1)
     high, low = GRID[above], GRID[above - 1]
     share = (1 / low - 1 / known) / (1 / low - 1 / high)
-    at = {one: value(one) for one in np.unique([low, high])}
-    below = np.array([at[one] for one in low])
-    return below * (1 - share) + np.array([at[one] for one in high]) * share
+    each = np.vectorize(value, otypes=[float])
+    return np.asarray(each(low) * (1 - share) + each(high) * share)
 
 
 def _quantile(within: Callable[[Array], Array], degrees: float, tail: float, tests: int) -> float:

@@ -74,10 +74,11 @@ class Estimate(Strict):
     def widened(self, added: float) -> "Estimate":
         """Return a ratio with the bound moved that knows nothing of what may have been ``added`` to
         it, in log units: the lower one down, or the upper one up where something was taken away."""
-        low, high = self.low, self.high
-        if low is not None and high is not None:
-            low, high = low * math.exp(-max(added, 0.0)), high * math.exp(-min(added, 0.0))
-        return Estimate(value=self.value, low=low, high=high)
+        if self.bounds is None:
+            return self
+        low, high = self.bounds
+        down, up = math.exp(-max(added, 0.0)), math.exp(-min(added, 0.0))
+        return Estimate(value=self.value, low=low * down, high=high * up)
 
 
 def undetermined(

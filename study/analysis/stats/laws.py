@@ -41,8 +41,7 @@ SHARES: Array = np.hstack([0.0, special.expit(np.linspace(-25.0, 25.0, 59)), 1.0
 """The shares from which a search begins. At both ends a part of the law is missing."""
 
 
-@dataclass(frozen=True)
-class Law:
+class Law(NamedTuple):
     """One kind of law, of which a share, one parameter beside it and a scale make each."""
 
     name: str
@@ -247,8 +246,8 @@ def _fit(law: Law, means: LogMeans) -> Fitted:
     best = law.coefficients(means.mean, shapes.beside, shapes.shares, np.exp(shapes.scales))
     coefficients = {name: float(values[0]) for name, values in best.items()}
     rss, degrees = squares + replicated, lack_of_fit_df + replicated
-    intervals = dict[str, Bounds]()
-    band = list[Band]()
+    intervals = {}
+    band = []
     if degrees > 0:
         limit = squares + rss * float(special.fdtri(1, degrees, CONFIDENCE)) / degrees
         shapes = shapes_within(law, means, limit)

@@ -138,14 +138,11 @@ def accuracy_of(accuracies: Sequence[float], critical: Critical) -> Estimate:
     return Estimate(value=mean, low=mean - reach, high=mean + reach)
 
 
-SquaredError = tuple[float, float]
-"""Squared standard error of a level's mean accuracy, and its degrees of freedom."""
-
-
 def _squared_errors(
     accuracies: Mapping[str, Sequence[float]], images: int | None
-) -> dict[str, SquaredError]:
-    """Return the squared error of each level's mean, from its own runs.
+) -> dict[str, tuple[float, float]]:
+    """Return the squared standard error of each level's mean, from its own runs, and its degrees of
+    freedom.
 
     A level with one run has the variance of the others' pooled. No variance is below the binomial
     one of the images: runs that happen to agree have not shown that they always do.

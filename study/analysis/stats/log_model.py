@@ -22,15 +22,7 @@ import numpy as np
 from scipy import special
 
 from study.analysis.stats.estimate import Estimate
-from study.analysis.stats.mixed_model import (
-    Array,
-    Codes,
-    Flags,
-    Groups,
-    MixedFit,
-    codes,
-    fit_mixed,
-)
+from study.analysis.stats.mixed_model import Array, Codes, Flags, Groups, MixedFit, codes, fit_mixed
 from study.analysis.stats.noise import (
     FEWEST,
     ROUNDING,
@@ -138,13 +130,6 @@ class LogModel:
     def ratio(self, level: Hashable, other: Hashable, critical: Critical | None = None) -> Estimate:
         """Return the geometric mean of ``level`` over that of ``other``, compared within blocks."""
         return self.interval(self.weights(level, other), critical)
-
-    def mean_ratio(
-        self, pairs: Sequence[tuple[Hashable, Hashable]], critical: Critical | None
-    ) -> Estimate:
-        """Return the geometric mean of the ratios of some pairs of levels."""
-        weights = self.weights_of(pairs)
-        return self.with_units(weights).interval(weights, critical)
 
     def weights_of(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> Array:
         """Return the weights (m,) of the mean difference of some pairs of levels."""

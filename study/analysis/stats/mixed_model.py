@@ -9,6 +9,7 @@ import functools
 import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +62,7 @@ class Groups:
         return np.eye(self.count)[self.codes]
 
 
-@dataclass(frozen=True)
-class MixedFit:
+class MixedFit(NamedTuple):
     """The coefficients of the fixed part, the variances of the random one, and what few
     observations need."""
 
@@ -211,8 +211,7 @@ class _Restricted:
 
         def slopes_at(logs: Array) -> Array:
             ratios = ratios_at(logs)
-            slopes: Array = (ratios * self.slopes(ratios))[free]  # of the logarithms
-            return slopes
+            return (ratios * self.slopes(ratios))[free]  # of the logarithms
 
         start = np.log(best[free])
         found = optimize.root(slopes_at, start, options={"xtol": EXACT})
@@ -312,7 +311,7 @@ class _Restricted:
         # The trace of PVPV is the number of residual degrees of freedom.
         rest = 2 * noise * s @ information[0, 1:] + s @ information[1:, 1:] @ s
         information[0, 0] = (self.residual_df - rest) / noise**2
-        spread: Array = 2 * np.linalg.pinv(information, hermitian=True).astype(float)
+        spread = 2 * np.linalg.pinv(information, hermitian=True).astype(float)
         inner = np.einsum("ij,ijkl->kl", spread, q - p[:, None] @ plain @ p)
         adjusted = plain + 2 * plain @ inner @ plain
         # columns that are all but dependent

@@ -18,8 +18,8 @@ the starts.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy import special
@@ -47,8 +47,7 @@ MINUTE = 60.0
 """Seconds of the step where all times are whole minutes."""
 
 
-@dataclass(frozen=True)
-class Within:
+class Within(NamedTuple):
     """What runs differ by within their blocks, with levels and blocks both fixed."""
 
     residuals: Array
@@ -61,8 +60,7 @@ class Within:
         return float((self.residuals**2).sum() / self.degrees) if self.degrees > 0 else np.nan
 
 
-@dataclass(frozen=True)
-class Noises:
+class Noises(NamedTuple):
     """The noise of each level."""
 
     variances: Array
@@ -146,8 +144,7 @@ class _Others:
         return variance, float((1 / self.runs[at]).mean())
 
 
-@dataclass(frozen=True)
-class SensitivityBound:
+class SensitivityBound(NamedTuple):
     """The mean log seconds of each level with the outliers of one side alone."""
 
     offsets: Array
@@ -158,8 +155,7 @@ class SensitivityBound:
     """Degrees of freedom (m,) of these variances."""
 
 
-@dataclass(frozen=True)
-class SensitivityBounds:
+class SensitivityBounds(NamedTuple):
     """How far the mean of each level depends on its outliers: both bounds, and the mean that is
     printed."""
 
@@ -173,8 +169,8 @@ class SensitivityBounds:
         (n,), of their ``levels``."""
         most = np.zeros(len(self.middle))
         np.maximum.at(most, levels, hidden)
-        fast = replace(self.fast, offsets=self.fast.offsets - most)
-        slow = replace(self.slow, offsets=self.slow.offsets + most)
+        fast = self.fast._replace(offsets=self.fast.offsets - most)
+        slow = self.slow._replace(offsets=self.slow.offsets + most)
         return SensitivityBounds(fast, slow, self.middle)
 
 
@@ -296,12 +292,7 @@ class StartEffects:
 
 
 def start_effects_of(
-    left: Array,
-    logs: Array,
-    levels: Codes,
-    block: Codes,
-    start: Codes,
-    own: Within,
+    left: Array, logs: Array, levels: Codes, block: Codes, start: Codes, own: Within
 ) -> StartEffects | None:
     """Return the starts of runs; None where there is one, or where a start has one block and cannot
     be told from it.
@@ -346,14 +337,3 @@ def connected(levels: Codes, blocks: Codes) -> Codes:
     whole = most + blocks.max() + 1
     graph = coo_array((np.ones(len(levels)), (levels, most + blocks)), shape=(whole, whole))
     return np.asarray(csgraph.connected_components(graph, directed=False)[1][:most])
-
-
-def separate_sets(levels: Sequence[AnyLevel], blocks: Sequence[Hashable]) -> list[list[AnyLevel]]:
-    """Return the levels in connected sets, in the order of their first run; both have an entry for
-    each run."""
-    sets = connected(codes(levels), codes(blocks))
-    names = list(dict.fromkeys(levels))
-    return [
-        [name for name, one in zip(names, sets, strict=True) if one == at]
-        for at in range(sets.max() + 1)
-    ]

@@ -13,7 +13,7 @@ Heisey 2001, "The abuse of power").
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from functools import cache, partial
 
 import numpy as np
@@ -46,7 +46,7 @@ class Optimum(Strict):
     """Time of each level over the smallest mean."""
 
 
-def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Optimum | None:
+def optimum_of(model: LogModel, among: Collection[Hashable] | None = None) -> Optimum | None:
     """Return the optimum among some levels of a fitted model (None: all); None without replicates
     or without noise."""
     levels = [level for level in model.levels if among is None or level in among]
@@ -86,7 +86,7 @@ def ratios_to(
     the test has one side, and an F test must agree: the interval has Dunnett's two sides.
     """
     one = telling(model, levels)
-    found = dict[AnyLevel, Estimate]()
+    found = {}
     units = one.starts and one.starts.are_units
     gone = [] if units else _left(one, levels)
     for level in model.levels:
@@ -115,7 +115,7 @@ def _left(model: LogModel, levels: Sequence[AnyLevel]) -> list[AnyLevel]:
         return float(found.max())
 
     ranked = sorted(range(len(levels)), key=lambda rank: excess(rank, len(levels)))
-    left = list[AnyLevel]()
+    left = []
     for count in range(len(ranked), 1, -1):
         if excess(ranked[count - 1], count) <= 1:
             break
@@ -132,7 +132,7 @@ def _left_over_starts(model: LogModel, levels: Sequence[AnyLevel]) -> set[AnyLev
     """
     ranked = sorted(levels, key=lambda level: model.effects[model.levels.index(level)])
     places = [model.levels.index(level) for level in ranked]
-    left = set[AnyLevel]()
+    left = set()
     for rank in range(1, len(ranked)):
         differences, errors, degrees = model.slower(places[rank], places)
         told = np.arange(len(places)) != rank

@@ -111,8 +111,7 @@ def outliers(
     level = codes(levels)
     counts = np.bincount(level)
     may = (counts >= 3) & (np.bincount(level, outlying) <= counts / 2)
-    signs: Codes = np.where(outlying & may[level], np.sign(left), 0).astype(np.int64)
-    return signs
+    return np.where(outlying & may[level], np.sign(left), 0).astype(np.int64)
 
 
 def polished(

@@ -37,13 +37,25 @@ Sampled = Values | str
 TYPES = {name: dtype(name) for name in Timing.model_fields}
 """The type of each declared column."""
 RECORDED = {
-    *("outcome", "message", "session", "started", "process_seconds"),
-    *("warmed_up", "started_as", "node", "quiet"),
+    "outcome",
+    "message",
+    "session",
+    "started",
+    "process_seconds",
+    "warmed_up",
+    "started_as",
+    "node",
+    "quiet",
 }
 """The fields of a record that are columns as they are."""
 MEASURED = {
-    *("setup_seconds", "model_seconds", "fit_seconds", "compile_seconds"),
-    *("parameters", "threads", "workers"),
+    "setup_seconds",
+    "model_seconds",
+    "fit_seconds",
+    "compile_seconds",
+    "parameters",
+    "threads",
+    "workers",
 }
 """Those of the measurement of a training."""
 NOT_YET = "not run yet"
@@ -60,7 +72,7 @@ def table_of(
     dotted key. A quantity that a run lacks is NaN. ``counted`` holds what is known of a run by its
     name.
     """
-    every = list[tuple[Run, Values]]()
+    every = []
     for run in plan.runs:
         absent = {"outcome": "unavailable", "message": run.unavailable or NOT_YET}
         every.append((run, counted.get(run.name) or absent))
@@ -130,7 +142,7 @@ def _row(plan: Plan, run: Run, values: Values) -> Values:
     if used is not None and reserved is not None and used < reserved:
         values["peak_device_used_bytes"] = None
     factors = {key: get(run.settings, key) for key in (*always(plan.study), *plan.study.factors)}
-    return Timing.model_validate(values).model_dump() | {
+    return Timing.model_validate(dict.fromkeys(Timing.model_fields) | values).model_dump() | {
         key: display_level(plan.study, key, level) for key, level in factors.items()
     }
 
@@ -140,13 +152,13 @@ def _recorded(record: Record) -> Values:
     dirty = "+" if software.git_dirty else ""
     versions = f"{machine.software}, " if machine else ""
     engine = "on the host" if software.engine == "none" else f"in {software.engine}"
-    commit = f"commit {(software.git_commit or 'unknown')[:8]}{dirty}"
+    commit = (software.git_commit or "unknown")[:8]
     values = record.model_dump(include=RECORDED) | {
         "disturbed": "; ".join(record.disturbed) or None,
         "others_cpu_percent": record.observed.others_cpu_percent if record.observed else None,
         "device_name": machine.device_name if machine else None,
         "weights": record.weights.kind if record.weights else None,
-        "software": f"{versions}{engine}, {commit}",
+        "software": f"{versions}{engine}, commit {commit}{dirty}",
         "image_id": software.image,
         "idle_watts": record.device_watts_before,
     }

@@ -17,11 +17,10 @@ import pandas as pd
 from study.analysis.stats.mixed_model import Array
 from study.analysis.table.exclusions import ASIDE
 from study.analysis.table.rows import TYPES as TIMING_TYPES
-from study.analysis.table.rows import Sampled, Values, always, table_of, values_of
+from study.analysis.table.rows import Sampled, always, table_of, values_of
 from study.artifacts.checked import Records, Refused, each_record, read_samples, without_steps
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
-from study.artifacts.run import Run
 from study.artifacts.samples import Epoch
 from study.artifacts.telemetry import COLUMNS as SAMPLED_COLUMNS
 from study.artifacts.timing import Timing, kind
@@ -49,8 +48,8 @@ def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame
     Each record is let go once its row is known: those that are returned are without their steps.
     """
     kept = Records()
-    counted: dict[str, Values] = {}
-    aside: list[tuple[Run, Values]] = []
+    counted = {}
+    aside = []
     for found in each_record(plan, records):
         if isinstance(found, Refused):
             kept.add(found)

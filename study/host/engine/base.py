@@ -5,8 +5,8 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from study.base.errors import StudyError
 
@@ -15,18 +15,16 @@ LOAD_SECONDS = 3600
 BUILD_SECONDS = 7200
 
 
-@dataclass(frozen=True)
-class StoredImage:
+class StoredImage(NamedTuple):
     """An image that the engine has, which runs by its id. ``digest`` is its checksum in a
     registry."""
 
     id: str
     digest: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """A container and its state, as its engine describes them."""
 
     name: str
@@ -37,8 +35,7 @@ class State:
     oom_killed: bool
 
 
-@dataclass(frozen=True)
-class Trouble:
+class Trouble(NamedTuple):
     """The reason why something cannot be used.
 
     ``detail`` is the engine's own message. It may name hosts, so records must not hold it.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from study.artifacts.layout import Results
 from study.artifacts.run import Run
@@ -35,8 +36,7 @@ FLOAT_BYTES = 4
 MIB = 2**20
 
 
-@dataclass(frozen=True)
-class Mount:
+class Mount(NamedTuple):
     """A file or folder of the host, and its path inside the container."""
 
     source: Path

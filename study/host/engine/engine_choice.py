@@ -4,9 +4,9 @@ each device, built from our Dockerfile or named.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from study.artifacts.prepared import ImageRequest
 from study.base import devices
@@ -32,14 +32,13 @@ def engine(name: str) -> Docker:
 ARCHIVES = (".tar", ".tar.gz", ".tgz")
 
 
-@dataclass(frozen=True)
-class EngineChoice:
+class EngineChoice(NamedTuple):
     """The place where runs execute: the engine (``none``: the host), the reason, and the image of
     each device."""
 
     engine: str
     reason: str
-    images: Mapping[Device, ImageRequest] = field(default_factory=dict)
+    images: Mapping[Device, ImageRequest] = {}
     inside: str | None = None
     """The engine of the container around the whole pipeline, if there is one."""
 
@@ -81,7 +80,7 @@ def choose_engine(selection: Selection, on_other_machines: bool = False) -> Engi
     wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
     asked_for = DEVICES if selection.devices == "auto" else selection.devices
     needed = [one for one in asked_for if not on_other_machines and devices.absent(one) is None]
-    troubles = list[Trouble]()
+    troubles = []
     names = list(ENGINES) if requested == "auto" else [requested]
     if inside:
         troubles.append(Trouble(f"the pipeline itself runs inside a container ({inside})"))

@@ -14,16 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from study.base import devices
-from study.base.devices import usable_cpus
+from study.base.devices import usable_cpus, visible_gpus
 from study.base.errors import StudyError, say
 from study.base.files import remove_tree, remove_unfinished
 from study.base.privacy import node
 from study.base.processes import oom_kills
 from study.config.sections import Limits
 from study.config.settings import Settings
-from study.host.engine import base, container
-from study.host.engine.base import is_alive
+from study.host.engine import container
+from study.host.engine.base import is_alive, last_words, launcher_label
 from study.host.engine.container import Box, Mount, check_readable, shared_memory_bytes
 from study.host.engine.docker import Docker
 from study.host.engine.engine_choice import ENGINES
@@ -95,8 +94,8 @@ def enter(
         mounts=mounts,
         environment=environment or {},
         groups=tuple(os.getgroups()) if user[0] not in (0, container.UNPRIVILEGED) else (),
-        labels={container.LAUNCHER: base.launcher_label()},
-        gpus=tuple(devices.visible_gpus()) if gpus else None,
+        labels={container.LAUNCHER: launcher_label()},
+        gpus=tuple(visible_gpus()) if gpus else None,
         shared_memory_bytes=shared_memory_bytes(settings, len(cpus or ()) or usable_cpus())
         if settings
         else Box.shared_memory_bytes,
@@ -104,22 +103,9 @@ def enter(
         cpus=cpus,
         folder=folder,
     )
-    return _execute(engine, box, log, title, limits.timeout_seconds, heard, full)
-
-
-def _execute(
-    engine: Docker,
-    box: Box,
-    log: TextIO,
-    title: str,
-    timeout_seconds: float | None,
-    heard: Callable[[str], None] | None,
-    full: Callable[[], str | None],
-) -> Ended:
-    """Start the container, wait for its end, and remove it in every case. Try again while another
-    one has its name."""
-    line, identity = engine.argv(box), container.id_file(box.scratch)
-    room = shutil.disk_usage(box.scratch).free // 2
+    line, identity = engine.argv(box), container.id_file(scratch)
+    room = shutil.disk_usage(scratch).free // 2
+    # It is removed in every case, and tried again while another one has its name.
     for _ in range(CONFLICTS):
         identity.unlink(missing_ok=True)
         kills = oom_kills()
@@ -132,8 +118,8 @@ def _execute(
                 client,
                 log,
                 title,
-                timeout_seconds,
-                lambda: full() or overfull(box.scratch, room),
+                limits.timeout_seconds,
+                lambda: full() or overfull(scratch, room),
                 heard,
             )
             if ended.trouble:
@@ -188,7 +174,7 @@ def wait_for_turn(engine: Docker, title: str) -> None:
 def _of_the_container(engine: Docker, identity: str, ended: Ended, kernel_killed: bool) -> Ended:
     """Return the end of a container, from the end of the engine's client and the engine's state of
     the container."""
-    said, trouble = base.last_words(ended.tail), engine.why_not()
+    said, trouble = last_words(ended.tail), engine.why_not()
     if "container-init binary not found" in said:  # podman's words
         said += "; install catatonit"
     if not identity:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from study.artifacts.plan import flow
 from study.base import complete_user, devices, strict_yaml
-from study.base.devices import TorchBuild
 from study.base.environment import ALL, check_installed_torch, own
 from study.base.errors import StudyError, say
 from study.base.files import ROOT, replications
@@ -183,10 +182,10 @@ def bring_training_stack(
 def _fitting(maker: str) -> str:
     """Return where torch is to come from, and say why it is not the lock, or what is to be done for
     the GPU."""
-    trouble = devices.unfit(TorchBuild.of_lock(ALL))
+    trouble = devices.unfit(devices.TorchBuild.of_lock(ALL))
     if trouble is None:
         return "lock"
-    found = TorchBuild.of_python(maker)
+    found = devices.TorchBuild.of_python(maker)
     if found and not found.is_old and devices.unfit(found) is None:
         say(f"{trouble}; the installed torch {found.version} serves, and is taken")
         return "installed"

@@ -15,7 +15,6 @@ from study.artifacts.run import Run
 from study.base.devices import surroundings
 from study.base.errors import duration_words, quantity
 from study.base.extras import scheduler
-from study.base.files import write_whole
 from study.config.selection import Selection
 
 MARGIN_SECONDS = 60.0
@@ -34,8 +33,8 @@ def pending(plan: Plan, files: Results) -> list[Run]:
 def describe(plans: Sequence[Plan], budget_minutes: float | None, files: Results) -> list[str]:
     """Return what a start will do, in lines: the runs, where they execute, and how long that is
     expected to take."""
-    lines = list[str]()
-    keys = list[str]()
+    lines = []
+    keys = []
     times = dict[str, float]()
     for plan in plans:
         runs = pending(plan, files)
@@ -139,4 +138,4 @@ def note(plan: Plan, selection: Selection, began: float, files: Results) -> None
         quiet_wait_seconds=selection.quiet_wait_seconds,
         deadline=min(limits, default=None),
     )
-    write_whole(files.session(plan.name), session.model_dump_json(indent=1))
+    session.write(files.session(plan.name))

@@ -140,7 +140,7 @@ class Parts:
             return {}
         if settings.command:
             return packages_of(settings, Path())
-        of_the_images = tuple(sources.source_of(settings.dataset).packages)
+        of_the_images = sources.source_of(settings.dataset).packages
         code = tuple(measured_code(settings))
         imported = self._imported(
             settings.model.name, of_the_images, settings.loader.decoder == "torchcodec", code

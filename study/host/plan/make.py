@@ -63,7 +63,7 @@ def make_plan(
             value=study.curve.x,
             why=f"its levels are not numbers: {study.factors[study.curve.x]}",
         )
-    check_factors(list(study.factors), [settings for settings, _ in combined], f"study {name}")
+    check_factors(study.factors, [settings for settings, _ in combined], f"study {name}")
     if choice.engine != "none" and len(levels := study.factors.get("process", [])) > 1:
         raise StudyError(
             source=f"study {name}",

@@ -37,7 +37,6 @@ from study.base.processes import ASKED_TO_END, escape
 from study.base.strict import Strict
 from study.config.load import read_selection, read_study, study_name
 from study.config.selection import Selection
-from study.config.study import Study
 from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, choose_engine
 from study.host.fork_servers import start_fork_servers
@@ -286,7 +285,7 @@ class Workflow:
         found, known = self.blocks.get((study, block)), scheduler()
         if not found or not known:
             return nothing
-        asked: dict[str, str | int | None] = known.requested_resources(
+        asked = known.requested_resources(
             [run.settings for run in found.runs], self.selection.machines
         )
         return asked[name] or nothing
@@ -372,7 +371,7 @@ def plans_for(request: Request, studies: Sequence[Path], results: Path) -> list[
     Where an executor makes the runs, every device counts as there.
     """
     selection, on_other_machines = read_selection(request.config), request.on_other_machines
-    read: dict[str, Study] = {}
+    read = {}
     # Before any engine is asked, so that errors come first.
     for called in dict.fromkeys(selection.studies):
         name = study_name(called)
@@ -413,8 +412,7 @@ def _command(selection: Selection, arguments: Sequence[str]) -> StartCommand:
         mode="json", exclude_defaults=True, exclude={"studies", "time_budget_minutes"}
     )
     called = Path(next(iter(arguments), ""))
-    ours = "study" in (called.name, called.parent.name)
-    program = "study" if ours else "snakemake"
+    program = "study" if "study" in (called.name, called.parent.name) else "snakemake"
     files = {
         study_name(called): called for called in selection.studies if called != study_name(called)
     }
@@ -446,12 +444,11 @@ def planned(request: Request, studies: Sequence[Path], results: Path) -> Workflo
             raise StudyError(f"{word}: {why}")
     plans, files = plans_for(request, studies, results), Results(results)
     earlier = [int(path.name.rpartition("-")[2]) for path in results.glob(".start-*[0-9]")]
-    number = 1 + max(earlier, default=0)
     if results.exists() and not (os.access(results, os.W_OK) or DRY_RUN & {*request.arguments}):
         raise StudyError(
             f"{files.lock.absolute()}: the results folder cannot be written (it is read-only)"
         )
-    return Workflow(plans, files, files.start(number), request)
+    return Workflow(plans, files, files.start(1 + max(earlier, default=0)), request)
 
 
 def begin(told: str, results: Path, say: Callable[[str], None]) -> None:

@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import signal
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,19 +13,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Literal, NamedTuple, TextIO
 
 from study import __version__
-from study.artifacts import telemetry
 from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Image, Packages
 from study.artifacts.record import JobResult, Record, Software, sealed, without_paths
 from study.artifacts.record_store import Session
-from study.artifacts.run import RESULT, TELEMETRY, Job, Node, Run
+from study.artifacts.run import RESULT, TELEMETRY, Job, Run
 from study.artifacts.setting import shareable
-from study.artifacts.telemetry import Samples
+from study.artifacts.telemetry import Samples, read_samples, throttled_percent, write_parquet
 from study.base.errors import StudyError
 from study.base.extras import scheduler
 from study.base.files import file_sha256, git_commit, git_is_changed, write_new
@@ -34,8 +32,8 @@ from study.base.privacy import node, plain
 from study.base.processes import oom_kills_of_the_group
 from study.config.settings import Settings
 from study.host import packages
-from study.host.engine import bring, container, lifetime
-from study.host.engine.container import run_mounts, settings_inside
+from study.host.engine import bring, lifetime
+from study.host.engine.container import SCRATCH, environment, run_mounts, settings_inside
 from study.host.engine.engine_choice import engine
 from study.host.fork_servers import JOB_MODULE, Forked, begin, fork_server_of
 from study.host.steps import watch
@@ -51,8 +49,7 @@ LIMITS = {RESULT: 2**26, TELEMETRY: 2**30, TIMES: 1000}
 """Bytes of each file that a run leaves: a week of samples has a tenth of its limit."""
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One try at a run: its record, and the samples of its telemetry."""
 
     record: Record
@@ -68,7 +65,7 @@ class Attempt:
         if os.path.lexists(record):  # its samples stay, too
             raise StudyError(f"{record}: this record exists already and is kept")
         if len(self.samples["seconds"]):
-            telemetry.write_parquet(self.samples, samples)
+            write_parquet(self.samples, samples)
             kept = kept.model_copy(update={"telemetry_sha256": file_sha256(samples)})
         kept = sealed(kept)
         write_new(record, kept.model_dump_json(indent=1))
@@ -114,8 +111,7 @@ class RunContext:
     @property
     def python(self) -> str:
         """The interpreter of its packages on the host."""
-        name = self.run.environment
-        return str(packages.python_of(name, Results(self.results))) if name else sys.executable
+        return packages.python_of(self.run.environment, Results(self.results))
 
     @property
     def libraries(self) -> Mapping[str, str]:
@@ -132,11 +128,6 @@ class RunContext:
         """Its own seed: 31 bits of a hash of the study's seed and the run's seed name."""
         return run_seed(self.plan.study.seed, self.plan.seed_name(self.run))
 
-    @property
-    def gpus(self) -> int:
-        """Number of GPUs that it uses."""
-        return self.run.settings.gpus
-
 
 def attempt(context: RunContext) -> Attempt:
     """Execute a run in a fresh process, however that ends; the machine is held by the caller.
@@ -152,7 +143,7 @@ def attempt(context: RunContext) -> Attempt:
             version = engine(plan.engine).version()
         cpus = lifetime.allowed_cpus(run.settings.limits.cpus)
         before = watch.wait_until_quiet(
-            plan.study.evidence, context.wait_seconds, context.gpus, cpus, context.title
+            plan.study.evidence, context.wait_seconds, run.settings.gpus, cpus, context.title
         )
         started, first = datetime.now(UTC), watch.read(cpus)
         clock, kills = time.perf_counter(), oom_kills_of_the_group()
@@ -180,9 +171,9 @@ def attempt(context: RunContext) -> Attempt:
             inside = _elsewhere(scratch)
             elsewhere = None if inside is None or elsewhere is None else elsewhere + inside
         seen = watch.between(first, watch.read(cpus), elsewhere)
-        processes_after = watch.still_there(context.gpus) if context.gpus else None
+        processes_after = watch.still_there(run.settings.gpus) if run.settings.gpus else None
         result = told or result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
-        samples = telemetry.read_samples(scratch / TELEMETRY)
+        samples = read_samples(scratch / TELEMETRY)
     observed = _together(seen, before, processes_after, samples)
     gpus = before.gpus
     record = Record(
@@ -223,9 +214,7 @@ def _together(
     device = watch.of_the_device(before.gpus)
     if device and processes_after:
         device["device_processes"] = max(device["device_processes"], processes_after)
-    return seen.model_copy(
-        update=device | {"throttled_percent": telemetry.throttled_percent(samples)}
-    )
+    return seen.model_copy(update=device | {"throttled_percent": throttled_percent(samples)})
 
 
 def _elsewhere(scratch: Path) -> float | None:
@@ -258,7 +247,7 @@ def _on_the_host(context: RunContext, scratch: Path) -> tuple[Ended, Started, fl
         f"{JOB_MODULE}:main",
         [str(job), str(scratch)],
         host_command(job, scratch, context.python),
-        container.environment(settings.device, os.environ),
+        environment(settings.device, os.environ),
         lifetime.allowed_cpus(limits.cpus),
     )
     ended = supervise(process, context.log, context.title, limits.timeout_seconds)
@@ -295,13 +284,13 @@ def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:
     ended = lifetime.enter(
         engine(context.plan.engine),
         image.id,
-        timed(["python", "-m", JOB_MODULE, f"{container.SCRATCH}/job.json", container.SCRATCH]),
+        timed(["python", "-m", JOB_MODULE, f"{SCRATCH}/job.json", SCRATCH]),
         scratch,
         [*run_mounts(run, context.plan.name, context.results), *mounts],
         context.log,
         context.title,
         settings=run.settings,
-        environment={"CUDA_CACHE_PATH": f"{container.SCRATCH}/{cache}"} if on_gpu else {},
+        environment={"CUDA_CACHE_PATH": f"{SCRATCH}/{cache}"} if on_gpu else {},
         gpus=on_gpu,
     )
     if on_gpu:
@@ -310,7 +299,7 @@ def _in_a_container(context: RunContext, image: Image, scratch: Path) -> Ended:
     return ended
 
 
-def timed(command: list[str], folder: str = container.SCRATCH) -> list[str]:
+def timed(command: list[str], folder: str = SCRATCH) -> list[str]:
     """Return ``command`` in a shell that ends with its exit code, and leaves its CPU time in
     ``folder``.
 
@@ -330,7 +319,7 @@ def _write_job(context: RunContext, run: Run, results: str, scratch: Path) -> Pa
     path = scratch / "job.json"
     count = run.settings.training.nodes
     paced = context.paced
-    nodes: list[Node] = []
+    nodes = []
     if count > 1 and context.plan.engine == "none" and (known := scheduler()):
         nodes = known.nodes_of(count)
     if context.image:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from study.artifacts import block as blocks
 from study.artifacts.block import Block, expected_seconds, find_block, leave
@@ -42,8 +42,7 @@ KEPT = "kept as such, for at most a quarter of a start goes on waiting and on me
 """What becomes of a disturbed run, for the terminal."""
 
 
-@dataclass(frozen=True)
-class BlockContext:
+class BlockContext(NamedTuple):
     """A block that is to be measured: its plan, its place in the results, its start, and who is
     told of it."""
 
@@ -188,7 +187,7 @@ def _measure(context: BlockContext, known: Mapping[str, float]) -> str | None:
     """
     rest = _keys_of_other_blocks(context)
     warm_up = WarmUp(context.plan, context.files, context.session, context.say)
-    warm = list[bool]()
+    warm = []
     for run in context.block.runs:
         # A further warm-up run takes some of the budget, and what is known may exceed it already.
         if context.session.deadline and not warm_up.path(run).exists():

@@ -12,9 +12,9 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 from filelock import FileLock
@@ -25,7 +25,7 @@ from study.artifacts.prepared import Image, Manifest, Weights
 from study.artifacts.run import Run
 from study.base import devices
 from study.base.errors import StudyError, say
-from study.base.files import PACKAGE, room_for, whole, write_if_changed
+from study.base.files import PACKAGE, room_for, whole
 from study.base.privacy import anonymous
 from study.base.strict_yaml import read_mapping
 from study.config.sections import Limits, is_own
@@ -56,8 +56,7 @@ IMAGENET = PACKAGE / "data" / "imagenet.yaml"
 IMAGENET_SERVER = "https://download.pytorch.org/models/"
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """One step in a container: its verb and name, what it sees and what it may leave, relative to
     ``results``."""
 
@@ -133,7 +132,7 @@ def make_dataset(plan: Plan, dataset_id: str, results: Path) -> Manifest:
     with room_for(target):
         manifest = source_of(dataset).make(dataset, target, results)
     _check_batches(plan, runs, manifest)
-    write_if_changed(Results(results).manifest(dataset_id), manifest.model_dump_json(indent=1))
+    manifest.write(Results(results).manifest(dataset_id))
     return manifest
 
 
@@ -225,8 +224,7 @@ def decide_weights(
     runs = [run.settings for run in plan.runs_with("weights", weights)]
     found = cache(inspect)
     known = [(one, found(one.dataset)) for one in runs]
-    decision = decide(known, files.hub, without)
-    write_if_changed(files.weights(plan.name, weights), decision.model_dump_json(indent=1))
+    decide(known, files.hub, without).write(files.weights(plan.name, weights))
 
 
 def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
@@ -251,7 +249,7 @@ def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -
         gpu = wanted.device == "cuda" and devices.absent("cuda") is None
         for_commands = plan.study.command is not None
         made = bring.make(engine(plan.engine), wanted, results, file, gpu, for_commands)
-    write_if_changed(files.image(name), made.model_dump_json(indent=1))
+    made.write(files.image(name))
     how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "already there"
     note = engine(plan.engine).gpu_note() if gpu else None
     words = f"image {name}: {made.id[:19]}, {how}, Python {made.python}"

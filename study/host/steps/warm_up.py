@@ -15,11 +15,10 @@ from typing import Any
 from study.artifacts.layout import Results
 from study.artifacts.plan import Length, Plan
 from study.artifacts.prepared import Manifest
-from study.artifacts.record import Record
 from study.artifacts.record_store import Session, read_record, read_session
 from study.artifacts.run import Run
 from study.base.errors import StudyError, duration_words
-from study.base.files import digest, write_whole
+from study.base.files import digest
 from study.base.privacy import node
 from study.config.settings import DEFAULTS, KEYS, Settings, get, in_small, with_values
 from study.host.fork_servers import start_fork_servers
@@ -108,8 +107,7 @@ class WarmUp:
                     context = RunContext(
                         self.plan, like, self.files.root, self.session, title, file, paced=paced
                     )
-                    tried = attempt(context)
-                record = tried.keep(path, path.with_suffix(".parquet"))
+                    record = attempt(context).keep(path, path.with_suffix(".parquet"))
                 told = f" ({record.message})" if record.message else ""
                 seconds = f"{record.process_seconds:.1f} s{told}; in no number"
                 self.say(f"{title}: {record.outcome}, {seconds}")
@@ -124,8 +122,8 @@ class WarmUp:
 
         A setting whose steps there was no time for is foretold from the others of its way.
         """
-        known: dict[Path, Record | None] = {}
-        found: dict[str, float] = {}
+        known = {}
+        found = {}
         for run in self.settings.values():
             path = self.path(run)
             if path not in known:
@@ -167,8 +165,7 @@ def choose_length(study: str, results: Path, say: Say) -> None:
         minutes = rung.get("replicates", plan.study.replicates) * block / 60
         if minutes <= ladder.minutes:
             break
-    length = Length(rung=dict(rung), minutes=minutes)
-    write_whole(files.length(study), length.model_dump_json(indent=1))
+    Length(rung=dict(rung), minutes=minutes).write(files.length(study))
     shorter = ", ".join(f"{key}: {value}" for key, value in rung.items())
     say(
         f"{study}: {shorter or 'at its full length'}, about {duration_words(60 * minutes)} by a "

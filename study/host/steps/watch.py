@@ -11,15 +11,14 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 from filelock import FileLock
 
 from study.artifacts.machine import Observed
 from study.base import devices
-from study.base.devices import Activity
 from study.base.errors import StudyError, say
 from study.base.processes import cpu_seconds
 from study.config.study import Evidence
@@ -39,8 +38,7 @@ PRESSURE = {
 PRESSURE_FILES = Path("/proc/pressure")
 
 
-@dataclass(frozen=True)
-class Counters:
+class Counters(NamedTuple):
     """The machine's counters at one moment, in seconds. ``pressure`` lacks what the kernel does not
     count."""
 
@@ -52,13 +50,12 @@ class Counters:
     cpus: int
 
 
-@dataclass(frozen=True)
-class Before:
+class Before(NamedTuple):
     """The machine when a run began: what others did, the GPUs, whether it was quiet, and the
     seconds of waiting."""
 
     observed: Observed
-    gpus: Activity | None
+    gpus: devices.Activity | None
     quiet: bool
     waited_seconds: float
 
@@ -142,7 +139,7 @@ def wait_until_quiet(
             say(f"{title}: waiting up to {seconds:.0f} s for a quiet machine ({told})")
 
 
-def of_the_device(activity: Activity | None) -> dict[str, float | int]:
+def of_the_device(activity: devices.Activity | None) -> dict[str, float | int]:
     """Return the values of :class:`Observed` that tell of the GPUs; none on a CPU."""
     if activity is None:
         return {}

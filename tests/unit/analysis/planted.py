@@ -7,6 +7,8 @@ import pandas as pd
 from pydantic import BaseModel
 
 from study.analysis.analysis import Analysis, analyse
+from study.analysis.table.tables import as_epochs
+from study.artifacts.checked import Records
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.setting import Level, Setting, joined
@@ -36,7 +38,8 @@ def setting(**levels: Level) -> Setting:
 def analysis_of(study: Study, frame: pd.DataFrame) -> Analysis:
     """The analysis of a table of a study, whose first screen knows no record."""
     plan = Plan(name="planted", study=study, runs=[], engine="none", engine_reason="planted")
-    return analyse(plan, labelled(study, frame.assign(message=frame.get("message"))))
+    labels = labelled(study, frame.assign(message=frame.get("message")))
+    return analyse(plan, labels, Records(), as_epochs())
 
 
 def with_measured(record: Record, **changes: Any) -> Record:

@@ -4,7 +4,8 @@ import pytest
 from benchmarks.coverage_laws import fit_curve
 from study.analysis.stats.laws import aicc
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.noise import separate_sets
+from study.analysis.stats.mixed_model import codes
+from study.analysis.stats.noise import connected
 from study.analysis.stats.optimum import level_test
 
 BLOG = {
@@ -49,17 +50,14 @@ def test_a_level_that_was_added_in_a_start_of_its_own_keeps_its_time_and_everyon
     for size, t in (times | {512: 9.5}).items():
         assert model.mean(size).value == pytest.approx(t, rel=0.02)
     assert model.ratio(512, 256).value == pytest.approx(0.95, rel=0.02)
-    assert [set(levels) for levels in separate_sets(sizes, blocks)] == [
-        {16, 32, 64, 128, 256},
-        {512},
-    ]
+    assert connected(codes(sizes), codes(blocks)).tolist() == [0, 0, 0, 0, 0, 1]
     fit = fit_curve(sizes, seconds, blocks)
     assert fit.power.coefficients["Tmin"] == pytest.approx(9.3, abs=0.7)
 
 
 def test_an_interrupted_start_is_no_set_of_its_own() -> None:
     levels, blocks = [16, 32, 64, 16, 32, 64], ["1.1", "1.1", "2.1", "2.2", "2.2", "2.2"]
-    assert len(separate_sets(levels, blocks)) == 1
+    assert not connected(codes(levels), codes(blocks)).any()
 
 
 def test_one_level_has_an_interval_from_its_runs() -> None:

@@ -77,7 +77,7 @@ def test_what_a_start_says_names_the_lock_and_a_record_holds_no_path(tmp_path: P
 def test_an_environment_of_other_code_is_outdated(tmp_path: Path) -> None:
     plan, files = planned("old.lock"), Results(tmp_path / "results")
     (name,) = plan.environments
-    python = packages.python_of(name, files)
+    python = Path(packages.python_of(name, files))
     python.parent.mkdir(parents=True)
     python.write_text("", encoding="utf-8")
     site = python.parents[1] / "lib" / "python3" / "site-packages"

@@ -30,7 +30,7 @@ def later(**changes: object) -> Counters:
     """Ten seconds after ``START``, with 20 seconds of two CPUs between: 8 of them busy, 7 of these
     ours."""
     values = {"now": 110.0, "busy": 58.0, "own": 12.0, **changes}
-    return Counters(**(vars(START) | values))
+    return Counters(**(START._asdict() | values))
 
 
 def test_the_cpu_time_of_others_is_what_is_busy_less_what_is_ours() -> None:
