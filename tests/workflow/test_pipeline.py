@@ -185,7 +185,9 @@ class TestOneStudyFromStartToEnd:
                 torch.empty(2**60)
             raise ValueError("planted in " + __file__)
         """)
-        shared.good(FAILING)
+        done = shared.snakemake(FAILING)
+        assert done.returncode == 1, done.stdout
+        assert done.stderr.rstrip().endswith("error: tiny: no run has succeeded")
         assert before.items() <= shared.records().items()
         new = {
             record.run: record for name, record in shared.measured().items() if name not in before

@@ -318,7 +318,9 @@ class Workflow:
         what."""
         for study in self.studies:
             path = self.results.fit(study)
-            if not path.exists():  # a target of Snakemake's own, such as an image
+            # A target of Snakemake's own, such as an image, makes no analysis, or leaves it behind.
+            times = [one.stat().st_mtime for one in (path, *self.inputs(study)) if one.exists()]
+            if not path.exists() or path.stat().st_mtime < max(times):
                 continue
             fit = json.loads(path.read_text(encoding="utf-8"))
             if all(one["kind"] == "nothing_succeeded" and one["made"] for one in fit["answers"]):
