@@ -288,13 +288,6 @@ def resources() -> dict[str, Resource]:
     return found
 
 
-def unit(name: str) -> str | None:
-    """Return the unit of a column, or None if it has none."""
-    return next(
-        (mark.name for mark in Timing.model_fields[name].metadata if isinstance(mark, Unit)), None
-    )
-
-
 def kind(name: str) -> type[Any]:
     """Return the type of a column's values: ``str``, ``bool``, ``int`` or ``float``."""
     annotation: Any = Timing.model_fields[name].annotation

@@ -146,7 +146,7 @@ def timings() -> str:
     for name, field in timing.Timing.model_fields.items():
         heading = shown[name].heading if name in shown else ""
         told = (
-            timing.unit(name) or "",
+            "".join(mark.name for mark in field.metadata if isinstance(mark, timing.Unit)),
             NAMES[kinds[timing.kind(name)]],
             one_line(field.description or ""),
             heading,

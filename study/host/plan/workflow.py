@@ -316,15 +316,15 @@ class Workflow:
     def check_answers(self) -> None:
         """End the start with an error where all runs of a study have failed; its page says of
         what."""
-        for study in self.studies:
-            path = self.results.fit(study)
-            # A target of Snakemake's own, such as an image, makes no analysis, or leaves it behind.
-            times = [one.stat().st_mtime for one in (path, *self.inputs(study)) if one.exists()]
-            if not path.exists() or path.stat().st_mtime < max(times):
+        files = self.results
+        for plan in self.plans:
+            now, fit = made_of(plan.text, plan.name, files), files.fit(plan.name)
+            # A target of Snakemake's own, such as an image, leaves an analysis behind or makes none.
+            if _is_stale(files.made_of(plan.name), now, [fit]):
                 continue
-            fit = json.loads(path.read_text(encoding="utf-8"))
-            if all(one["kind"] == "nothing_succeeded" and one["made"] for one in fit["answers"]):
-                sys.exit(f"error: {study}: no run has succeeded")
+            answers = json.loads(fit.read_text(encoding="utf-8"))["answers"]
+            if all(one["kind"] == "nothing_succeeded" and one["made"] for one in answers):
+                sys.exit(f"error: {plan.name}: no run has succeeded")
 
     def say_what_is_kept(self) -> None:
         """Say what a start that was broken off has measured, and how to go on."""
