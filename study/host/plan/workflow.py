@@ -319,7 +319,7 @@ class Workflow:
         files = self.results
         for plan in self.plans:
             now, fit = made_of(plan.text, plan.name, files), files.fit(plan.name)
-            # A target of Snakemake's own, such as an image, leaves an analysis behind or makes none.
+            # A target such as an image leaves an analysis behind, or makes none.
             if _is_stale(files.made_of(plan.name), now, [fit]):
                 continue
             answers = json.loads(fit.read_text(encoding="utf-8"))["answers"]
