@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from study.base import plain_matplotlib
     from study.base.errors import StudyError
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = [
     "Claim",
     "ClaimRow",

@@ -72,7 +72,7 @@ def test_the_least_snakemake_is_one_number() -> None:
 
 
 ADDRESS = "https://github.com/someone/training-study"
-TAG = "v0.2.0"
+TAG = "v0.3.0"
 DECLARED = f'github("someone/training-study", path="workflow/Snakefile", tag="{TAG}")'
 
 
