@@ -1,5 +1,6 @@
-"""Time how fast a decoder makes pixels of JPEG files that lie in memory, one thread, nothing else:
-a command for a study. It prints one line of JSON with the seconds of each decoded image."""
+"""Time how fast a decoder makes pixels of JPEG files that lie in memory, one CPU thread or a GPU,
+nothing else: a command for a study. It prints one line of JSON with the seconds of each image, or
+of the mean image of each call where a call decodes several."""
 
 import argparse
 import io
@@ -11,6 +12,8 @@ import numpy as np
 from PIL import Image
 
 QUALITY, WARM_UP = 90, 20
+DECODERS = ("pillow", "torchcodec", "torchvision", "nvjpeg")
+"""nvJPEG is the decoder of torchvision on a GPU."""
 
 
 def drawn(height: int, seed: int) -> bytes:
@@ -24,33 +27,56 @@ def drawn(height: int, seed: int) -> bytes:
     return file.getvalue()
 
 
-def decoder_of(name: str) -> Callable[[bytes], object]:
-    """Return the function that decodes the bytes of a file to 8 bits a channel."""
+def decoder_of(name: str) -> Callable[[list[bytes]], object]:
+    """Return the function that decodes the bytes of files to 8 bits a channel, and waits for
+    them."""
     if name == "pillow":
-        return lambda data: np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+        return lambda files: [
+            np.asarray(Image.open(io.BytesIO(one)).convert("RGB")) for one in files
+        ]
     import torch
-    from torchcodec.decoders import decode_jpeg
+
+    def tensors(files: list[bytes]) -> list[torch.Tensor]:
+        return [torch.frombuffer(bytearray(one), dtype=torch.uint8) for one in files]
 
     torch.set_num_threads(1)
-    return lambda data: decode_jpeg(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+    if name == "torchcodec":
+        from torchcodec.decoders import decode_jpeg
+
+        return lambda files: [decode_jpeg(one) for one in tensors(files)]
+    from torchvision.io import decode_jpeg as decode_all
+
+    device = "cuda" if name == "nvjpeg" else "cpu"
+
+    def decode(files: list[bytes]) -> object:
+        pixels = decode_all(tensors(files), device=device)
+        if device == "cuda":
+            torch.cuda.synchronize()
+        return pixels
+
+    return decode
 
 
 def main() -> None:
     """Decode, and print the seconds of each image."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--decoder", choices=("pillow", "torchcodec"), required=True)
+    parser.add_argument("--decoder", choices=DECODERS, required=True)
     parser.add_argument("--height", type=int, default=320)
     parser.add_argument("--images", type=int, default=400)
+    parser.add_argument("--at-once", type=int, default=1, help="images that a call decodes")
     parser.add_argument("--seed", type=int, default=42)
     asked = parser.parse_args()
     files = [drawn(asked.height, asked.seed + number) for number in range(10)]
     decode, seconds = decoder_of(asked.decoder), []
     print("ready", flush=True)
-    for number in range(WARM_UP + asked.images):
+    calls, size = asked.images // asked.at_once, asked.at_once
+    warm_up = -(-WARM_UP // size)
+    for number in range(warm_up + calls):
+        chosen = [files[(number * size + one) % len(files)] for one in range(size)]
         started = time.perf_counter()
-        decode(files[number % len(files)])
-        seconds.append(time.perf_counter() - started)
-    print(json.dumps({"image_seconds": seconds[WARM_UP:], "bytes": len(files[0])}))
+        decode(chosen)
+        seconds.append((time.perf_counter() - started) / size)
+    print(json.dumps({"image_seconds": seconds[warm_up:], "bytes": len(files[0])}))
 
 
 if __name__ == "__main__":

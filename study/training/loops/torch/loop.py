@@ -46,8 +46,6 @@ class Trainer:
         settings, device = job.settings, job.device
         name = settings.model.name
         model = model_of(job)
-        self.body_sha256 = models.body_sha256(models.body_state(model, name))
-        self.start = InitialWeights(model)
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
         self.raw_model = model.to(device).to(memory_format=self.memory_format)
         self.groups = (
@@ -253,6 +251,9 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     trainer = Trainer(job, loaders)
     trainer.recorder.clock.settle()
     model_seconds = time.perf_counter() - started
+    # These judge the run, and are no part of its times.
+    body = models.body_state(trainer.raw_model, job.settings.model.name)
+    body_sha256, start = models.body_sha256(body), InitialWeights(trainer.raw_model)
     started = time.perf_counter()
     loaders.ready()
     setup_seconds += time.perf_counter() - started
@@ -278,7 +279,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     return trainer, measured(
         job,
         trainer.raw_model,
-        trainer.start,
+        start,
         trainer.groups,
         trainer.recorder.read(),
         reached,
@@ -289,7 +290,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
         fit_started=fit_started,
         target=target_of(job.settings, reached, fit_seconds),
         memory=memory,
-        body_sha256=trainer.body_sha256,
+        body_sha256=body_sha256,
         workers=loaders.workers,
         decoder_difference=difference_from_pillow(job.images, job.settings, job.device),
         in_force=in_force,
