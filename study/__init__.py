@@ -5,9 +5,9 @@ finds what any table of times determines. docs/api.md describes them.
 
 >>> import study
 >>> results = study.open("docs/example/results.zip")
->>> results["blog"].analysis().groups[0].best
+>>> results["photographs"].analysis().groups[0].best
 '32'
->>> times = results["blog"].timings()
+>>> times = results["photographs"].timings()
 >>> fastai = times[(times["training.loop"] == "fastai") & times["excluded"].isna()]
 >>> how = {"block": "block", "session": "session", "pool": ["warmed_up"]}
 >>> fit = study.fit(fastai, x="training.batch_size", y="fit_seconds", **how)

@@ -38,8 +38,8 @@ def open(results: str | PathLike[str]) -> "ResultsFolder":
 
     >>> opened = open("docs/example/results.zip")
     >>> opened.studies
-    ['blog', 'speedup', 'length', 'changes', 'fastai']
-    >>> opened["blog"].analysis().groups[0].best
+    ['photographs', 'photographs-speedup', 'photographs-switches']
+    >>> opened["photographs"].analysis().groups[0].best
     '32'
     """
     path = Path(results).expanduser()
@@ -125,7 +125,7 @@ class StudyResults:
 
         docs/timings.md describes the columns; ``excluded`` is empty in the rows that count.
 
-        >>> times = open("docs/example/results.zip")["blog"].timings()
+        >>> times = open("docs/example/results.zip")["photographs"].timings()
         >>> fastest = times.groupby("training.batch_size")["fit_seconds"].min()
         """
         return self._result.frame.copy()
@@ -137,7 +137,7 @@ class StudyResults:
         ``seconds`` is the time until the epoch's end, and ``excluded`` is as in the table of
         timings.
 
-        >>> epochs = open("docs/example/results.zip")["speedup"].epochs()
+        >>> epochs = open("docs/example/results.zip")["photographs-speedup"].epochs()
         >>> epochs.groupby("epoch")["accuracy"].median().round(2).tolist()
         [0.52, 0.54, 0.59, 0.85]
         """
@@ -151,7 +151,7 @@ class StudyResults:
         ``analysis().warnings`` names it.
 
         >>> results = open("docs/example/results.zip")
-        >>> record = results["speedup"].records()["workers-cuda-r1"]
+        >>> record = results["photographs-speedup"].records()["workers-cuda-r1"]
         >>> record.outcome, record.settings.training.batch_size
         ('ok', 64)
         """
@@ -165,7 +165,7 @@ class StudyResults:
         clock and temperature.
 
         >>> results = open("docs/example/results.zip")
-        >>> results["speedup"].telemetry("workers-cuda-r1").shape[1]
+        >>> results["photographs-speedup"].telemetry("workers-cuda-r1").shape[1]
         10
         """
         record = self._result.records.included.get(run)
@@ -180,7 +180,7 @@ class StudyResults:
         """Return what the report says of the study: means with intervals, the laws, what may be the
         fastest.
 
-        >>> for group in open("docs/example/results.zip")["blog"].analysis().groups:
+        >>> for group in open("docs/example/results.zip")["photographs"].analysis().groups:
         ...     print(group.label, group.best)
         GPU, stock fastai 32
         GPU, plain loop 32
@@ -191,7 +191,7 @@ class StudyResults:
     def plan(self) -> Plan:
         """Return what was planned: the study as its file says it, and its runs in their order.
 
-        >>> open("docs/example/results.zip")["speedup"].plan().study.title
+        >>> open("docs/example/results.zip")["photographs-speedup"].plan().study.title
         'Speed-up of the GPU on photographs'
         """
         return self._plan
@@ -213,7 +213,7 @@ class StudyResults:
         report. Those of another ``file`` of the study, such as a later one, are judged by the same
         runs.
 
-        >>> for row in open("docs/example/results.zip")["speedup"].claims():
+        >>> for row in open("docs/example/results.zip")["photographs-speedup"].claims():
         ...     print(f"{row.word}: {row.claim}")
         another job: The GPU is 9.97 times as fast as the CPU
         """
@@ -227,7 +227,7 @@ class StudyResults:
     def figures(self) -> dict[str, Chart]:
         """Return every figure of the report by name, with its title and its caption.
 
-        >>> list(open("docs/example/results.zip")["blog"].figures())
+        >>> list(open("docs/example/results.zip")["photographs"].figures())
         ['curve', 'length', 'learning', 'clock']
         """
         return dict(self._figures)
@@ -239,7 +239,7 @@ class StudyResults:
         The caller's matplotlib keeps its backend and its style.
 
         >>> results = open("docs/example/results.zip")
-        >>> results["blog"].figure("curve").savefig("curve.svg")
+        >>> results["photographs"].figure("curve").savefig("curve.svg")
         """
         if name not in self._figures:
             raise StudyError(
