@@ -54,8 +54,8 @@ class Overall(NamedTuple):
     """Without bounds where a mean is not determined, or where drift confounds the difference: what
     the machine does within blocks is no noise that the blocks tell of."""
     drift_confounded: bool
-    """Whether the machine's drift within blocks may be what tells the sides apart; never of a null
-    control."""
+    """Whether the machine's drift within blocks may be what tells the sides apart in the mean;
+    never of a null control."""
     pairs: pd.DataFrame
     """The pairs of runs that differ in the contrast alone and met in one block; columns end in
     ``_a`` and ``_b`` for the runs of the two sides."""
@@ -93,7 +93,7 @@ def overall_of(
     known = _settings(study, groups, contrast)
     settings = [known[end] for end in zip(pairs["place_a"], pairs["level_a"], strict=True)]
     block = pairs["session_block"]
-    quotients = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).apply(np.log)
+    quotients = _logs(pairs, y)
     over = quotients.groupby([setting.label for setting in settings])
     left = (quotients - over.transform("mean") + float(over.mean().mean())).groupby(block).mean()
     starts = pairs.groupby(block)["session"].first()[left.index]
@@ -103,7 +103,7 @@ def overall_of(
     ends = chain.from_iterable(_ends(rows) for _, rows in pairs.groupby(["place_a", "level_a"]))
     undetermined = any(level in groups[place].undetermined for place, level in ends)
     ratio = model.mean("all")
-    biases = _drift_bias(pairs)
+    biases = _by_block(pairs, "drift_covariate")
     drift_confounded = contrast != "control" and not survives_drift(left, biases)
     told = (
         ratio.bare if undetermined or drift_confounded else ratio.widened(mean_drift_bias(biases))
@@ -200,10 +200,9 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     y, x = study.total, study.curve_key
     pairs, settings = overall.pairs, overall.settings
     paired = _model_of_pairs(pairs, y, settings)
-    every = dict.fromkeys(_settings(study, groups, overall.contrast).values())
     parts = {
         setting: pairs[[other == setting for other in settings]]
-        for setting in every
+        for setting in _settings(study, groups, overall.contrast).values()
         if setting in settings
     }
     known = {
@@ -216,12 +215,15 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
         times = [groups[place].times[level].value for place, level in ends]
         if ends[0] == ends[1]:  # a null control: the pairs' own means, for both are one level
             times = [float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab"]
-        bias = 0.0 if overall.contrast == "control" else mean_drift_bias(_drift_bias(at))
-        told = (
+        biases = _by_block(at, "drift_covariate")
+        bias = 0.0 if overall.contrast == "control" else mean_drift_bias(biases)
+        # Where sides change places their mean may be as small as the drift, and no ratio of them.
+        if overall.drift_confounded and not survives_drift(_by_block(at, y), biases):
+            known[setting] = None
+        own, joint, alone = (
             _quotient(times, known[setting], setting, reach).widened(bias)
             for reach in (None, critical, one_sided(1))
         )
-        own, joint, alone = (one.bare if overall.drift_confounded else one for one in told)
         found.append(
             Ratio(
                 contrast=overall.contrast,
@@ -239,13 +241,15 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     return found
 
 
-def _drift_bias(pairs: pd.DataFrame) -> "pd.Series[float]":
-    """Return the drift bias of each block that tells, in log units: by how much the drift covariate
-    of the first side's runs is larger."""
-    logs = (
-        pairs["drift_covariate_a"].astype(float) / pairs["drift_covariate_b"].astype(float)
-    ).apply(np.log)
-    return logs.groupby(pairs["session_block"]).mean().dropna()
+def _logs(pairs: pd.DataFrame, column: str) -> "pd.Series[float]":
+    """Return the logarithm of the first side's value over the second's, for each pair."""
+    return (pairs[f"{column}_a"].astype(float) / pairs[f"{column}_b"].astype(float)).apply(np.log)
+
+
+def _by_block(pairs: pd.DataFrame, column: str) -> "pd.Series[float]":
+    """Return the mean of these logarithms in each block that has some. Of the drift covariate it is
+    the drift bias: what the machine alone adds to the difference of the sides."""
+    return _logs(pairs, column).groupby(pairs["session_block"]).mean().dropna()
 
 
 def _ends(at: pd.DataFrame) -> list[LevelIndex]:

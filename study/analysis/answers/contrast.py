@@ -71,10 +71,8 @@ class Contrast(Statement):
 
         What the machine may explain is not told.
         """
-        if self.equal or self.drift_confounded:
-            return self.equal
         ratios = [self.overall] if self.one_way else [self.least.together, self.most.together]
-        return all(one.excludes_one for one in ratios)
+        return self.equal or all(one.excludes_one for one in ratios)
 
     @property
     def lacks(self) -> Lack | None:
@@ -235,7 +233,7 @@ def contrasts_of(
             least=min(mine, key=lambda ratio: ratio.ratio.value),
             most=max(mine, key=lambda ratio: ratio.ratio.value),
             overall=overall.ratio,
-            drift_confounded=overall.drift_confounded,
+            drift_confounded=overall.drift_confounded and all(one.low is None for one in told),
             equal=overall.ratio.within(margin) and not differ,
         )
 

@@ -114,6 +114,31 @@ def test_where_the_machine_may_be_the_difference_no_ratio_has_an_interval_on_the
     assert None not in (steady.overall.low, steady.least.ratio.low, steady.most.together.low)
 
 
+def test_where_the_sides_change_places_each_ratio_is_judged_by_its_own_runs() -> None:
+    """Their mean is smaller than the machine's change, and withheld ratios of 1.5 both ways."""
+    rng, effects = np.random.default_rng(4), {16: 1.5, 64: 1 / 1.49}
+    rows = [
+        {
+            "block": block,
+            "training.precision": precision,
+            "training.batch_size": size,
+            "fit_seconds": 10 * effect ** (precision == "bf16") * np.exp(rng.normal(0, 0.005)),
+            "images_processed": 32,
+            "reference_seconds": 0.002 * (1 + 0.2 * (precision == "bf16")),
+        }
+        for block in range(1, 4)
+        for size, effect in effects.items()
+        for precision in ("fp32", "bf16")
+    ]
+    factors = {"training.precision": ["fp32", "bf16"], "training.batch_size": [*effects]}
+    study = STUDY.model_copy(update={"factors": factors | {"device": ["cpu"]}})
+    analysis = analysis_of(study, as_timings(rows))
+    contrast = contrast_of(analysis)
+    assert contrast.overall.low is None
+    assert contrast.decided
+    assert [one.ratio.excludes_one for one in analysis.ratios] == [True, True]
+
+
 def test_a_reference_workload_that_the_times_do_not_follow_explains_nothing() -> None:
     """Five blocks, an effect of 10%, and a reference workload that is mere noise of 30%."""
     rng = np.random.default_rng(8)

@@ -78,9 +78,7 @@ def test_a_warm_up_before_a_capture_is_a_part(
             return cold
 
     warmed: list[Batch] = []
-    monkeypatch.setattr(
-        torch_loop.Trainer, "make_executor", lambda trainer: Warming(trainer.job.device)
-    )
+    monkeypatch.setattr(torch_loop, "Eager", Warming)
     first, *others = LOOPS["torch"](make_job(tmp_path, tiny_run("torch", dataset=SMALL))).steps
     assert first.graph_warm_up_seconds == 2.0 and first.device_transform_seconds == 0.0
     assert {one.graph_warm_up_seconds for one in others} == {0.0}

@@ -44,8 +44,7 @@ class Trainer:
     def __init__(self, job: TrainingJob, loaders: Loaders) -> None:
         self.job, self.loaders = job, loaders
         settings, device = job.settings, job.device
-        name = settings.model.name
-        model = model_of(job)
+        name, model = settings.model.name, model_of(job)
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
         self.raw_model = model.to(device).to(memory_format=self.memory_format)
         self.groups = (
@@ -60,7 +59,13 @@ class Trainer:
             compiled(self.raw_model, device) if settings.training.compile else self.raw_model
         )
         self.model = self.compiled_model
-        self.executor: Eager | Captured = self.make_executor()
+        self.executor = (
+            Captured(
+                device, self.raw_model, (self.transform, self.forward, self.backward), self.judge
+            )
+            if settings.training.cuda_graph
+            else Eager(device)
+        )
         self.loss = nn.CrossEntropyLoss()
         self.scaler = torch.amp.GradScaler(
             device.type, enabled=settings.training.precision == "fp16"
@@ -73,17 +78,6 @@ class Trainer:
         self.count = ImageCount(settings, len(job.images.train), job.replicas)
         self.total_steps = len(self.count.planned) * len(stage_names(settings))
         self.done = 0
-
-    def make_executor(self) -> Eager | Captured:
-        """Return what executes the parts of a batch's work."""
-        if not self.job.settings.training.cuda_graph:
-            return Eager(self.job.device)
-        return Captured(
-            self.job.device,
-            self.raw_model,
-            (self.transform, self.forward, self.backward),
-            self.judge,
-        )
 
     def prepare(self, images: torch.Tensor) -> torch.Tensor:
         """Return uint8 images (n, c, s, s) as normalised float32 (n, channels, s, s) on the device.
