@@ -310,8 +310,7 @@ def _why_no_image(path: Path, name: str) -> str | None:
 
 
 def _class_folders(folder: Path) -> list[Path]:
-    """Return the folders at the top. Raise :class:`StudyError` if one has no proper name, or holds
-    the others."""
+    """Return the folders at the top. Raise :class:`StudyError` if one has no proper name."""
     tops = [
         path
         for path in folder.iterdir()
@@ -321,12 +320,6 @@ def _class_folders(folder: Path) -> list[Path]:
         if (name := as_text(path.name)) != path.name:
             raise refused(
                 name, "its name is no UTF-8; give the folder another name", context="as a class"
-            )
-        if folder.resolve().is_relative_to(path.resolve()):
-            raise refused(
-                name,
-                "it is a link to a folder that holds all classes; remove the link",
-                context="as a class",
             )
     return sorted(tops)
 

@@ -64,12 +64,17 @@ class Combination(Statement):
         """Whether the best setting is told from the base."""
         return self.times_as_fast.excludes_one
 
+    @property
+    def together(self) -> str:
+        """What is said of more than one switch: one alone has its own effect."""
+        return " together" * (len(self.best.levels.items() - self.base.levels.items()) > 1)
+
     def text(self, context: Context) -> str:
         """Return the answer in words."""
         times = self.times_as_fast
         where = f" {context.where(self.group)}".rstrip()
         told = f"**{short(times.value)} times as fast**{where}{bounds(times, context.scope)}"
-        return f"**{self.best.label}** together: {told}."
+        return f"**{self.best.label}**{self.together}: {told}."
 
     def ends(self, context: Context) -> list[LevelKey]:
         """Return the best setting and the base."""
@@ -82,7 +87,7 @@ class Combination(Statement):
         if now is None or short(now) == short(before):
             return None
         change = abs(math.log(now / before))
-        return False, change, f"they are {short(now)} times as fast together."
+        return False, change, f"the best is {short(now)} times as fast."
 
 
 class Switches(Statement):
@@ -120,22 +125,17 @@ class Switches(Statement):
     def text(self, context: Context) -> str:
         """Return which switch buys most, and what the best setting of all buys."""
         where = f" {context.where(self.group)}".rstrip()
-        faster = [
-            one
-            for one in self.effects
-            if one.times_as_fast.excludes_one and one.times_as_fast.value > 1
-        ]
+        faster = [one for one in self.effects if (one.times_as_fast.low or 0) > 1]
         gains = [
             one for one in faster if not one.times_as_fast.within(context.study.equivalence_margin)
         ]
         scope, together = context.scope, ""
         if self.blocks == 2:
             scope = scope.replace("this start", "these two blocks")
-        if self.combination and self.combination.decided:
-            times = self.combination.times_as_fast
-            best = self.combination.best.label
+        if (all_on := self.combination) and all_on.decided and all_on.together:
+            times = all_on.times_as_fast
             interval = bounds(times, "" if gains else scope)
-            together = f"; {best} together **{short(times.value)} times**{interval}"
+            together = f"; {all_on.best.label} together **{short(times.value)} times**{interval}"
         if not gains:
             gain = f"gain more than {context.margin}" if faster else "gain"
             return f"**No switch** is shown to {gain} by itself{where}{together}."
