@@ -111,9 +111,10 @@ def setting_words(at: Setting, article: bool = False) -> str:
 def with_key(key: str, word: str) -> str:
     """Return the words of a level, with the key's name where they say too little: ``batch size
     64``, ``bf16``."""
-    says_enough = known(key).words or key.startswith(ARGUMENTS)
+    name = in_words(key)
+    says_enough = known(key).words or key.startswith(ARGUMENTS) or name in word
     is_number = word.strip("*").replace(".", "", 1).replace("e-", "", 1).isdigit()  # or a bold one
-    return word if says_enough and not is_number else f"{in_words(key)} {word}"
+    return word if says_enough and not is_number else f"{name} {word}"
 
 
 def at_setting(at: Setting) -> str:

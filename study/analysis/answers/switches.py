@@ -86,8 +86,7 @@ class Combination(Statement):
         now = self.times(context, means)
         if now is None or short(now) == short(before):
             return None
-        change = abs(math.log(now / before))
-        return False, change, f"the best is {short(now)} times as fast."
+        return False, abs(math.log(now / before)), f"the best is {short(now)} times as fast."
 
 
 class Switches(Statement):
@@ -140,15 +139,17 @@ class Switches(Statement):
             gain = f"gain more than {context.margin}" if faster else "gain"
             return f"**No switch** is shown to {gain} by itself{where}{together}."
         most = max(gains, key=lambda one: one.times_as_fast.value)
-        times, starts = most.times_as_fast, most.starts
+        times = most.times_as_fast
         interval = bounds(times, scope)
-        if starts:
+        if starts := most.starts:
             each = listed(list(map(number, starts)))
             if len(starts) > FEW:
                 each = f"{number(min(starts))} to {number(max(starts))}"
             interval = f"{interval.removesuffix(')')}; {each} in {len(starts)} starts)"
-        gained = f"**{short(times.value)} times**{interval}"
-        return f"**{capital(self.label(most))}** buys most{where}, {gained}{together}."
+        return (
+            f"**{capital(self.label(most))}** buys most{where}, "
+            f"**{short(times.value)} times**{interval}{together}."
+        )
 
 
 def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | None:
@@ -208,9 +209,8 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
 def _pairs(cells: Mapping[tuple[int, ...], str], place: int, at: int) -> list[tuple[str, str]]:
     """Return the labels of each two settings that differ in one switch alone, that at ``place``:
     its first level, and the one ``at`` another place."""
-    pairs = []
-    for cell, label in cells.items():
-        changed = (*cell[:place], at, *cell[place + 1 :])
-        if cell[place] == 0 and changed in cells:
-            pairs.append((label, cells[changed]))
-    return pairs
+    return [
+        (label, cells[changed])
+        for cell, label in cells.items()
+        if cell[place] == 0 and (changed := (*cell[:place], at, *cell[place + 1 :])) in cells
+    ]
