@@ -208,8 +208,8 @@ class Docker:
             return None
         identity = "sha256:" + str(values["Id"]).removeprefix("sha256:")
         digests = [str(digest).rsplit("@", 1)[-1] for digest in values.get("RepoDigests") or []]
-        labels = (values.get("Config") or {}).get("Labels")
-        return StoredImage(identity, next(iter(digests), None), labels or {})
+        config = values.get("Config") or {}
+        return StoredImage(identity, next(iter(digests), None), config.get("Labels") or {})
 
     def image_trouble(self, wanted: ImageRequest) -> Trouble | None:
         """Return the reason why neither the image nor its base image is here or in its registry, or
@@ -224,7 +224,8 @@ class Docker:
                 f"it with its checksum (@sha256:...), or pull it first: {self.name} pull {missing}"
             )
         try:
-            ask(self.name, "manifest", "inspect", missing)
+            # podman refuses a tag beside a checksum, which alone says what is meant
+            ask(self.name, "manifest", "inspect", re.sub(":[^:/@]+@", "@", missing))
         except StudyError as error:
             noun = "base_image" if wanted.kind == "built" else "image"
             return Trouble(
