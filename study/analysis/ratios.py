@@ -202,7 +202,7 @@ def _ratios(study: Study, groups: Sequence[GroupFit], overall: Overall) -> list[
     paired = _model_of_pairs(pairs, y, settings)
     parts = {
         setting: pairs[[other == setting for other in settings]]
-        for setting in _settings(study, groups, overall.contrast).values()
+        for setting in dict.fromkeys(_settings(study, groups, overall.contrast).values())
         if setting in settings
     }
     known = {

@@ -64,17 +64,12 @@ class Combination(Statement):
         """Whether the best setting is told from the base."""
         return self.times_as_fast.excludes_one
 
-    @property
-    def together(self) -> str:
-        """What is said of more than one switch: one alone has its own effect."""
-        return " together" * (len(self.best.levels.items() - self.base.levels.items()) > 1)
-
     def text(self, context: Context) -> str:
         """Return the answer in words."""
         times = self.times_as_fast
         where = f" {context.where(self.group)}".rstrip()
         told = f"**{short(times.value)} times as fast**{where}{bounds(times, context.scope)}"
-        return f"**{self.best.label}**{self.together}: {told}."
+        return f"**{self.best.label}** together: {told}."
 
     def ends(self, context: Context) -> list[LevelKey]:
         """Return the best setting and the base."""
@@ -131,10 +126,13 @@ class Switches(Statement):
         scope, together = context.scope, ""
         if self.blocks == 2:
             scope = scope.replace("this start", "these two blocks")
-        if (all_on := self.combination) and all_on.decided and all_on.together:
-            times = all_on.times_as_fast
+        on = self.combination
+        changed = on.best.levels.items() - on.base.levels.items() if on else ()
+        # one switch alone has its own effect
+        if on and on.decided and len(changed) > 1:
+            times = on.times_as_fast
             interval = bounds(times, "" if gains else scope)
-            together = f"; {all_on.best.label} together **{short(times.value)} times**{interval}"
+            together = f"; {on.best.label} together **{short(times.value)} times**{interval}"
         if not gains:
             gain = f"gain more than {context.margin}" if faster else "gain"
             return f"**No switch** is shown to {gain} by itself{where}{together}."
@@ -209,8 +207,9 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
 def _pairs(cells: Mapping[tuple[int, ...], str], place: int, at: int) -> list[tuple[str, str]]:
     """Return the labels of each two settings that differ in one switch alone, that at ``place``:
     its first level, and the one ``at`` another place."""
-    return [
-        (label, cells[changed])
-        for cell, label in cells.items()
-        if cell[place] == 0 and (changed := (*cell[:place], at, *cell[place + 1 :])) in cells
-    ]
+    pairs = []
+    for cell, label in cells.items():
+        changed = (*cell[:place], at, *cell[place + 1 :])
+        if cell[place] == 0 and changed in cells:
+            pairs.append((label, cells[changed]))
+    return pairs

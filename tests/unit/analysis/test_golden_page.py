@@ -148,8 +148,8 @@ ANSWERS: list[Answer] = [
     *WAYS,
     Combination(
         group=CPU,
-        base=setting(precision="auto", size=16),
-        best=setting(precision="bf16", size=32),
+        base=setting(precision="auto"),
+        best=setting(precision="bf16, channels_last"),
         times_as_fast=TIME,
     ),
     NoRatio(contrast="device", slower="cpu", faster="cuda"),

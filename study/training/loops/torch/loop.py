@@ -44,7 +44,8 @@ class Trainer:
     def __init__(self, job: TrainingJob, loaders: Loaders) -> None:
         self.job, self.loaders = job, loaders
         settings, device = job.settings, job.device
-        name, model = settings.model.name, model_of(job)
+        name = settings.model.name
+        model = model_of(job)
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
         self.raw_model = model.to(device).to(memory_format=self.memory_format)
         self.groups = (
@@ -247,7 +248,8 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     model_seconds = time.perf_counter() - started
     # These judge the run, and are no part of its times.
     body = models.body_state(trainer.raw_model, job.settings.model.name)
-    body_sha256, start = models.body_sha256(body), InitialWeights(trainer.raw_model)
+    body_sha256 = models.body_sha256(body)
+    start = InitialWeights(trainer.raw_model)
     started = time.perf_counter()
     loaders.ready()
     setup_seconds += time.perf_counter() - started
